@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/natsconn"
@@ -13,7 +14,7 @@ import (
 // Client talks to one namespace. All methods may be called by several goroutines at once.
 type Client struct {
 	conn      *natsconn.Conn
-	owned     bool // conn is ours to close
+	release   func() // ends the use of conn
 	namespace subject.Namespace
 	name      string
 	timeout   time.Duration
@@ -35,30 +36,31 @@ func Connect(ctx context.Context, o *Options) (*Client, error) {
 		return nil, newError(query{verb: "connect"}, err)
 	}
 	c := &Client{
-		conn: opts.Conn, namespace: subject.Namespace(opts.Namespace), name: opts.Name,
+		namespace: subject.Namespace(opts.Namespace), name: opts.Name,
 		timeout: opts.Timeout, log: opts.Logger, mustExist: opts.NamespaceMustExist,
 	}
-	if c.conn == nil {
-		conn, err := natsconn.Dial(ctx, opts.dial())
-		if err != nil {
-			return nil, newError(query{verb: "connect"}, err)
-		}
-		c.conn, c.owned = conn, true
+	var err error
+	if opts.Conn != nil {
+		c.conn, c.release, err = natsconn.Use(ctx, opts.Conn, opts.dial())
+	} else if c.conn, err = natsconn.Dial(ctx, opts.dial()); err == nil {
+		c.release = c.conn.Close
+	}
+	if err != nil {
+		return nil, newError(query{verb: "connect"}, err)
 	}
 	return c, nil
 }
 
-// Close closes the connection, and calls that are under way end with an error. A connection that was given by [Options.Conn] stays open, and
-// its calls go on.
+// Close closes the connection, and calls that are under way end with an error. A connection that was
+// given by [Options.Conn] stays open, and the calls of other clients on it go on.
 func (c *Client) Close() {
 	c.tries.close()
-	if c.owned {
-		c.conn.Close()
-	}
+	c.release()
 }
 
 // Namespace is the tenant that this client talks to.
 func (c *Client) Namespace() string { return string(c.namespace) }
 
-// Conn is the client's connection, for workers of other packages that shall share it.
-func (c *Client) Conn() *natsconn.Conn { return c.conn }
+// NATS is the client's connection, for what a program itself says to NATS. It stays the client's to close,
+// unless it was given by [Options.Conn].
+func (c *Client) NATS() *nats.Conn { return c.conn.NATS() }

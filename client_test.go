@@ -12,6 +12,8 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/sirupsen/logrus"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/virtual"
@@ -33,8 +35,8 @@ func TestConnectRefuses(t *testing.T) {
 		{"namespace with the infix", &drover.Options{Namespace: "a-tasks-b"}, drover.ErrInvalid, []string{"-tasks-"}},
 		{"timeout", &drover.Options{Timeout: -time.Second}, drover.ErrInvalid, []string{"Options.Timeout", "15s"}},
 		{"two ways to log in", &drover.Options{Token: "t", User: "u"}, drover.ErrInvalid, []string{"only one of"}},
-		{"connection and address", &drover.Options{Conn: &natsconn.Conn{}, URL: "nats://x"}, drover.ErrInvalid, []string{"Options.Conn"}},
-		{"connection and user", &drover.Options{Conn: &natsconn.Conn{}, User: "u"}, drover.ErrInvalid, []string{"Options.Conn"}},
+		{"connection and address", &drover.Options{Conn: &nats.Conn{}, URL: "nats://x"}, drover.ErrInvalid, []string{"Options.Conn"}},
+		{"connection and user", &drover.Options{Conn: &nats.Conn{}, User: "u"}, drover.ErrInvalid, []string{"Options.Conn"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := drover.Connect(t.Context(), tt.o)
@@ -385,7 +387,7 @@ func TestCloseLeavesAGivenConnection(t *testing.T) {
 	if _, err := c.Run("a", "").Why(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.Conn().Close()
+	natsconn.Of(c).Close()
 	_, err := c.Run("a", "").Why(t.Context())
 	if e := wantError(t, err, drover.ErrUnavailable); !strings.Contains(e.Hint, "connect anew") {
 		t.Fatalf("got %v", err)

@@ -148,7 +148,7 @@ func TestRefusedSubject(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		srv, _ := embeddedtest.Start(t, false, embeddedtest.User{Name: "viewer", Publish: []string{"drover.default.api.describe"}, Subscribe: []string{"_INBOX.>"}})
 		conn := embeddedtest.As(t, srv, "viewer")
-		c, err := drover.Connect(t.Context(), &drover.Options{Conn: conn})
+		c, err := drover.Connect(t.Context(), &drover.Options{Conn: conn.NATS()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -94,7 +94,7 @@ func lose(t *testing.T, verb string, fault cutwire.Verdict, answer any, do func(
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	c, err := drover.Connect(t.Context(), &drover.Options{Conn: conn})
+	c, err := drover.Connect(t.Context(), &drover.Options{Conn: conn.NATS()})
 	if err != nil {
 		t.Fatal(err)
 	}

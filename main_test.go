@@ -39,7 +39,7 @@ func newService(t *testing.T, o drover.Options) (*drover.Client, *service) {
 	t.Helper()
 	srv := embeddedtest.Serve(t, embedded.Options{DontListen: true, SyncInterval: time.Hour})
 	dial := func() *natsconn.Conn { return embeddedtest.Connect(t, srv) }
-	o.Conn = dial()
+	o.Conn = dial().NATS()
 	c, err := drover.Connect(t.Context(), &o)
 	if err != nil {
 		t.Fatal(err)

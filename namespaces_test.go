@@ -202,7 +202,7 @@ func TestNamespacesNeedAServer(t *testing.T) {
 func exampleKeeper(ctx context.Context, c *drover.Client) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error)
-	go func() { ended <- topology.Serve(ctx, c.Conn(), topology.ServeOptions{Memory: true}) }()
+	go func() { ended <- topology.Serve(ctx, natsconn.Of(c), topology.ServeOptions{Memory: true}) }()
 	return func() {
 		cancel()
 		if err := <-ended; err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/natsconn"
@@ -58,9 +59,11 @@ type Options struct {
 	// Logger receives lost connections and calls that wait for somebody to answer; workers of the client that have none use it too. Defaults to
 	// one that writes warnings and errors to stderr: lines on a terminal, JSON elsewhere. One with io.Discard says nothing.
 	Logger logrus.FieldLogger
-	// Conn is a connection to use instead of making one; Close leaves it open, and the fields that say where and as whom
-	// to connect must be empty. Defaults to none.
-	Conn *natsconn.Conn
+	// Conn is a connection that the program has, to use instead of making one. Close leaves it open, and
+	// gives it its handlers back, which are called meanwhile too. The fields that say where and as whom to
+	// connect must be empty. Give it nats.MaxReconnects(-1), since a client cannot outlive its connection.
+	// Defaults to none.
+	Conn *nats.Conn
 }
 
 func (o Options) withDefaults() Options {
@@ -82,7 +85,7 @@ func (o Options) validate() error {
 	if o.Timeout < 0 {
 		return fmt.Errorf("%w: Options.Timeout is %v, want 0 for %v or more", natsconn.ErrInvalid, o.Timeout, defaultTimeout)
 	}
-	if o.Conn != nil && (o.URL != "" || o.dial().String() != (natsconn.Options{Name: o.Name}).String()) {
+	if o.Conn != nil && (o.URL != "" || o.dial().String() != (natsconn.Options{Name: o.Name, APIPrefix: o.APIPrefix}).String()) {
 		return fmt.Errorf("%w: Options.Conn is given together with where or how to connect: leave out one of them", natsconn.ErrInvalid)
 	}
 	return nil

@@ -80,7 +80,7 @@ func TestCallsAskAgainBehindAReconnect(t *testing.T) { // P-5
 			return schemas.ResultResponse{Run: "r1", Status: schemas.StatusCompleted}
 		})
 		time.AfterFunc(time.Second, func() {
-			if err := c.Conn().NATS().ForceReconnect(); err != nil {
+			if err := c.NATS().ForceReconnect(); err != nil {
 				t.Error(err)
 			}
 		})
@@ -106,15 +106,15 @@ func TestClosedClientLeavesNoSubscription(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{})
 		on(s, "describe", func(int, map[string]any) any { return schemas.DescribeResponse{} })
-		before := c.Conn().NATS().NumSubscriptions()
+		before := c.NATS().NumSubscriptions()
 		if _, err := c.Run("o", "r1").Describe(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if now := c.Conn().NATS().NumSubscriptions(); now != before+1 {
+		if now := c.NATS().NumSubscriptions(); now != before+1 {
 			t.Fatalf("%d subscriptions behind a call, want %d", now, before+1)
 		}
 		c.Close()
-		if now := c.Conn().NATS().NumSubscriptions(); now != before {
+		if now := c.NATS().NumSubscriptions(); now != before {
 			t.Fatalf("%d subscriptions behind Close, want %d", now, before)
 		}
 	})

@@ -22,7 +22,7 @@ func answered(t *testing.T, verb string, answer func(natsconn.Msg), timeout time
 	if _, err := conn.Subscribe("drover.default.api."+verb, "", answer); err != nil {
 		t.Fatal(err)
 	}
-	c, err := drover.Connect(t.Context(), &drover.Options{Conn: conn, Timeout: timeout})
+	c, err := drover.Connect(t.Context(), &drover.Options{Conn: conn.NATS(), Timeout: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}

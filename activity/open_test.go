@@ -24,7 +24,7 @@ import (
 func TestNobodyOpensTheList(t *testing.T) {
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 		log, kept := logtest.NewNullLogger()
-		c, err := drover.Connect(t.Context(), &drover.Options{Conn: e.Client.Conn(), Namespace: "nobody", Logger: log})
+		c, err := drover.Connect(t.Context(), &drover.Options{Conn: e.Client.NATS(), Namespace: "nobody", Logger: log})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestListIsOpenedAgain(t *testing.T) {
 		activity.Register(w, "count", func(context.Context, string) (int, error) { return 1, nil })
 		e.Go(d, w)
 		time.Sleep(time.Second)
-		if err := e.Client.Conn().JetStream().DeleteConsumer(t.Context(), subject.Namespace("default").StreamTasks("words"), topology.Consumer); err != nil {
+		if err := natsconn.Of(e.Client).JetStream().DeleteConsumer(t.Context(), subject.Namespace("default").StreamTasks("words"), topology.Consumer); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(20 * time.Second)

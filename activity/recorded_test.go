@@ -9,6 +9,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/drovertest"
 	"github.com/droverhq/drover/schemas"
@@ -17,7 +18,7 @@ import (
 // A stream that somebody keeps of what is asked acknowledges each request before it is answered. Clients, deciders and workers go on as without it.
 func TestRequestsAreRecorded(t *testing.T) {
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
-		made, err := e.Client.Conn().Request(t.Context(), "$JS.API.STREAM.CREATE.recorder", nil, []byte(`{"name":"recorder","storage":"memory","subjects":[
+		made, err := natsconn.Of(e.Client).Request(t.Context(), "$JS.API.STREAM.CREATE.recorder", nil, []byte(`{"name":"recorder","storage":"memory","subjects":[
 			"drover.default.api.*","drover.default.decide.>","drover.default.beat.>","drover.default.owner.*","drover.default.control.*","drover.default.offer.*","drover-server.>"]}`))
 		if err != nil || strings.Contains(string(made.Data), `"error"`) {
 			t.Fatalf("got %s (%v)", made.Data, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/nats-io/nats.go"
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/natsconn"
@@ -24,15 +25,18 @@ type Worker struct {
 	strange  map[string]struct{} // types that are not registered and were logged
 }
 
+// Conn is what has a connection to NATS, such as a client of Drover.
+type Conn interface{ NATS() *nats.Conn }
+
 // New returns a worker that will speak through conn. Options that are wrong are reported by Run, since they may come
 // from a configuration.
-func New(conn *natsconn.Conn, opts *Options) *Worker {
+func New(conn Conn, opts *Options) *Worker {
 	if opts == nil {
 		opts = &Options{}
 	}
 	o := opts.withDefaults()
 	return &Worker{
-		conn: conn, opts: o, ns: subject.Namespace(o.Namespace), log: o.Logger.WithField("worker", o.Identity),
+		conn: natsconn.Of(conn), opts: o, ns: subject.Namespace(o.Namespace), log: o.Logger.WithField("worker", o.Identity),
 		handlers: make(map[string]handler), strange: make(map[string]struct{}),
 	}
 }
@@ -54,7 +58,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	if w.conn == nil {
-		return fmt.Errorf("%w: New has a nil connection: dial one with natsconn.Dial", ErrInvalidOptions)
+		return fmt.Errorf("%w: New has a nil connection, or one that is closed: give it a client", ErrInvalidOptions)
 	}
 	if err := w.enter(); err != nil {
 		return err

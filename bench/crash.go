@@ -18,6 +18,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 )
 
@@ -81,7 +82,7 @@ const settled = time.Second
 
 // shared waits until each broker has partitions. Which one has how many is a matter of their names.
 func (b *bench) shared(ctx context.Context, brokers ...string) error {
-	c, err := claims.Open(b.client.Conn(), namespace.BucketClaims(), claims.Options{Node: "bench"})
+	c, err := claims.Open(natsconn.Of(b.client), namespace.BucketClaims(), claims.Options{Node: "bench"})
 	if err != nil {
 		return err
 	}

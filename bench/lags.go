@@ -58,7 +58,7 @@ func (g *lags) tell() lagsTold {
 
 // serve answers until ctx ends.
 func (g *lags) serve(ctx context.Context, client *drover.Client) error {
-	sub, err := client.Conn().Subscribe(lagsSubject, "", func(m natsconn.Msg) {
+	sub, err := natsconn.Of(client).Subscribe(lagsSubject, "", func(m natsconn.Msg) {
 		if body, err := json.Marshal(g.tell()); err == nil {
 			_ = m.Respond(nil, body) // who asked waits in vain if it fails, and says so
 		}
@@ -74,7 +74,7 @@ func (g *lags) serve(ctx context.Context, client *drover.Client) error {
 func (b *bench) lagged(ctx context.Context, l *line) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	m, err := b.client.Conn().NATS().RequestWithContext(ctx, lagsSubject, nil)
+	m, err := b.client.NATS().RequestWithContext(ctx, lagsSubject, nil)
 	if err != nil {
 		return fmt.Errorf("ask the worker how late it was: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -60,7 +61,7 @@ func (b *bench) count(ctx context.Context, l *line) error {
 
 // publish signals as a stranger does, by one JetStream message.
 func (b *bench) publish(ctx context.Context, run *drover.Run) error {
-	_, err := b.client.Conn().JetStream().Publish(ctx, namespace.Signal(run.ID, signalName), []byte(payload))
+	_, err := natsconn.Of(b.client).JetStream().Publish(ctx, namespace.Signal(run.ID, signalName), []byte(payload))
 	return err
 }
 

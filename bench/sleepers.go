@@ -125,7 +125,7 @@ func (b *bench) rested(ctx context.Context, l *line, began, started time.Time) (
 
 func (b *bench) usedBy(ctx context.Context) (n *night, err error) {
 	n = &night{}
-	if n.traffic, err = readTraffic(ctx, b.client.Conn()); err != nil {
+	if n.traffic, err = readTraffic(ctx, natsconn.Of(b.client)); err != nil {
 		return nil, err
 	}
 	n.processes, err = b.usages()
@@ -143,7 +143,7 @@ func (b *bench) woken(ctx context.Context, l *line, before *night) error {
 		}
 		last, end = end, 0
 		for p := range b.o.partitions {
-			seq, err := b.client.Conn().StreamLastSeq(ctx, namespace.StreamHistory(p))
+			seq, err := natsconn.Of(b.client).StreamLastSeq(ctx, namespace.StreamHistory(p))
 			if err != nil {
 				return err
 			}
@@ -178,7 +178,7 @@ type dormitory struct {
 func (d *dormitory) read(ctx context.Context) error {
 	for p := range d.after {
 		o := natsconn.ReadOptions{FilterSubjects: []string{namespace.AllRuns(p)}, StartSeq: d.after[p] + 1}
-		err := d.b.client.Conn().Scan(ctx, namespace.StreamHistory(p), o, func(m natsconn.Stored) error {
+		err := natsconn.Of(d.b.client).Scan(ctx, namespace.StreamHistory(p), o, func(m natsconn.Stored) error {
 			d.after[p] = m.Seq
 			var r schemas.Record
 			if err := schemas.Unmarshal(m.Data, &r); err != nil {

@@ -47,13 +47,13 @@ func runWorker(args []string) error {
 
 // work decides and acts until ctx ends.
 func work(ctx context.Context, client *drover.Client) error {
-	deciders := decider.New(client.Conn(), &decider.Options{Concurrency: 256})
+	deciders := decider.New(client, &decider.Options{Concurrency: 256})
 	var late lags
 	deciders.Register("bench", decider.Func(func(ctx context.Context, t *decider.Task) ([]schemas.Decision, error) {
 		late.note(t.Events(), time.Now())
 		return decide(ctx, t)
 	}))
-	workers := activity.New(client.Conn(), &activity.Options{Lists: []string{benchList}, Concurrency: 512})
+	workers := activity.New(client, &activity.Options{Lists: []string{benchList}, Concurrency: 512})
 	note, err := noteRuns()
 	if err != nil {
 		return err

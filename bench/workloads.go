@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/droverhq/drover/broker/natsconn"
 )
 
 // payload is the 100-byte argument of every workflow and activity.
@@ -246,7 +248,7 @@ type reading struct {
 }
 
 func (b *bench) read(ctx context.Context) (*reading, error) {
-	conn := b.client.Conn()
+	conn := natsconn.Of(b.client)
 	r := &reading{disk: diskUsage(b.store()), busy: busy()}
 	streams := conn.JetStream().ListStreams(ctx)
 	for s := range streams.Info() {

@@ -23,7 +23,7 @@ func TestDeadLettersBehindAllNumbers(t *testing.T) {
 		if got := f.dead(); len(got) != 2 {
 			t.Fatalf("got dead letters %v, want two", got)
 		}
-		c, err := drover.Connect(t.Context(), &drover.Options{Conn: f.post, Logger: f.log})
+		c, err := drover.Connect(t.Context(), &drover.Options{Conn: f.post.NATS(), Logger: f.log})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func TestDeadLettersAreCountedUnread(t *testing.T) {
 		for i, reason := range []string{"stray", "stray", "stale-token", "undecodable-task"} {
 			f.publish(ns.Dead(reason, "0", "in", "1", strconv.Itoa(i)), "{}")
 		}
-		c, err := drover.Connect(t.Context(), &drover.Options{Conn: f.post, Logger: f.log})
+		c, err := drover.Connect(t.Context(), &drover.Options{Conn: f.post.NATS(), Logger: f.log})
 		if err != nil {
 			t.Fatal(err)
 		}

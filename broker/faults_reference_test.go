@@ -131,7 +131,7 @@ func (r *reference) process(name string, judge func(string, []byte) cutwire.Verd
 		return
 	}
 	defer conn.Close()
-	c, err := drover.Connect(ctx, &drover.Options{Conn: conn, Name: name, Logger: r.log, Timeout: 40 * time.Second})
+	c, err := drover.Connect(ctx, &drover.Options{Conn: conn.NATS(), Name: name, Logger: r.log, Timeout: 40 * time.Second})
 	if err != nil {
 		r.t.Errorf("%s: %v", name, err)
 		return
@@ -261,14 +261,14 @@ func (r *reference) steps(ctx context.Context, c *drover.Client) (result map[str
 	if err := r.signal(ctx, c, "api", "s1"); err != nil {
 		return nil, err
 	}
-	if _, err := signals.PublishOnce(ctx, c.Conn(), string(ns), "o", "published", "s2", []byte(`2`)); err != nil {
+	if _, err := signals.PublishOnce(ctx, c, string(ns), "o", "published", "s2", []byte(`2`)); err != nil {
 		return nil, err
 	}
 	next, err := r.successor(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := signals.PublishOnce(ctx, c.Conn(), string(ns), "o", "finish", "s3", []byte(`3`)); err != nil {
+	if _, err := signals.PublishOnce(ctx, c, string(ns), "o", "finish", "s3", []byte(`3`)); err != nil {
 		return nil, err
 	}
 	if !r.until(5*time.Minute, func() bool { return ctx.Err() != nil || r.status("o").Closed() }) {
@@ -286,7 +286,7 @@ func (r *reference) signal(ctx context.Context, c *drover.Client, name, id strin
 	for range 20 {
 		one, cancel := context.WithTimeout(ctx, 5*time.Second)
 		var m natsconn.Msg
-		m, err = c.Conn().Request(one, ns.API("signal"), nil, fmt.Appendf(nil, `{"workflowId":"o","name":"%s","input":1,"requestId":"%s"}`, name, id))
+		m, err = natsconn.Of(c).Request(one, ns.API("signal"), nil, fmt.Appendf(nil, `{"workflowId":"o","name":"%s","input":1,"requestId":"%s"}`, name, id))
 		cancel()
 		var a schemas.SignalResponse
 		if err == nil {

@@ -25,7 +25,7 @@ func TestRequestIDOutlivesItsChain(t *testing.T) { // P-5
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
 		f.decider("order", continuing(3))
-		c, err := drover.Connect(t.Context(), &drover.Options{Conn: f.post})
+		c, err := drover.Connect(t.Context(), &drover.Options{Conn: f.post.NATS()})
 		if err != nil {
 			t.Fatal(err)
 		}

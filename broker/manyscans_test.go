@@ -58,7 +58,7 @@ func testManyScans(t *testing.T, f *fleet, verb, body string) {
 	}
 	conn := f.dial(f)
 	defer conn.Close()
-	c, err := drover.Connect(t.Context(), &drover.Options{Conn: conn})
+	c, err := drover.Connect(t.Context(), &drover.Options{Conn: conn.NATS()})
 	if err != nil {
 		t.Fatal(err)
 	}

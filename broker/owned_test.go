@@ -30,7 +30,7 @@ func TestAnswersOfADeadBroker(t *testing.T) { // P-5
 		f.node("b", nil)
 		f.decider("order", signaled)
 		f.start(startO)
-		c, err := drover.Connect(t.Context(), &drover.Options{Conn: f.post})
+		c, err := drover.Connect(t.Context(), &drover.Options{Conn: f.post.NATS()})
 		if err != nil {
 			t.Fatal(err)
 		}

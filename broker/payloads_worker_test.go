@@ -71,7 +71,7 @@ func newWorld(t *testing.T, decide decider.Func, charge func(context.Context, []
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.client, err = drover.Connect(t.Context(), &drover.Options{Conn: w.post, Logger: log}); err != nil {
+	if w.client, err = drover.Connect(t.Context(), &drover.Options{Conn: w.post.NATS(), Logger: log}); err != nil {
 		t.Fatal(err)
 	}
 	deciders := w.client.Deciders(nil)

@@ -60,7 +60,7 @@ func sizesOn(t *testing.T, maxPayload int, f func(*testing.T, *sizesHouse)) {
 		fl.node("a", nil)
 		conn := fl.dial(fl)
 		defer conn.Close()
-		client, err := drover.Connect(t.Context(), &drover.Options{Conn: conn, Logger: fl.log})
+		client, err := drover.Connect(t.Context(), &drover.Options{Conn: conn.NATS(), Logger: fl.log})
 		if err != nil {
 			t.Fatal(err)
 		}

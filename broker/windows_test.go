@@ -105,7 +105,7 @@ func TestWindowOfManySignals(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		client, err := drover.Connect(t.Context(), &drover.Options{Conn: f.post, Logger: f.log})
+		client, err := drover.Connect(t.Context(), &drover.Options{Conn: f.post.NATS(), Logger: f.log})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
+	"github.com/nats-io/nats.go"
 	"github.com/sirupsen/logrus"
 )
 
@@ -31,18 +32,25 @@ type Worker struct {
 	invalid  error
 }
 
+// Conn is what has a connection to NATS, such as a client of Drover.
+type Conn interface{ NATS() *nats.Conn }
+
 // New returns a worker on a connection, which stays the caller's. Options may be nil. Invalid ones are reported by Run,
 // since they often come from flags.
-func New(conn *natsconn.Conn, opts *Options) *Worker {
+func New(conn Conn, opts *Options) *Worker {
 	if conn == nil {
-		panic("decider: New with a nil connection: dial one with natsconn.Dial")
+		panic("decider: New with a nil connection: give it a client")
 	}
 	var o Options
 	if opts != nil {
 		o = *opts
 	}
 	o = o.withDefaults()
-	return &Worker{conn: conn, opts: o, deciders: make(map[string]Decider), invalid: o.validate()}
+	w := &Worker{conn: natsconn.Of(conn), opts: o, deciders: make(map[string]Decider), invalid: o.validate()}
+	if w.invalid == nil && w.conn == nil {
+		w.invalid = fmt.Errorf("connection: %w", natsconn.ErrClosed)
+	}
+	return w
 }
 
 // Register makes d the decider of a workflow type: 1 to 256 bytes of text without control characters. Every call is

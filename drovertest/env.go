@@ -80,7 +80,7 @@ func (e *Env) begin(ctx context.Context) error {
 	if e.conn, err = natsconn.Dial(ctx, natsconn.Options{InProcess: e.door, Name: "client"}); err != nil {
 		return err
 	}
-	if e.Client, err = drover.Connect(ctx, &drover.Options{Conn: e.conn, Namespace: e.o.Namespace, Logger: e.log}); err != nil {
+	if e.Client, err = drover.Connect(ctx, &drover.Options{Conn: e.conn.NATS(), Namespace: e.o.Namespace, Logger: e.log}); err != nil {
 		return err
 	}
 	space := topology.Options{Namespace: e.o.Namespace, Partitions: e.o.Partitions, Logger: e.log}

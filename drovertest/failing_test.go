@@ -12,6 +12,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/drovertest"
@@ -117,7 +118,7 @@ func forge(t *testing.T, e *drovertest.Env, r *schemas.Record) {
 		t.Fatal(err)
 	}
 	ns := subject.Namespace(e.Client.Namespace())
-	if _, err := e.Client.Conn().JetStream().Publish(t.Context(), ns.History(0, r.WorkflowID, r.Run), body); err != nil {
+	if _, err := natsconn.Of(e.Client).JetStream().Publish(t.Context(), ns.History(0, r.WorkflowID, r.Run), body); err != nil {
 		t.Fatal(err)
 	}
 }

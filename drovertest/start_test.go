@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/drovertest"
 	"github.com/droverhq/drover/schemas"
 )
@@ -98,7 +99,7 @@ func TestStartIsRepeatedByItsRequestIDAlone(t *testing.T) { // P-5
 			t.Fatalf("got run %q %q, started %t, want %q %q of the first start", again.ID, again.RunID, again.Started(), first.ID, first.RunID)
 		}
 		var plain schemas.StartResponse // as those get who have NATS alone
-		m, err := e.Client.Conn().Request(t.Context(), "drover."+e.Client.Namespace()+".api.start", nil, []byte(`{"type": "order", "requestId": "q 1"}`))
+		m, err := natsconn.Of(e.Client).Request(t.Context(), "drover."+e.Client.Namespace()+".api.start", nil, []byte(`{"type": "order", "requestId": "q 1"}`))
 		if err == nil {
 			err = schemas.Unmarshal(m.Data, &plain)
 		}

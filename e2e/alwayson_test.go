@@ -122,7 +122,7 @@ func (a *always) alone(runs int) {
 	ctx, cancel := a.bounded()
 	defer cancel()
 	open, begun := "", 0
-	err := a.client.Conn().Scan(ctx, namespace.StreamHistory(0), natsconn.ReadOptions{FilterSubjects: []string{namespace.HistoryOfWorkflow(0, alwaysID)}}, func(s natsconn.Stored) error {
+	err := natsconn.Of(a.client).Scan(ctx, namespace.StreamHistory(0), natsconn.ReadOptions{FilterSubjects: []string{namespace.HistoryOfWorkflow(0, alwaysID)}}, func(s natsconn.Stored) error {
 		var r schemas.Record
 		if err := schemas.Unmarshal(s.Data, &r); err != nil {
 			return err
@@ -203,7 +203,7 @@ func (a *always) holder(key string) (node string) {
 	a.t.Helper()
 	ctx, cancel := a.bounded()
 	defer cancel()
-	observer, err := claims.Open(a.client.Conn(), namespace.BucketClaims(), claims.Options{Node: "observer"})
+	observer, err := claims.Open(natsconn.Of(a.client), namespace.BucketClaims(), claims.Options{Node: "observer"})
 	if err != nil {
 		a.t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func newDuo(w *world, flags ...string) *duo {
 	d.begin("one")
 	d.begin("two")
 	var err error
-	if d.observer, err = claims.Open(w.client.Conn(), namespace.BucketClaims(), claims.Options{Node: "observer"}); err != nil {
+	if d.observer, err = claims.Open(natsconn.Of(w.client), namespace.BucketClaims(), claims.Options{Node: "observer"}); err != nil {
 		w.t.Fatal(err)
 	}
 	d.shared()
@@ -84,7 +84,7 @@ func (d *duo) changes(of []int) (took []time.Duration) {
 	for _, n := range of {
 		var last, change time.Time // of a record; the last one before the last fence
 		var took1 time.Duration
-		err := d.client.Conn().Scan(ctx, namespace.StreamHistory(n), natsconn.ReadOptions{HeadersOnly: true}, func(m natsconn.Stored) error {
+		err := natsconn.Of(d.client).Scan(ctx, namespace.StreamHistory(n), natsconn.ReadOptions{HeadersOnly: true}, func(m natsconn.Stored) error {
 			switch {
 			case m.Subject == namespace.Fence(n):
 				if change.IsZero() {

@@ -115,7 +115,7 @@ func (s *studio) company() (stops []func()) {
 // shares waits until each broker has a partition.
 func (s *studio) shares() {
 	s.t.Helper()
-	observer, err := claims.Open(s.client.Conn(), namespace.BucketClaims(), claims.Options{Node: "observer"})
+	observer, err := claims.Open(natsconn.Of(s.client), namespace.BucketClaims(), claims.Options{Node: "observer"})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func (s *studio) stored(id string, want schemas.EventType) {
 	poll.Until(s.t, patience, fmt.Sprintf("%s has %s", id, want), func() bool {
 		found := false
 		partition := subject.Partition(id, storePartitions)
-		err := s.client.Conn().Scan(s.t.Context(), namespace.StreamHistory(partition), natsconn.ReadOptions{FilterSubjects: []string{namespace.AllRuns(partition)}}, func(m natsconn.Stored) error {
+		err := natsconn.Of(s.client).Scan(s.t.Context(), namespace.StreamHistory(partition), natsconn.ReadOptions{FilterSubjects: []string{namespace.AllRuns(partition)}}, func(m natsconn.Stored) error {
 			var r schemas.Record
 			if err := schemas.Unmarshal(m.Data, &r); err != nil || r.WorkflowID != id {
 				return err
@@ -262,7 +262,7 @@ func (s *studio) quiet() bool {
 	s.t.Helper()
 	sum := func() (n uint64) {
 		for _, stream := range []string{namespace.StreamIn(s.away), namespace.StreamIn(s.home), namespace.StreamHistory(s.home)} {
-			_, last, err := s.client.Conn().StreamState(s.t.Context(), stream)
+			_, last, err := natsconn.Of(s.client).StreamState(s.t.Context(), stream)
 			if err != nil {
 				s.t.Fatal(err)
 			}

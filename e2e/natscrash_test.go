@@ -9,6 +9,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
@@ -97,7 +98,7 @@ func TestNATSDiesUnderBrokers(t *testing.T) {
 func (w *world) alarms() (n uint64) {
 	w.t.Helper()
 	for partition := range 4 {
-		_, last, err := w.client.Conn().StreamState(w.t.Context(), namespace.StreamAlarms(partition))
+		_, last, err := natsconn.Of(w.client).StreamState(w.t.Context(), namespace.StreamAlarms(partition))
 		if err != nil {
 			w.t.Fatal(err)
 		}

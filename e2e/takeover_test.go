@@ -55,7 +55,7 @@ func newPair(t *testing.T) *pair {
 	asRole(t, w.dir, "worker", map[string]string{envURL: w.url, envName: load.List, envDir: f.notes})
 	f.p = newPressure(w)
 	var err error
-	if f.observer, err = claims.Open(w.client.Conn(), namespace.BucketClaims(), claims.Options{Node: "observer"}); err != nil {
+	if f.observer, err = claims.Open(natsconn.Of(w.client), namespace.BucketClaims(), claims.Options{Node: "observer"}); err != nil {
 		t.Fatal(err)
 	}
 	for i := 0; slices.Contains(f.ids[:], ""); i++ {
@@ -232,7 +232,7 @@ func (f *pair) believes(ctx context.Context) (last [partitions]uint64) {
 	f.t.Helper()
 	for n := range last {
 		var err error
-		if last[n], err = f.client.Conn().StreamLastSeq(ctx, namespace.StreamHistory(n)); err != nil {
+		if last[n], err = natsconn.Of(f.client).StreamLastSeq(ctx, namespace.StreamHistory(n)); err != nil {
 			f.t.Fatal(err)
 		}
 	}
@@ -244,7 +244,7 @@ func (f *pair) refused(ctx context.Context, prepared [partitions]uint64) {
 	f.t.Helper()
 	fenced := 0
 	for n, last := range prepared {
-		fence, err := f.client.Conn().LastBySubject(ctx, namespace.StreamHistory(n), namespace.Fence(n))
+		fence, err := natsconn.Of(f.client).LastBySubject(ctx, namespace.StreamHistory(n), namespace.Fence(n))
 		if err != nil {
 			f.t.Fatal(err)
 		}
@@ -258,7 +258,7 @@ func (f *pair) refused(ctx context.Context, prepared [partitions]uint64) {
 		}
 		h := natsconn.Header{}
 		natsconn.ExpectLastSeq(h, last)
-		_, err = f.client.Conn().PublishSync(ctx, namespace.History(n, f.ids[n], "late"), h, body)
+		_, err = natsconn.Of(f.client).PublishSync(ctx, namespace.History(n, f.ids[n], "late"), h, body)
 		if !errors.Is(err, natsconn.ErrWrongSequence) {
 			f.t.Errorf("partition %d: a write behind sequence %d, which the fence %d follows: got %v, want it refused", n, last, fence.Seq, err)
 		}

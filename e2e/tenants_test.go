@@ -14,6 +14,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/e2e/load"
 	"github.com/droverhq/drover/internal/poll"
@@ -88,7 +89,7 @@ func (w *world) streams() map[string]bool {
 	ctx, cancel := w.bounded()
 	defer cancel()
 	names := map[string]bool{}
-	all := w.client.Conn().JetStream().StreamNames(ctx)
+	all := natsconn.Of(w.client).JetStream().StreamNames(ctx)
 	for name := range all.Name() {
 		names[name] = true
 	}

@@ -204,7 +204,7 @@ func (f *traffic) unharmed() {
 	ctx, cancel := f.w.bounded()
 	defer cancel()
 	for n := 0; ; n++ {
-		err := f.w.client.Conn().Scan(ctx, namespace.StreamHistory(n), natsconn.ReadOptions{FilterSubjects: []string{namespace.AllRuns(n)}}, func(m natsconn.Stored) error {
+		err := natsconn.Of(f.w.client).Scan(ctx, namespace.StreamHistory(n), natsconn.ReadOptions{FilterSubjects: []string{namespace.AllRuns(n)}}, func(m natsconn.Stored) error {
 			var r schemas.Record
 			if err := schemas.Unmarshal(m.Data, &r); err != nil {
 				return err

@@ -33,7 +33,7 @@ func (w *world) read() *archive {
 	for partition := 0; ; partition++ {
 		ids := map[string]*checker.Workflow{}
 		fence := uint64(0)
-		err := w.client.Conn().Scan(ctx, namespace.StreamHistory(partition), natsconn.ReadOptions{}, func(m natsconn.Stored) error {
+		err := natsconn.Of(w.client).Scan(ctx, namespace.StreamHistory(partition), natsconn.ReadOptions{}, func(m natsconn.Stored) error {
 			if m.Subject == namespace.Fence(partition) {
 				fence = m.Seq
 				return nil
@@ -126,11 +126,11 @@ func TestVerifyFindsAFork(t *testing.T) {
 	w.verify()
 	ctx, cancel := w.bounded()
 	defer cancel()
-	last, err := w.client.Conn().LastBySubject(ctx, namespace.StreamHistory(0), namespace.History(0, "o", run.RunID))
+	last, err := natsconn.Of(w.client).LastBySubject(ctx, namespace.StreamHistory(0), namespace.History(0, "o", run.RunID))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.client.Conn().PublishSync(ctx, last.Subject, nil, last.Data); err != nil {
+	if _, err := natsconn.Of(w.client).PublishSync(ctx, last.Subject, nil, last.Data); err != nil {
 		t.Fatal(err)
 	}
 	if a := w.read(); len(a.violations) == 0 {

@@ -30,7 +30,7 @@ func TestServerInTheProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := drover.Connect(t.Context(), &drover.Options{Conn: conn})
+	client, err := drover.Connect(t.Context(), &drover.Options{Conn: conn.NATS()})
 	if err != nil {
 		t.Fatal(err)
 	}

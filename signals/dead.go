@@ -15,8 +15,18 @@ import (
 // ReasonUnreadable is the reason that [DeadLetters] gives to an entry of the stream that is no dead letter.
 const ReasonUnreadable = "unreadable-letter"
 
-// Place tells where the message stood that a dead letter is about.
-type Place = dead.Place
+// Place tells where the message stood that a dead letter is about. Two messages never have the same place.
+type Place struct {
+	// Partition is the number of a partition, or what stands for it where there is none, such as "tasks".
+	Partition string
+	// Stream is the kind of the log within the partition, such as "in", "signals" or "alarms"; for tasks, the list.
+	Stream string
+	// Incarnation tells apart the messages that had the same sequence in a stream that lost its tail: a number, or the
+	// digest of the message.
+	Incarnation string
+	// Sequence is the message's number in its stream.
+	Sequence uint64
+}
 
 // DeadOptions says which dead letters to read. The zero value means all.
 type DeadOptions struct {
@@ -31,9 +41,13 @@ type DeadOptions struct {
 // DeadLetters reads the dead letters of a namespace, the oldest first, up to the last one at the time of the call. An
 // error ends the sequence: natsconn.ErrNoStream when the namespace does not exist. An entry that cannot be decoded is no
 // error; it comes with the reason [ReasonUnreadable] and its body as it stands.
-func DeadLetters(ctx context.Context, conn *natsconn.Conn, namespace string, o DeadOptions) iter.Seq2[schemas.DeadEntry, error] {
+func DeadLetters(ctx context.Context, conn Conn, namespace string, o DeadOptions) iter.Seq2[schemas.DeadEntry, error] {
 	return func(yield func(schemas.DeadEntry, error) bool) {
 		read, err := o.read(subject.Namespace(namespace))
+		c, closed := connected(conn)
+		if err == nil {
+			err = closed
+		}
 		if err != nil {
 			yield(schemas.DeadEntry{}, fmt.Errorf("dead letters: %w", err))
 			return
@@ -43,7 +57,7 @@ func DeadLetters(ctx context.Context, conn *natsconn.Conn, namespace string, o D
 		// The scan calls from a goroutine of its own, and a loop's body must run in the caller's.
 		entries, done := make(chan schemas.DeadEntry), make(chan error, 1)
 		go func() {
-			done <- conn.Scan(ctx, subject.Namespace(namespace).StreamDead(), read, func(m natsconn.Stored) error {
+			done <- c.Scan(ctx, subject.Namespace(namespace).StreamDead(), read, func(m natsconn.Stored) error {
 				select {
 				case entries <- entry(m):
 					return nil
@@ -102,9 +116,13 @@ func hint(namespace string, err error) error {
 
 // Bury writes a dead letter, once for each reason and place: a second letter about the same message counts as written. It
 // tries until ctx ends. The reason is lower-case letters and dashes.
-func Bury(ctx context.Context, conn *natsconn.Conn, namespace string, at Place, letter schemas.DeadLetter) error {
+func Bury(ctx context.Context, conn Conn, namespace string, at Place, letter schemas.DeadLetter) error {
 	if err := subject.ValidateNamespace(namespace); err != nil {
 		return fmt.Errorf("dead letter: %w", err)
 	}
-	return dead.Bury(ctx, conn, subject.Namespace(namespace), at, letter)
+	c, err := connected(conn)
+	if err != nil {
+		return fmt.Errorf("dead letter: %w", err)
+	}
+	return dead.Bury(ctx, c, subject.Namespace(namespace), dead.Place(at), letter)
 }

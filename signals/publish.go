@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/sleep"
@@ -28,6 +30,9 @@ const (
 // ErrUnknown says that a signal may or may not be stored. With [PublishOnce] the call can be repeated without harm.
 var ErrUnknown = errors.New("it is not known whether the signal is stored")
 
+// Conn is what has a connection to NATS, such as a client of Drover.
+type Conn interface{ NATS() *nats.Conn }
+
 // Publish stores a signal for the workflow's open run and returns its sequence in the signals stream. The ids are 1 to
 // 256 bytes of text without control characters; body is the signal's input: JSON, text or any bytes, up to the server's
 // limit less 64 KiB.
@@ -35,17 +40,17 @@ var ErrUnknown = errors.New("it is not known whether the signal is stored")
 // While no stream takes the signal, because a leader is being elected, it tries again for about ten seconds. Errors:
 // subject.ErrInvalidID and natsconn.ErrTooLarge at once; natsconn.ErrNoStream when the namespace does not exist;
 // natsconn.ErrPermission; and [ErrUnknown] when no answer came, in which case a second call may signal twice.
-func Publish(ctx context.Context, conn *natsconn.Conn, namespace, workflowID, name string, body []byte) (seq uint64, err error) {
+func Publish(ctx context.Context, conn Conn, namespace, workflowID, name string, body []byte) (seq uint64, err error) {
 	subj, err := check(conn, namespace, workflowID, name, body)
 	if err != nil {
 		return 0, err
 	}
-	return publish(ctx, conn, subj, nil, body, false)
+	return publish(ctx, natsconn.Of(conn), subj, nil, body, false)
 }
 
 // PublishOnce is [Publish] with a request id, of the same form as the other ids and without a space at an end, that tells repeats apart
 // from new signals. It tries again when no answer came, too.
-func PublishOnce(ctx context.Context, conn *natsconn.Conn, namespace, workflowID, name, requestID string, body []byte) (seq uint64, err error) {
+func PublishOnce(ctx context.Context, conn Conn, namespace, workflowID, name, requestID string, body []byte) (seq uint64, err error) {
 	subj, err := check(conn, namespace, workflowID, name, body)
 	if err != nil {
 		return 0, err
@@ -56,20 +61,33 @@ func PublishOnce(ctx context.Context, conn *natsconn.Conn, namespace, workflowID
 	if err := schemas.ValidateSignalRequestID("request id", requestID); err != nil {
 		return 0, fmt.Errorf("signal: %w: %w", subject.ErrInvalidID, err)
 	}
-	return publish(ctx, conn, subj, natsconn.Header{schemas.RequestIDHeader: []string{requestID}}, body, true)
+	return publish(ctx, natsconn.Of(conn), subj, natsconn.Header{schemas.RequestIDHeader: []string{requestID}}, body, true)
 }
 
-func check(conn *natsconn.Conn, namespace, workflowID, name string, body []byte) (subj string, err error) {
+func check(conn Conn, namespace, workflowID, name string, body []byte) (subj string, err error) {
 	err = errors.Join(
 		subject.ValidateNamespace(namespace), subject.ValidateID("workflow id", workflowID), subject.ValidateID("signal name", name),
 	)
 	if err != nil {
 		return "", fmt.Errorf("signal: %w", err)
 	}
-	if limit := conn.MaxPayload() - headerBudget; int64(len(body)) > limit {
+	c, err := connected(conn)
+	if err != nil {
+		return "", fmt.Errorf("signal: %w", err)
+	}
+	if limit := c.MaxPayload() - headerBudget; int64(len(body)) > limit {
 		return "", fmt.Errorf("signal: %w: the input has %d bytes, want at most %d: store it elsewhere and send where", natsconn.ErrTooLarge, len(body), limit)
 	}
 	return subject.Namespace(namespace).Signal(workflowID, name), nil
+}
+
+// connected is the connection of conn, unless it is closed.
+func connected(conn Conn) (*natsconn.Conn, error) {
+	c := natsconn.Of(conn)
+	if c == nil {
+		return nil, fmt.Errorf("connection: %w", natsconn.ErrClosed)
+	}
+	return c, nil
 }
 
 // publish tries until the signal is stored or refused, or its patience ends. A try that was not answered is repeated

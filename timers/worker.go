@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/claims"
@@ -28,14 +29,17 @@ type Worker struct {
 	purges     purgeScheduler
 }
 
+// Conn is what has a connection to NATS, such as a client of Drover.
+type Conn interface{ NATS() *nats.Conn }
+
 // New returns a worker that will speak through conn. Options that are wrong are reported by Run.
-func New(conn *natsconn.Conn, opts *Options) *Worker {
+func New(conn Conn, opts *Options) *Worker {
 	if opts == nil {
 		opts = &Options{}
 	}
 	o := opts.withDefaults()
 	return &Worker{
-		conn: conn, opts: o, ns: subject.Namespace(o.Namespace), now: time.Now, mostAlarms: compactmap.MaxLen,
+		conn: natsconn.Of(conn), opts: o, ns: subject.Namespace(o.Namespace), now: time.Now, mostAlarms: compactmap.MaxLen,
 		log: o.Logger.WithFields(logrus.Fields{"role": "timers", "node": o.Node}),
 	}
 }
@@ -47,7 +51,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	if w.conn == nil {
-		return fmt.Errorf("%w: New has a nil connection: dial one with natsconn.Dial", ErrInvalidOptions)
+		return fmt.Errorf("%w: New has a nil connection, or one that is closed: give it a client", ErrInvalidOptions)
 	}
 	w.log.Debugf("timer worker begins: %s", w.opts)
 	ctx, cut := context.WithCancelCause(ctx)

@@ -2,7 +2,7 @@
 // request over NATS, and a command of a shell. A worker serves them when they are registered with it:
 //
 //	activity.Register(w, kinds.TypeHTTP, kinds.HTTP(nil))
-//	activity.Register(w, kinds.TypeRequest, kinds.Request(client.Conn(), nil))
+//	activity.Register(w, kinds.TypeRequest, kinds.Request(client, nil))
 //
 // The command "drover worker" serves them without any program, the shell only if it is told to. It may be imported by programs that run workers; it keeps
 // no state but the HTTP connections.

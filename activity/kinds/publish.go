@@ -30,7 +30,8 @@ type PublishOptions struct {
 // Publish returns the function of the kind publish: one message over conn to whoever listens, which may be nobody, and to the streams
 // that have the subject. It ends when the server has the message; whether a stream has stored it is not known. Nil options mean all
 // defaults.
-func Publish(conn *natsconn.Conn, o *PublishOptions) func(ctx context.Context, in PublishInput) (struct{}, error) {
+func Publish(on activity.Conn, o *PublishOptions) func(ctx context.Context, in PublishInput) (struct{}, error) {
+	conn := natsconn.Of(on)
 	if conn == nil {
 		panic("kinds: Publish needs a connection")
 	}

@@ -50,7 +50,8 @@ type ServiceError struct {
 // subscriber that replies. Nil options mean all defaults.
 //
 // An answer with the error headers of micro services fails with "service_error_" and the code, and a [ServiceError] as details.
-func Request(conn *natsconn.Conn, o *RequestOptions) func(ctx context.Context, in RequestInput) (schemas.Payload, error) {
+func Request(on activity.Conn, o *RequestOptions) func(ctx context.Context, in RequestInput) (schemas.Payload, error) {
+	conn := natsconn.Of(on)
 	if conn == nil {
 		panic("kinds: Request needs a connection")
 	}

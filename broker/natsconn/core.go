@@ -68,6 +68,9 @@ func (c *Conn) write(m *nats.Msg) error {
 	if len(m.Subject)+len(m.Reply) > maxLine {
 		return errLine
 	}
+	if c.borrowed && c.nc.IsReconnecting() { // its library may keep messages for later, ours never does
+		return nats.ErrReconnectBufExceeded
+	}
 	return c.nc.PublishMsg(m)
 }
 
@@ -143,8 +146,15 @@ func (c *Conn) Subscribe(subj, queue string, fn func(Msg)) (Subscription, error)
 	if err != nil {
 		return nil, fmt.Errorf("subscribe %s: %w", subj, fromNATS(err))
 	}
-	sub.SetClosedHandler(func(string) { close(s.ended) })
 	s.sub = sub
+	forget := func() {}
+	if c.borrowed { // nobody else ends it with the Conn
+		forget = c.OnClose(func() { _ = unsubscribe(sub) })
+	}
+	sub.SetClosedHandler(func(string) {
+		close(s.ended)
+		forget()
+	})
 	return s, nil
 }
 

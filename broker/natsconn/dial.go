@@ -41,6 +41,9 @@ type Conn struct {
 	api       string // prefix of the JetStream API
 	timeout   time.Duration
 	inProcess bool
+	borrowed  bool   // nc is somebody else's to close; see Use
+	users     int    // of a borrowed one; guarded by known
+	giveBack  func() // gives a borrowed nc its handlers back
 	denied    denials
 	inbox     *inbox
 	done      chan struct{} // closed by Close
@@ -74,10 +77,7 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNoConnection, err)
 	}
 	o = o.withDefaults()
-	c := &Conn{
-		log: o.Logger, api: o.APIPrefix, timeout: o.RequestTimeout, inProcess: o.InProcess != nil, born: time.Now(),
-		done: make(chan struct{}), up: make(chan struct{}), hooks: map[int]func(){}, children: map[child]struct{}{},
-	}
+	c := newConn(o)
 	d := &dialing{dialed: func() { c.dials.Add(1) }}
 	first, bounded := ctx.Deadline()
 	if bounded {
@@ -123,8 +123,17 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 		o.Timeout = max(min(o.Timeout, time.Until(first)), time.Millisecond)
 	}
 	c.settleInbox(o.Timeout)
+	c.register()
 	c.log.WithField("server", c.nc.ConnectedServerName()).Debugf("connected to NATS: %s", o)
 	return c, nil
+}
+
+// newConn is a Conn without a connection.
+func newConn(o Options) *Conn {
+	return &Conn{
+		log: o.Logger, api: o.APIPrefix, timeout: o.RequestTimeout, inProcess: o.InProcess != nil, born: time.Now(),
+		done: make(chan struct{}), up: make(chan struct{}), hooks: map[int]func(){}, children: map[child]struct{}{},
+	}
 }
 
 // oneByOne tries each of several addresses alone, to learn what the one that could be reached said: of all that failed the library gives the error
@@ -323,11 +332,15 @@ func (c *Conn) onClosed(nc *nats.Conn) {
 	if ours {
 		return
 	}
-	c.log.WithField("err", nc.LastError()).Error("the connection to NATS is closed for good: start this process again")
+	if c.borrowed {
+		c.log.Info("the connection to NATS was closed by its owner")
+	} else {
+		c.log.WithField("err", nc.LastError()).Error("the connection to NATS is closed for good: start this process again")
+	}
 	go c.Close() // the library's goroutine may have to tell those more who are waited for
 }
 
-// Close closes outboxes, readers and pulls, then the connection. It waits until the server has what was published, for a second at most.
+// Close closes outboxes, readers and pulls, then the connection if it is not borrowed. It waits until the server has what was published, for a second at most.
 func (c *Conn) Close() {
 	c.mu.Lock()
 	if c.closed {
@@ -342,6 +355,13 @@ func (c *Conn) Close() {
 	close(c.done)
 	for _, ch := range children {
 		ch.Close()
+	}
+	c.unregister()
+	if c.borrowed {
+		_ = unsubscribe(c.inbox.sub)
+		c.giveBack()
+		c.settle()
+		return
 	}
 	c.settle()
 	c.nc.Close()

@@ -26,6 +26,7 @@ const (
 // client library's own request inbox takes one answer only, and a subscription per read costs two more messages.
 type inbox struct {
 	prefix string // "<inbox>."
+	sub    *nats.Subscription
 
 	mu      sync.Mutex
 	next    uint64
@@ -34,11 +35,11 @@ type inbox struct {
 
 func newInbox(c *Conn) (*inbox, error) {
 	in := &inbox{prefix: c.nc.NewInbox() + ".", waiting: map[uint64]func(*nats.Msg){}}
-	sub, err := c.nc.Subscribe(in.prefix+"*", in.receive)
-	if err != nil {
+	var err error
+	if in.sub, err = c.nc.Subscribe(in.prefix+"*", in.receive); err != nil {
 		return nil, err
 	}
-	return in, sub.SetPendingLimits(-1, -1)
+	return in, in.sub.SetPendingLimits(-1, -1)
 }
 
 func (in *inbox) receive(m *nats.Msg) {

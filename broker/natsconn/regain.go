@@ -34,7 +34,7 @@ func (c *Conn) refusedAnew(subject string, taken bool) (news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, known := c.taken[subject]
-	if c.closed || !known && !taken {
+	if c.closed || c.borrowed || !known && !taken {
 		return false
 	}
 	if c.taken == nil {

@@ -50,12 +50,12 @@ func (a *app) audit(ctx context.Context, c *drover.Client, repair bool) error {
 	if err != nil {
 		return err
 	}
-	held, err := claims.Open(c.Conn(), ns.BucketClaims(), claims.Options{Node: "audit"})
+	held, err := claims.Open(natsconn.Of(c), ns.BucketClaims(), claims.Options{Node: "audit"})
 	if err != nil {
 		return err
 	}
 	auditor, err := audit.New(audit.Options{
-		Conn: c.Conn(), Namespace: ns, Partitions: partitions, Claims: held, ReportOnly: !repair, Identity: "drover audit", Rate: 10_000,
+		Conn: natsconn.Of(c), Namespace: ns, Partitions: partitions, Claims: held, ReportOnly: !repair, Identity: "drover audit", Rate: 10_000,
 	})
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func auditError(r *audit.Report) error {
 
 // partitionsOf looks up how many partitions the client's namespace has.
 func partitionsOf(ctx context.Context, c *drover.Client, op string) (int, error) {
-	space, err := topology.Lookup(ctx, c.Conn(), subject.Namespace(c.Namespace()))
+	space, err := topology.Lookup(ctx, natsconn.Of(c), subject.Namespace(c.Namespace()))
 	if errors.Is(err, topology.ErrNoNamespace) {
 		return 0, &drover.Error{
 			Op: op, Code: schemas.CodeNotFound, Err: fmt.Errorf("there is no namespace %q", c.Namespace()),

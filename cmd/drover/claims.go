@@ -77,13 +77,13 @@ func claimRow(i claimInfo) []string {
 // readClaims lists the claims of the namespace, and gives the server's time.
 func readClaims(ctx context.Context, c *drover.Client) ([]claims.Info, time.Time, error) {
 	ns := subject.Namespace(c.Namespace())
-	held, err := claims.Open(c.Conn(), ns.BucketClaims(), claims.Options{Node: "drover claims"})
+	held, err := claims.Open(natsconn.Of(c), ns.BucketClaims(), claims.Options{Node: "drover claims"})
 	if err != nil {
 		return nil, time.Time{}, err
 	}
 	list, err := held.List(ctx)
 	if errors.Is(err, natsconn.ErrNoStream) {
-		if _, err := topology.Lookup(ctx, c.Conn(), ns); err == nil {
+		if _, err := topology.Lookup(ctx, natsconn.Of(c), ns); err == nil {
 			return nil, time.Time{}, &drover.Error{
 				Op: "claims", Code: schemas.CodeNotFound, Err: fmt.Errorf("the bucket %s is gone: nobody can own a partition of namespace %q", ns.BucketClaims(), ns),
 				Hint: topology.Remake(ns) + `; "drover doctor" tells what that is`,

@@ -98,7 +98,7 @@ func findTarget(ctx context.Context, c *drover.Client, op, name string) (*target
 	if err := subject.ValidateID("NODE", name); err != nil {
 		return nil, usage(nil, err)
 	}
-	t := &target{op: op, name: name, conn: c.Conn(), home: subject.Namespace(c.Namespace())}
+	t := &target{op: op, name: name, conn: natsconn.Of(c), home: subject.Namespace(c.Namespace())}
 	register, list, err := openNodes(ctx, c)
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func findTarget(ctx context.Context, c *drover.Client, op, name string) (*target
 	t.register = register
 	if i := slices.IndexFunc(list, func(i nodes.Info) bool { return i.Node == name }); i >= 0 {
 		t.node, t.home = &list[i], subject.Namespace(list[i].Namespace)
-		t.own = list[i].Profile != "external" && list[i].Server == c.Conn().NATS().ConnectedServerId()
+		t.own = list[i].Profile != "external" && list[i].Server == c.NATS().ConnectedServerId()
 	}
 	return t, nil
 }

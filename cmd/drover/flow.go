@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider/flow/define"
 	"github.com/droverhq/drover/decider/flow/model"
@@ -218,7 +219,7 @@ A FILE of - is standard input.`,
 }
 
 func flowStore(c *drover.Client) *store.Store {
-	return store.Open(c.Conn(), subject.Namespace(c.Namespace()))
+	return store.Open(natsconn.Of(c), subject.Namespace(c.Namespace()))
 }
 
 func (a *app) validate(ctx context.Context, files []*flowFile, registered *store.Store) error {

@@ -15,7 +15,7 @@ func (f *workerFlags) deciders(c *drover.Client, a *app, identity string) (*depl
 	if err != nil {
 		return nil, err
 	}
-	return deployed.New(c.Conn(), &deployed.Options{
+	return deployed.New(c, &deployed.Options{
 		Namespace: c.Namespace(), Identity: identity, DrainTimeout: f.drain.value, Logger: log,
 	}), nil
 }

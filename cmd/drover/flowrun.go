@@ -316,7 +316,7 @@ func (a *app) tryWorkers(c *drover.Client, flow string, f *flowRunFlags, answers
 	for typ, answer := range answers {
 		activity.Register(w, typ, func(context.Context, schemas.Payload) (schemas.Payload, error) { return answer, nil })
 	}
-	return []func(context.Context) error{deployed.New(c.Conn(), o).Run, w.Run}
+	return []func(context.Context) error{deployed.New(c, o).Run, w.Run}
 }
 
 // withServer runs fn against a server in this process, which ends with it.
@@ -337,7 +337,7 @@ func withServer(ctx context.Context, o server.Options, fn func(ctx context.Conte
 		return err
 	}
 	defer conn.Close()
-	c, err := drover.Connect(ctx, &drover.Options{Conn: conn, Namespace: cmp.Or(o.Namespace, server.DefaultNamespace), Logger: o.Logger})
+	c, err := drover.Connect(ctx, &drover.Options{Conn: conn.NATS(), Namespace: cmp.Or(o.Namespace, server.DefaultNamespace), Logger: o.Logger})
 	if err != nil {
 		return err
 	}

@@ -111,7 +111,7 @@ func readNodes(ctx context.Context, c *drover.Client) ([]nodeInfo, error) {
 
 // openNodes lists the records of the nodes.
 func openNodes(ctx context.Context, c *drover.Client) (*nodes.Registry, []nodes.Info, error) {
-	register, err := nodes.Open(c.Conn(), nodes.Options{})
+	register, err := nodes.Open(natsconn.Of(c), nodes.Options{})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/drovertest"
 	"github.com/droverhq/drover/schemas"
@@ -13,7 +14,7 @@ import (
 // Where no master is left to say so in its record, a node that is silent is not responding all the same.
 func TestNodesWithoutAMaster(t *testing.T) {
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
-		r, err := nodes.Open(e.Client.Conn(), nodes.Options{})
+		r, err := nodes.Open(natsconn.Of(e.Client), nodes.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/ops/doctor"
@@ -56,7 +57,7 @@ func TestLargeInputAndResult(t *testing.T) {
 	}
 
 	// What is lost is told: an object, and then all of them.
-	js, ns := c.Conn().JetStream(), subject.Namespace("default")
+	js, ns := natsconn.Of(c).JetStream(), subject.Namespace("default")
 	store, err := js.ObjectStore(t.Context(), ns.StorePayloads())
 	if err != nil {
 		t.Fatal(err)

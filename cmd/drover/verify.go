@@ -108,7 +108,7 @@ type verifier struct {
 }
 
 func newVerifier(c *drover.Client) *verifier {
-	conn, ns := c.Conn(), subject.Namespace(c.Namespace())
+	conn, ns := natsconn.Of(c), subject.Namespace(c.Namespace())
 	return &verifier{
 		verification: verification{Namespace: c.Namespace(), Violations: []checker.Violation{}},
 		conn:         conn, ns: ns, checker: checker.NewNamespace(),

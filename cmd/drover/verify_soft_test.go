@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/drovertest"
@@ -19,7 +20,7 @@ import (
 func TestVerifyBesideSoftRuns(t *testing.T) {
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 		const ns = subject.Namespace("default")
-		j, err := retention.New(retention.Options{Conn: e.Client.Conn(), Namespace: ns, Partitions: 1})
+		j, err := retention.New(retention.Options{Conn: natsconn.Of(e.Client), Namespace: ns, Partitions: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

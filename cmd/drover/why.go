@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/ops/audit"
 )
@@ -78,7 +79,7 @@ func unserved(ctx context.Context, c *drover.Client, id string, failure error) s
 	if err != nil {
 		return ""
 	}
-	because, err := audit.Unserved(ctx, c.Conn(), subject.Namespace(c.Namespace()), partitions, id)
+	because, err := audit.Unserved(ctx, natsconn.Of(c), subject.Namespace(c.Namespace()), partitions, id)
 	if err != nil {
 		return ""
 	}

@@ -249,9 +249,9 @@ func (f *workerFlags) worker(c *drover.Client) *activity.Worker {
 		case kinds.TypeHTTP:
 			activity.Register(w, k, kinds.HTTP(calls))
 		case kinds.TypeRequest:
-			activity.Register(w, k, kinds.Request(c.Conn(), nil))
+			activity.Register(w, k, kinds.Request(c, nil))
 		case kinds.TypePublish:
-			activity.Register(w, k, kinds.Publish(c.Conn(), nil))
+			activity.Register(w, k, kinds.Publish(c, nil))
 		case kinds.TypeLoad:
 			activity.Register(w, k, kinds.Load(&kinds.LoadOptions{HTTP: *calls, Dirs: f.loads}))
 		case kinds.TypeShell:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/drovertest"
 	"github.com/droverhq/drover/schemas"
@@ -35,7 +36,7 @@ func startMode(t *testing.T, e *drovertest.Env, q *schemas.StartRequest) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	m, err := e.Client.Conn().Request(ctx, subject.Namespace("default").API("start"), nil, body)
+	m, err := natsconn.Of(e.Client).Request(ctx, subject.Namespace("default").API("start"), nil, body)
 	var a schemas.StartResponse
 	if err == nil {
 		err = schemas.Unmarshal(m.Data, &a)

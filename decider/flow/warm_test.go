@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/drovertest"
@@ -137,7 +138,7 @@ func TestContinuesWithADeprecatedType(t *testing.T) {
 // last. Only the other one's run goes on.
 func TestWarmRunOfTheOtherDecision(t *testing.T) { // P-11
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
-		conn, ns := e.Client.Conn(), subject.Namespace("default")
+		conn, ns := natsconn.Of(e.Client), subject.Namespace("default")
 		w := &warmRuns{most: 3}
 		var late *decider.Task
 		var found []bool

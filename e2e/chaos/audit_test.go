@@ -105,7 +105,7 @@ func (w *world) read(ctx context.Context) (*archive, error) {
 	a := &archive{signals: map[string][]string{}, closes: map[string]int{}, runs: map[string]string{}, once: map[string]bool{}, done: map[string]bool{}}
 	for p := range partitions {
 		names := map[string]string{} // of scheduled events: "run.activity"
-		err := w.direct.Conn().Scan(ctx, namespace.StreamHistory(p), natsconn.ReadOptions{}, func(m natsconn.Stored) error {
+		err := natsconn.Of(w.direct).Scan(ctx, namespace.StreamHistory(p), natsconn.ReadOptions{}, func(m natsconn.Stored) error {
 			if m.Subject == namespace.Fence(p) {
 				a.fences++
 				return nil
@@ -272,7 +272,7 @@ func (w *world) nothingLeft(ctx context.Context, a *archive) {
 
 func (w *world) left(ctx context.Context, a *archive) ([]string, error) {
 	var left []string
-	first, last, err := w.direct.Conn().StreamState(ctx, namespace.StreamTasks(planList))
+	first, last, err := natsconn.Of(w.direct).StreamState(ctx, namespace.StreamTasks(planList))
 	if err != nil && !errors.Is(err, natsconn.ErrNoStream) {
 		return nil, err
 	}
@@ -280,14 +280,14 @@ func (w *world) left(ctx context.Context, a *archive) ([]string, error) {
 		left = append(left, fmt.Sprintf("tasks from %d to %d", first, last))
 	}
 	for p := range partitions {
-		err := w.direct.Conn().Scan(ctx, namespace.StreamAlarms(p), natsconn.ReadOptions{HeadersOnly: true}, func(m natsconn.Stored) error {
+		err := natsconn.Of(w.direct).Scan(ctx, namespace.StreamAlarms(p), natsconn.ReadOptions{HeadersOnly: true}, func(m natsconn.Stored) error {
 			words := strings.Split(m.Subject, ".")
 			if run := words[len(words)-1]; a.closes[run] == 0 {
 				return nil
 			}
 			// A replica of a NATS node that was killed may have again what was deleted, for good; what counts is what the
 			// leader has. It is asked for the run, for another message may stand there under the number.
-			switch _, err := w.direct.Conn().LastBySubject(ctx, namespace.StreamAlarms(p), m.Subject); {
+			switch _, err := natsconn.Of(w.direct).LastBySubject(ctx, namespace.StreamAlarms(p), m.Subject); {
 			case errors.Is(err, natsconn.ErrNotFound):
 				w.undeleted[m.Subject] = true
 				w.report.Undeleted = len(w.undeleted)

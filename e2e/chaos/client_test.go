@@ -84,12 +84,12 @@ func (c *client) publish(ctx context.Context, id, value string, once bool) Op {
 	}
 	return c.do(Op{Kind: Append, Key: id, Arg: value}, func(o *Op) error {
 		if once {
-			_, err := signals.PublishOnce(ctx, c.c.Conn(), c.c.Namespace(), id, poke, value, body)
+			_, err := signals.PublishOnce(ctx, c.c, c.c.Namespace(), id, poke, value, body)
 			return err
 		}
 		ctx, cancel := context.WithTimeout(ctx, oneTry)
 		defer cancel()
-		_, err := signals.Publish(ctx, c.c.Conn(), c.c.Namespace(), id, poke, body)
+		_, err := signals.Publish(ctx, c.c, c.c.Namespace(), id, poke, body)
 		return err
 	})
 }
@@ -140,7 +140,7 @@ func (c *client) ask(ctx context.Context, verb string, q, answer any, refusal fu
 func (c *client) askOnce(ctx context.Context, verb string, body []byte, answer any, refusal func() *schemas.Error) error {
 	ctx, cancel := context.WithTimeout(ctx, oneTry)
 	defer cancel()
-	m, err := c.c.Conn().Request(ctx, namespace.API(verb), natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}, body)
+	m, err := natsconn.Of(c.c).Request(ctx, namespace.API(verb), natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}, body)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/faultproxy"
 	"github.com/droverhq/drover/internal/sleep"
 )
@@ -152,7 +153,7 @@ func (v *victim) stepDown(d time.Duration) {
 	stream := streams[v.rng.IntN(len(streams))]
 	ctx, cancel := context.WithTimeout(v.w.t.Context(), 5*time.Second)
 	defer cancel()
-	if _, err := v.w.direct.Conn().Request(ctx, "$JS.API.STREAM.LEADER.STEPDOWN."+stream, nil, nil); err != nil {
+	if _, err := natsconn.Of(v.w.direct).Request(ctx, "$JS.API.STREAM.LEADER.STEPDOWN."+stream, nil, nil); err != nil {
 		v.w.t.Logf("step-down of %s: %v", stream, err)
 	}
 	v.wait(d)

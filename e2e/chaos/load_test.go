@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
@@ -123,7 +124,7 @@ func (s *scene) closesUnasked(ctx context.Context) {
 	status := schemas.Status("unknown")
 	for ctx.Err() == nil {
 		one, cancel := context.WithTimeout(ctx, oneTry)
-		m, err := s.w.direct.Conn().LastBySubject(one, namespace.StreamHistory(partition), runs)
+		m, err := natsconn.Of(s.w.direct).LastBySubject(one, namespace.StreamHistory(partition), runs)
 		cancel()
 		if err == nil {
 			if status = schemas.HeaderStatus(m.Header.Get(schemas.StatusHeader)); status.Closed() && status != schemas.StatusContinuedAsNew {

@@ -17,6 +17,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/e2e/child"
@@ -174,7 +175,7 @@ func claimerRole(ctx context.Context) error {
 	}
 	defer file.Close()
 	rec := NewRecorder(file)
-	book, err := claims.Open(c.Conn(), subject.Namespace(claimSpace).BucketClaims(), claims.Options{Node: name, TTL: claimTTL, Logger: roleLogger()})
+	book, err := claims.Open(natsconn.Of(c), subject.Namespace(claimSpace).BucketClaims(), claims.Options{Node: name, TTL: claimTTL, Logger: roleLogger()})
 	if err != nil {
 		return err
 	}

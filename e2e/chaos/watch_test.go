@@ -29,7 +29,7 @@ func (w *world) probe(ctx context.Context) {
 				w.rec.Do(Op{Client: -2, Kind: Probe, Key: fmt.Sprint(n)}, func(o *Op) {
 					one, cancel := context.WithTimeout(ctx, probeTime)
 					defer cancel()
-					m, err := w.direct.Conn().Request(one, namespace.API("describe"), natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}, body)
+					m, err := natsconn.Of(w.direct).Request(one, namespace.API("describe"), natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}, body)
 					o.Outcome = Unknown
 					var d schemas.DescribeResponse
 					if err == nil && schemas.Unmarshal(m.Data, &d) == nil && d.Error == nil {
@@ -67,7 +67,7 @@ func (w *world) watch(ctx context.Context) {
 		last[key] = now
 	}
 	for ctx.Err() == nil {
-		r, err := w.direct.Conn().KVWatch(ctx, namespace.BucketClaims(), see)
+		r, err := natsconn.Of(w.direct).KVWatch(ctx, namespace.BucketClaims(), see)
 		if err != nil {
 			sleep.For(ctx, 100*time.Millisecond)
 			continue

@@ -18,6 +18,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/faultproxy"
@@ -344,7 +345,7 @@ func (w *world) claimSpace() {
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
 	for {
-		_, err := topology.Ensure(ctx, w.direct.Conn(), topology.Options{Namespace: claimSpace, Partitions: 1, Replicas: w.replicas()})
+		_, err := topology.Ensure(ctx, natsconn.Of(w.direct), topology.Options{Namespace: claimSpace, Partitions: 1, Replicas: w.replicas()})
 		if err == nil {
 			return
 		}
@@ -361,7 +362,7 @@ func (w *world) observer() *claims.Claims {
 	w.t.Helper()
 	log := logrus.New()
 	log.SetLevel(logrus.PanicLevel)
-	c, err := claims.Open(w.direct.Conn(), namespace.BucketClaims(), claims.Options{Node: "observer", Logger: log})
+	c, err := claims.Open(natsconn.Of(w.direct), namespace.BucketClaims(), claims.Options{Node: "observer", Logger: log})
 	if err != nil {
 		w.t.Fatal(err)
 	}

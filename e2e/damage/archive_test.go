@@ -33,7 +33,7 @@ func (m *machine) read() *archive {
 		letters: map[string][]schemas.DeadEntry{}, begun: map[string]time.Time{}, closed: map[string]time.Time{},
 	}
 	for partition := 0; ; partition++ {
-		err := m.client.Conn().Scan(ctx, namespace.StreamHistory(partition), natsconn.ReadOptions{FilterSubjects: []string{namespace.AllRuns(partition)}}, func(s natsconn.Stored) error {
+		err := natsconn.Of(m.client).Scan(ctx, namespace.StreamHistory(partition), natsconn.ReadOptions{FilterSubjects: []string{namespace.AllRuns(partition)}}, func(s natsconn.Stored) error {
 			return a.record(s)
 		})
 		if errors.Is(err, natsconn.ErrNoStream) && partition > 0 {

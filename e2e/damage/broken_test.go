@@ -231,7 +231,7 @@ func (m *machine) begin(ctx context.Context, id string, l load.Input, inbox bool
 		return nil, err
 	}
 	to := subject.Namespace("default").In(0, id, "start")
-	if _, err = m.client.Conn().PublishSync(ctx, to, natsconn.Addressed(to), body); err != nil {
+	if _, err = natsconn.Of(m.client).PublishSync(ctx, to, natsconn.Addressed(to), body); err != nil {
 		return nil, err
 	}
 	poll.Until(m.t, patience, id+" has begun", func() bool {

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/e2e/load"
 	"github.com/droverhq/drover/internal/poll"
 )
@@ -122,7 +123,7 @@ func TestStoreAtItsLimit(t *testing.T) {
 	dir := smallDisk(t, "32m")
 	m := newMachine(t, "single", filepath.Join(dir, "store"))
 	m.start()
-	js := m.client.Conn().JetStream()
+	js := natsconn.Of(m.client).JetStream()
 	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "ballast", Subjects: []string{"ballast"}}); err != nil {
 		t.Fatal(err)
 	}

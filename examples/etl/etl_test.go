@@ -12,6 +12,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/drovertest"
@@ -25,11 +26,11 @@ import (
 func master(t *testing.T, e *drovertest.Env) {
 	t.Helper()
 	ns := subject.Namespace(e.Client.Namespace())
-	a, err := alwayson.New(alwayson.Options{Conn: e.Client.Conn(), Namespace: ns})
+	a, err := alwayson.New(alwayson.Options{Conn: natsconn.Of(e.Client), Namespace: ns})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := windows.New(windows.Options{Conn: e.Client.Conn(), Namespace: ns, Node: "test"})
+	w, err := windows.New(windows.Options{Conn: natsconn.Of(e.Client), Namespace: ns, Node: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

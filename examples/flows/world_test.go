@@ -62,7 +62,7 @@ func inWorld(t *testing.T, flows []string, also map[string]string, h http.Handle
 		if _, err := topology.Ensure(t.Context(), w.conn, topology.Options{Memory: true, Partitions: 1}); err != nil {
 			t.Fatal(err)
 		}
-		if w.client, err = drover.Connect(t.Context(), &drover.Options{Conn: w.conn, Timeout: patience}); err != nil {
+		if w.client, err = drover.Connect(t.Context(), &drover.Options{Conn: w.conn.NATS(), Timeout: patience}); err != nil {
 			t.Fatal(err)
 		}
 		f(t, w)
@@ -135,7 +135,7 @@ func (w *world) broker(wire *cutwire.Wire) *process {
 
 func (w *world) connect(wire *cutwire.Wire) (*drover.Client, *natsconn.Conn) {
 	conn := w.dial(wire)
-	client, err := drover.Connect(w.t.Context(), &drover.Options{Conn: conn})
+	client, err := drover.Connect(w.t.Context(), &drover.Options{Conn: conn.NATS()})
 	if err != nil {
 		w.t.Fatal(err)
 	}

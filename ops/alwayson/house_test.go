@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/drovertest"
@@ -72,7 +73,7 @@ func live(t *testing.T, fn func(h *house)) {
 	sample.OneOfEight(t)
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 		h := &house{Env: e, t: t}
-		h.o = alwayson.Options{Conn: e.Client.Conn(), Namespace: ns, Note: func(_ context.Context, o schemas.Operation) {
+		h.o = alwayson.Options{Conn: natsconn.Of(e.Client), Namespace: ns, Note: func(_ context.Context, o schemas.Operation) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.notes = append(h.notes, o)
@@ -122,7 +123,7 @@ func ask[Answer any](h *house, verb string, q any, refusal func(*Answer) *schema
 	}
 	for tries := 0; ; tries++ {
 		ctx, cancel := context.WithTimeout(h.t.Context(), 10*time.Second)
-		m, err := h.Client.Conn().Request(ctx, ns.API(verb), nil, body)
+		m, err := natsconn.Of(h.Client).Request(ctx, ns.API(verb), nil, body)
 		cancel()
 		a := new(Answer)
 		if err == nil {

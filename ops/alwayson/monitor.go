@@ -43,7 +43,7 @@ func New(o Options) (*Monitor, error) {
 		return nil, err
 	}
 	client, err := drover.Connect(context.Background(), &drover.Options{
-		Conn: o.Conn, Namespace: string(o.Namespace), Timeout: clientTimeout, Name: "always-on", Logger: o.Logger,
+		Conn: o.Conn.NATS(), Namespace: string(o.Namespace), Timeout: clientTimeout, Name: "always-on", Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("alwayson: %w", err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/ops/alwayson"
 	"github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/schemas"
@@ -15,7 +16,7 @@ import (
 // janitor purges what has closed, as soon as it may.
 func (h *house) janitor() {
 	h.t.Helper()
-	j, err := retention.New(retention.Options{Conn: h.Client.Conn(), Namespace: ns, Partitions: 1, Delay: -1})
+	j, err := retention.New(retention.Options{Conn: natsconn.Of(h.Client), Namespace: ns, Partitions: 1, Delay: -1})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/bucketkey"
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
@@ -159,7 +160,7 @@ func TestDamagedRecord(t *testing.T) {
 	live(t, func(h *house) {
 		h.o.Logger = logx.Or(nil)
 		for i, value := range []string{`{`, `{}`, `{"alwaysOn":{"start":{"workflowId":"other","type":"job"}},"incarnation":"i"}`} {
-			if _, err := h.Client.Conn().KVCreate(h.t.Context(), ns.BucketSchedules(), "always."+bucketkey.Escape(fmt.Sprint("bad ", i)), []byte(value), 0); err != nil {
+			if _, err := natsconn.Of(h.Client).KVCreate(h.t.Context(), ns.BucketSchedules(), "always."+bucketkey.Escape(fmt.Sprint("bad ", i)), []byte(value), 0); err != nil {
 				t.Fatal(err)
 			}
 		}

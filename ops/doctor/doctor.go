@@ -93,7 +93,7 @@ type examination struct {
 // Examine runs all checks and returns what each has found. It returns early, with the findings so far, if the server has
 // no JetStream to speak of; an error says that ctx ended.
 func Examine(ctx context.Context, o Options) ([]Finding, error) {
-	e := &examination{o: o, conn: o.Client.Conn(), ns: subject.Namespace(o.Client.Namespace())}
+	e := &examination{o: o, conn: natsconn.Of(o.Client), ns: subject.Namespace(o.Client.Namespace())}
 	for _, check := range []func(context.Context) (goOn bool){
 		e.server, e.account, e.clock, e.register, e.sync, e.streams, e.owners, e.lists, e.permissions,
 	} {

@@ -22,7 +22,7 @@ import (
 func (h *house) runs(id string) (n int) {
 	h.t.Helper()
 	o := natsconn.ReadOptions{FilterSubjects: []string{ns.HistoryOfWorkflow(0, id)}, HeadersOnly: true, LastPerSubject: true}
-	if err := h.Client.Conn().Scan(h.t.Context(), ns.StreamHistory(0), o, func(natsconn.Stored) error { n++; return nil }); err != nil {
+	if err := natsconn.Of(h.Client).Scan(h.t.Context(), ns.StreamHistory(0), o, func(natsconn.Stored) error { n++; return nil }); err != nil {
 		h.t.Fatal(err)
 	}
 	return n
@@ -150,7 +150,7 @@ func TestP14WaitsForTheEffects(t *testing.T) {
 	live(t, ops.Options{Default: "0"}, func(h *house) {
 		h.run("raw", "parent", says{Retention: []string{"forever"}, Child: &says{Retention: []string{"0"}}, ChildID: "child"})
 		h.settle()
-		ctx, conn := h.t.Context(), h.Client.Conn()
+		ctx, conn := h.t.Context(), natsconn.Of(h.Client)
 		last, err := conn.LastBySubject(ctx, ns.StreamHistory(0), ns.History(0, "child", h.explain("child", "").Run))
 		if err != nil {
 			h.t.Fatal(err)
@@ -185,7 +185,7 @@ func TestP14WaitsForTheEffects(t *testing.T) {
 // position is the checkpoint of the partition.
 func (h *house) position() (c schemas.Checkpoint) {
 	h.t.Helper()
-	value, _, err := h.Client.Conn().KVGet(h.t.Context(), ns.BucketCheckpoints(), "partition.0")
+	value, _, err := natsconn.Of(h.Client).KVGet(h.t.Context(), ns.BucketCheckpoints(), "partition.0")
 	if err == nil {
 		err = schemas.Unmarshal(value, &c)
 	}
@@ -198,7 +198,7 @@ func (h *house) position() (c schemas.Checkpoint) {
 // checkpoint changes how far the effects are done by the checkpoint of the partition.
 func (h *house) checkpoint(effects uint64) {
 	h.t.Helper()
-	ctx, conn := h.t.Context(), h.Client.Conn()
+	ctx, conn := h.t.Context(), natsconn.Of(h.Client)
 	value, rev, err := conn.KVGet(ctx, ns.BucketCheckpoints(), "partition.0")
 	if err != nil {
 		h.t.Fatal(err)
@@ -267,11 +267,11 @@ func TestAuditIsSilent(t *testing.T) {
 			h.t.Fatalf("nothing is purged: %+v", r)
 		}
 		h.wantKept("open open-child")
-		c, err := claims.Open(h.Client.Conn(), ns.BucketClaims(), claims.Options{Node: "audit"})
+		c, err := claims.Open(natsconn.Of(h.Client), ns.BucketClaims(), claims.Options{Node: "audit"})
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		a, err := audit.New(audit.Options{Conn: h.Client.Conn(), Namespace: ns, Partitions: 1, Claims: c, ReportOnly: true})
+		a, err := audit.New(audit.Options{Conn: natsconn.Of(h.Client), Namespace: ns, Partitions: 1, Claims: c, ReportOnly: true})
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -312,7 +312,7 @@ func TestA015DisabledIsNotReplayed(t *testing.T) {
 func (h *house) whole() {
 	h.t.Helper()
 	next := map[string]int64{}
-	err := h.Client.Conn().Scan(h.t.Context(), ns.StreamHistory(0), natsconn.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}}, func(s natsconn.Stored) error {
+	err := natsconn.Of(h.Client).Scan(h.t.Context(), ns.StreamHistory(0), natsconn.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}}, func(s natsconn.Stored) error {
 		var r schemas.Record
 		if err := schemas.Unmarshal(s.Data, &r); err != nil {
 			return err
@@ -351,7 +351,7 @@ func TestPurgeBySequence(t *testing.T) {
 		}
 		h.wantKept("f28 f29")
 		h.run("flow", "f30", says{}) // the owner has not lost its place
-		if _, err := h.Client.Conn().LastBySubject(h.t.Context(), ns.StreamHistory(0), ns.Fence(0)); err != nil {
+		if _, err := natsconn.Of(h.Client).LastBySubject(h.t.Context(), ns.StreamHistory(0), ns.Fence(0)); err != nil {
 			h.t.Error(err)
 		}
 	})
@@ -361,7 +361,7 @@ func TestPurgeBySequence(t *testing.T) {
 func TestLastFenceStays(t *testing.T) {
 	live(t, ops.Options{FlowDefault: "0"}, func(h *house) {
 		fence := func() uint64 {
-			m, err := h.Client.Conn().LastBySubject(h.t.Context(), ns.StreamHistory(0), ns.Fence(0))
+			m, err := natsconn.Of(h.Client).LastBySubject(h.t.Context(), ns.StreamHistory(0), ns.Fence(0))
 			if err != nil {
 				h.t.Fatal(err)
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/drovertest"
@@ -25,7 +26,7 @@ func TestContinuedRunIsNotLeftAlone(t *testing.T) {
 		}
 	}
 	drovertest.Run(t, &drovertest.Options{Partitions: 2}, func(t *testing.T, e *drovertest.Env) {
-		o := retention.Options{Conn: e.Client.Conn(), Namespace: ns, Partitions: 2, Default: "1"}
+		o := retention.Options{Conn: natsconn.Of(e.Client), Namespace: ns, Partitions: 2, Default: "1"}
 		h := &house{Env: e, t: t, o: o}
 		h.another()
 		chain, part := on(0, "c"), on(1, "p")
@@ -71,7 +72,7 @@ func TestContinuedRunIsNotLeftAlone(t *testing.T) {
 			t.Logf("%+v; part %+v; chain %+v", h.pass(), h.expl(part), h.expl(chain))
 			time.Sleep(30 * time.Second)
 		}
-		m, err := e.Client.Conn().LastBySubject(t.Context(), ns.StreamHistory(0), ns.HistoryOfWorkflow(0, chain))
+		m, err := natsconn.Of(e.Client).LastBySubject(t.Context(), ns.StreamHistory(0), ns.HistoryOfWorkflow(0, chain))
 		if err != nil {
 			t.Logf("nothing is left of the chain: %v", err)
 			return

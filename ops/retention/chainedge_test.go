@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/schemas"
@@ -28,7 +29,7 @@ func TestCutBeforeTheEdge(t *testing.T) {
 		if _, err := h.j.Pass(t.Context()); err == nil {
 			t.Fatal("want the cut")
 		}
-		m, err := h.Client.Conn().LastBySubject(t.Context(), ns.StreamHistory(0), ns.HistoryOfWorkflow(0, "c"))
+		m, err := natsconn.Of(h.Client).LastBySubject(t.Context(), ns.StreamHistory(0), ns.HistoryOfWorkflow(0, "c"))
 		if err != nil {
 			return
 		}
@@ -86,7 +87,7 @@ func TestRunOverTheEdgeStaysWhole(t *testing.T) {
 			if purges++; strings.HasPrefix(what, "below") {
 				return nil
 			}
-			m, err := h.Client.Conn().NextBySubject(t.Context(), ns.StreamHistory(0), ns.History(0, "c", last), 1)
+			m, err := natsconn.Of(h.Client).NextBySubject(t.Context(), ns.StreamHistory(0), ns.History(0, "c", last), 1)
 			if err != nil {
 				return nil //nolint:nilerr // it is gone
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/drovertest"
 	"github.com/droverhq/drover/ops/retention"
@@ -13,7 +14,7 @@ import (
 // A chain loses its oldest runs first: the check at the end of the test, that of drover verify, finds no run without the one behind it.
 func TestMiddleOfAChain(t *testing.T) {
 	drovertest.Run(t, &drovertest.Options{Partitions: 1}, func(t *testing.T, e *drovertest.Env) {
-		h := &house{Env: e, t: t, o: retention.Options{Conn: e.Client.Conn(), Namespace: ns, Partitions: 1}}
+		h := &house{Env: e, t: t, o: retention.Options{Conn: natsconn.Of(e.Client), Namespace: ns, Partitions: 1}}
 		h.another()
 		w := e.Client.Deciders(nil)
 		for _, typ := range []string{"other", "child"} {

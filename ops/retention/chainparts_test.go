@@ -66,7 +66,7 @@ func TestPartThatWaits(t *testing.T) {
 				h.run("raw", "behind", says{Retention: []string{"0"}, Hash: "behind"}) // waits for nobody
 				h.settle()
 				start := ns.In(0, "part-"+kind+"-0", "start")
-				if _, err := h.Client.Conn().PublishSync(h.t.Context(), start, natsconn.Addressed(start), []byte("no start")); err != nil {
+				if _, err := natsconn.Of(h.Client).PublishSync(h.t.Context(), start, natsconn.Addressed(start), []byte("no start")); err != nil {
 					h.t.Fatal(err)
 				}
 				time.Sleep(time.Minute) // it is read, and stays as the last of the inbox

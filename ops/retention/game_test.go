@@ -116,7 +116,7 @@ func (g *game) model() string {
 	raw, _ := retention.ParseDefault("min(3, 90m)")
 	var keep []string
 	scan := natsconn.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}}
-	err := g.Client.Conn().Scan(g.t.Context(), ns.StreamHistory(0), scan, func(s natsconn.Stored) error {
+	err := natsconn.Of(g.Client).Scan(g.t.Context(), ns.StreamHistory(0), scan, func(s natsconn.Stored) error {
 		var r schemas.Record
 		if err := schemas.Unmarshal(s.Data, &r); err != nil {
 			return err

@@ -122,7 +122,7 @@ func live(t *testing.T, o retention.Options, fn func(h *house)) {
 	t.Helper()
 	sample.OneOfEight(t)
 	drovertest.Run(t, &drovertest.Options{Partitions: 1}, func(t *testing.T, e *drovertest.Env) {
-		o.Conn, o.Namespace, o.Partitions = e.Client.Conn(), ns, 1
+		o.Conn, o.Namespace, o.Partitions = natsconn.Of(e.Client), ns, 1
 		o.Flows = func(context.Context) (map[string]bool, error) { return map[string]bool{"flow": true}, nil }
 		h := &house{Env: e, t: t, o: o}
 		h.another()
@@ -189,7 +189,7 @@ func (h *house) pass() *retention.Report {
 func (h *house) kept() string {
 	h.t.Helper()
 	var all []string
-	err := h.Client.Conn().Scan(h.t.Context(), ns.StreamHistory(0), natsconn.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}, HeadersOnly: true}, func(s natsconn.Stored) error {
+	err := natsconn.Of(h.Client).Scan(h.t.Context(), ns.StreamHistory(0), natsconn.ReadOptions{FilterSubjects: []string{ns.AllRuns(0)}, HeadersOnly: true}, func(s natsconn.Stored) error {
 		_, wid, _, err := subject.ParseHistory(s.Subject)
 		if !strings.HasPrefix(wid, "witness-") {
 			all = append(all, wid)

@@ -31,14 +31,14 @@ func TestOpenRunBehindALostEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.Client.Conn().PublishSync(ctx, ns.In(0, "a", "start"), natsconn.Addressed(ns.In(0, "a", "start")), body); err != nil {
+		if _, err := natsconn.Of(h.Client).PublishSync(ctx, ns.In(0, "a", "start"), natsconn.Addressed(ns.In(0, "a", "start")), body); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
 		h.Await("a", schemas.EventWorkflowSuccess)
 		time.Sleep(5 * time.Second)
 		r := h.pass()
-		js := h.Client.Conn().JetStream()
+		js := natsconn.Of(h.Client).JetStream()
 		s, err := js.Stream(ctx, ns.StreamHistory(0))
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +64,7 @@ func TestOpenRunBehindALostEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("before the pass workflow a is %s", d.Execution.Status)
-		if m, err := h.Client.Conn().GetSeq(ctx, ns.StreamHistory(0), closed); err == nil {
+		if m, err := natsconn.Of(h.Client).GetSeq(ctx, ns.StreamHistory(0), closed); err == nil {
 			t.Logf("record %d is on %s, status %q", closed, m.Subject, m.Header.Get(schemas.StatusHeader))
 		}
 		r = h.pass()

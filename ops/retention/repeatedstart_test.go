@@ -27,7 +27,7 @@ func TestRepeatedStartInTheInbox(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.Client.Conn().PublishSync(ctx, ns.In(0, "a", "start"), natsconn.Header{natsconn.HeaderSubject: {ns.In(0, "a", "start")}}, body); err != nil {
+		if _, err := natsconn.Of(h.Client).PublishSync(ctx, ns.In(0, "a", "start"), natsconn.Header{natsconn.HeaderSubject: {ns.In(0, "a", "start")}}, body); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
@@ -39,14 +39,14 @@ func TestRepeatedStartInTheInbox(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		rep := h.pass()
 		t.Logf("%+v, kept %q", rep, h.kept())
-		if m, err := h.Client.Conn().NextBySubject(ctx, ns.StreamIn(0), ns.AllIn(0), 1); err == nil {
+		if m, err := natsconn.Of(h.Client).NextBySubject(ctx, ns.StreamIn(0), ns.AllIn(0), 1); err == nil {
 			t.Logf("still in the inbox: %d %s", m.Seq, m.Subject)
 		}
 		if h.kept() == "a" {
 			return // it waits for the message: fine
 		}
 		// the history loses its end
-		v, _, err := h.Client.Conn().KVGet(ctx, ns.BucketCheckpoints(), "partition.0")
+		v, _, err := natsconn.Of(h.Client).KVGet(ctx, ns.BucketCheckpoints(), "partition.0")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestRepeatedStartInTheInbox(t *testing.T) {
 		if err := schemas.Unmarshal(v, &c); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.Client.Conn().PurgeSubject(ctx, ns.StreamHistory(0), ns.HistoryOfWorkflow(0, "witness-1")); err != nil {
+		if err := natsconn.Of(h.Client).PurgeSubject(ctx, ns.StreamHistory(0), ns.HistoryOfWorkflow(0, "witness-1")); err != nil {
 			t.Fatal(err)
 		}
 		h.Crash(time.Second)
@@ -72,7 +72,7 @@ func TestUnreadBehindWhatWasRead(t *testing.T) {
 	for _, kind := range []string{"start", "pause", "nothing"} {
 		t.Run(kind, func(t *testing.T) {
 			live(t, retention.Options{Default: "0"}, func(h *house) {
-				t, ctx, conn := h.t, h.t.Context(), h.Client.Conn()
+				t, ctx, conn := h.t, h.t.Context(), natsconn.Of(h.Client)
 				time.Sleep(5 * time.Second) // between two checkpoints: none comes two minutes later to the millisecond
 				run := h.run("raw", "a", says{})
 				last, err := conn.LastBySubject(ctx, ns.StreamHistory(0), ns.History(0, "a", run))

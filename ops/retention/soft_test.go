@@ -14,6 +14,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/ops/audit"
 	"github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/schemas"
@@ -85,7 +86,7 @@ func TestQuestionsAreNoSignals(t *testing.T) {
 		defer h.serve()()
 		run := h.start("raw", "waits", says{Stay: true})
 		for _, verb := range []string{"retention", "soft"} {
-			if err := h.Client.Conn().PublishReply(ns.API(verb), ns.Signal("waits", "go"), nil, []byte(`{"workflowId":"waits"}`)); err != nil {
+			if err := natsconn.Of(h.Client).PublishReply(ns.API(verb), ns.Signal("waits", "go"), nil, []byte(`{"workflowId":"waits"}`)); err != nil {
 				h.t.Fatal(err)
 			}
 		}
@@ -196,7 +197,7 @@ func ask[A any](h *house, verb string, q any) *A {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	m, err := h.Client.Conn().Request(h.t.Context(), ns.API(verb), nil, body)
+	m, err := natsconn.Of(h.Client).Request(h.t.Context(), ns.API(verb), nil, body)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -370,11 +371,11 @@ func TestAuditBesideSoftRuns(t *testing.T) {
 		if disk, soft := h.told("1", "2", "3", "4", "5", "6"); disk != "6" || soft != "4 5" {
 			h.t.Errorf("got %q on disk and %q softly", disk, soft)
 		}
-		held, err := claims.Open(h.Client.Conn(), ns.BucketClaims(), claims.Options{Node: "audit"})
+		held, err := claims.Open(natsconn.Of(h.Client), ns.BucketClaims(), claims.Options{Node: "audit"})
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		a, err := audit.New(audit.Options{Conn: h.Client.Conn(), Namespace: ns, Partitions: 1, Claims: held})
+		a, err := audit.New(audit.Options{Conn: natsconn.Of(h.Client), Namespace: ns, Partitions: 1, Claims: held})
 		if err != nil {
 			h.t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/ops/retention"
@@ -60,7 +61,7 @@ func large(t *testing.T, o retention.Options, fn func(h *hall)) {
 		w.Register("large", decider.Func(decideLarge))
 		h.Go(w)
 		x := &hall{house: h, whose: map[string]string{}}
-		x.store = payloads.NewStore(h.Client.Conn(), ns, func(context.Context) error { return nil })
+		x.store = payloads.NewStore(natsconn.Of(h.Client), ns, func(context.Context) error { return nil })
 		fn(x)
 	})
 }
@@ -156,7 +157,7 @@ func (h *hall) fill() {
 	if err := w.Write(h.t.Context(), []byte("an upload that nobody ended")); err != nil {
 		h.t.Fatal(err)
 	}
-	c := payloads.NewClient(h.Client.Conn(), ns, time.Minute)
+	c := payloads.NewClient(natsconn.Of(h.Client), ns, time.Minute)
 	if _, err := c.Upload(h.t.Context(), schemas.Payload("nobody uses it")); err != nil {
 		h.t.Fatal(err)
 	}
@@ -165,7 +166,7 @@ func (h *hall) fill() {
 		h.t.Fatal(err)
 	}
 	h.name("hand")
-	if _, err := h.Client.Conn().PublishSync(h.t.Context(), ns.PayloadChunks("by-hand"), nil, []byte("what another client has begun to store")); err != nil {
+	if _, err := natsconn.Of(h.Client).PublishSync(h.t.Context(), ns.PayloadChunks("by-hand"), nil, []byte("what another client has begun to store")); err != nil {
 		h.t.Fatal(err)
 	}
 	h.settle()
@@ -236,7 +237,7 @@ func (h *hall) input(id string) schemas.Payload {
 // An object that somebody names between two looks stays, and so does all when the janitor begins anew.
 func TestP14NamedBetweenLooks(t *testing.T) {
 	large(t, retention.Options{}, func(h *hall) {
-		c := payloads.NewClient(h.Client.Conn(), ns, time.Minute)
+		c := payloads.NewClient(natsconn.Of(h.Client), ns, time.Minute)
 		ref, err := c.Upload(h.t.Context(), schemas.Payload(`"late"`))
 		if err != nil {
 			h.t.Fatal(err)
@@ -327,7 +328,7 @@ func TestNoHistoryGoesDuringALook(t *testing.T) {
 		}
 		return nil
 	}}, func(h *hall) {
-		c := payloads.NewClient(h.Client.Conn(), ns, time.Minute)
+		c := payloads.NewClient(natsconn.Of(h.Client), ns, time.Minute)
 		if _, err := c.Upload(h.t.Context(), schemas.Payload("nobody uses it")); err != nil {
 			h.t.Fatal(err)
 		}
@@ -355,7 +356,7 @@ func TestNoHistoryGoesDuringALook(t *testing.T) {
 // Run looks by itself.
 func TestSweepsByItself(t *testing.T) {
 	large(t, retention.Options{SweepEvery: time.Hour, Every: 10 * time.Minute}, func(h *hall) {
-		c := payloads.NewClient(h.Client.Conn(), ns, time.Minute)
+		c := payloads.NewClient(natsconn.Of(h.Client), ns, time.Minute)
 		if _, err := c.Upload(h.t.Context(), schemas.Payload("nobody uses it")); err != nil {
 			h.t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ import (
 func (h *house) records(from uint64) (closed []broker.Closing, to uint64) {
 	h.t.Helper()
 	to = from - 1
-	err := h.Client.Conn().Scan(context.Background(), ns.StreamHistory(0), natsconn.ReadOptions{StartSeq: from, HeadersOnly: true}, func(s natsconn.Stored) error {
+	err := natsconn.Of(h.Client).Scan(context.Background(), ns.StreamHistory(0), natsconn.ReadOptions{StartSeq: from, HeadersOnly: true}, func(s natsconn.Stored) error {
 		to = s.Seq
 		if !schemas.HeaderStatus(s.Header.Get(schemas.StatusHeader)).Closed() {
 			return nil
@@ -199,7 +199,7 @@ func TestLittleIsReadOfAGap(t *testing.T) { // P-14
 			h.run("raw", fmt.Sprint("w", i), says{})
 		}
 		closed, end := h.records(1)
-		conn, stream := h.Client.Conn(), ns.StreamHistory(0)
+		conn, stream := natsconn.Of(h.Client), ns.StreamHistory(0)
 		if end < 61 || len(closed) != 60 {
 			t.Fatalf("got %d records, %d of which close a run; want a fence, and the end of each run", end, len(closed))
 		}

@@ -17,7 +17,7 @@ func (h *house) deaf(how cutwire.Verdict, begin ...string) *cutwire.Questions {
 	if len(begin) == 0 {
 		begin = []string{"$JS.API.STREAM.", "$JS.API.DIRECT."}
 	}
-	wire := cutwire.New(h.Client.Conn().NATS().Opts.InProcessServer)
+	wire := cutwire.New(h.Client.NATS().Opts.InProcessServer)
 	conn, err := natsconn.Dial(h.t.Context(), natsconn.Options{InProcess: wire})
 	if err != nil {
 		h.t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/drovertest"
 	"github.com/droverhq/drover/ops/schedules"
@@ -24,7 +25,7 @@ var cost = flag.Bool("cost", false, "schedules: measure what they cost, which ta
 func real(t *testing.T) *drovertest.Env {
 	t.Helper()
 	e := drovertest.Start(t, &drovertest.Options{Partitions: 4})
-	s, err := schedules.New(schedules.Options{Conn: e.Client.Conn(), Namespace: ns})
+	s, err := schedules.New(schedules.Options{Conn: natsconn.Of(e.Client), Namespace: ns})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func live(t *testing.T, fn func(t *testing.T, e *drovertest.Env)) {
 	t.Helper()
 	sample.OneOfEight(t)
 	drovertest.Run(t, &drovertest.Options{Partitions: 1}, func(t *testing.T, e *drovertest.Env) {
-		s, err := schedules.New(schedules.Options{Conn: e.Client.Conn(), Namespace: ns, Node: "n1"})
+		s, err := schedules.New(schedules.Options{Conn: natsconn.Of(e.Client), Namespace: ns, Node: "n1"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func try(t *testing.T, e *drovertest.Env, verb string, q any) *schemas.ScheduleR
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	m, err := e.Client.Conn().Request(ctx, ns.API(verb), natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeJSON}}, body)
+	m, err := natsconn.Of(e.Client).Request(ctx, ns.API(verb), natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeJSON}}, body)
 	if err != nil {
 		t.Fatalf("%s: %v", verb, err)
 	}

@@ -40,7 +40,7 @@ func New(o Options) (*Scheduler, error) {
 	if err := subject.ValidateNamespace(string(o.Namespace)); err != nil {
 		return nil, fmt.Errorf("schedules: %w: Namespace: %w", ErrInvalidOptions, err)
 	}
-	client, err := drover.Connect(context.Background(), &drover.Options{Conn: o.Conn, Namespace: string(o.Namespace), Logger: o.Logger})
+	client, err := drover.Connect(context.Background(), &drover.Options{Conn: o.Conn.NATS(), Namespace: string(o.Namespace), Logger: o.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("schedules: %w: %w", ErrInvalidOptions, err)
 	}

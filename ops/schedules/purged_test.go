@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/drovertest"
 	"github.com/droverhq/drover/ops/schedules"
@@ -32,7 +33,7 @@ func TestTheFirstRunOfAChainIsPurged(t *testing.T) {
 		}))
 		e.Go(w)
 		master := func() (end func()) {
-			s, err := schedules.New(schedules.Options{Conn: e.Client.Conn(), Namespace: ns, Node: "n1"})
+			s, err := schedules.New(schedules.Options{Conn: natsconn.Of(e.Client), Namespace: ns, Node: "n1"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,7 +58,7 @@ func TestTheFirstRunOfAChainIsPurged(t *testing.T) {
 		}
 		first := slots[0]
 		end()
-		if err := e.Client.Conn().PurgeSubject(t.Context(), ns.StreamHistory(0), ns.History(0, first.WorkflowID, first.Run)); err != nil {
+		if err := natsconn.Of(e.Client).PurgeSubject(t.Context(), ns.StreamHistory(0), ns.History(0, first.WorkflowID, first.Run)); err != nil {
 			t.Fatal(err)
 		}
 		defer master()()

@@ -18,7 +18,7 @@ func (h *house) once(q schemas.OnceRequest) (a schemas.OnceResponse) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	m, err := h.Client.Conn().Request(h.t.Context(), ns.API("once"), nil, body)
+	m, err := natsconn.Of(h.Client).Request(h.t.Context(), ns.API("once"), nil, body)
 	if err == nil {
 		err = schemas.Unmarshal(m.Data, &a)
 	}
@@ -88,7 +88,7 @@ func TestLifeOfPeriods(t *testing.T) {
 		h.once(schemas.OnceRequest{Name: "daily"})
 		h.once(schemas.OnceRequest{Name: "monthly", Period: "month"})
 		for key, want := range map[string]time.Duration{"period.daily.2000-01-01": 8 * 24 * time.Hour, "period.monthly.2000-01": 93 * 24 * time.Hour} {
-			m, err := h.Client.Conn().LastBySubject(h.t.Context(), "KV_"+ns.BucketSchedules(), "$KV."+ns.BucketSchedules()+"."+key)
+			m, err := natsconn.Of(h.Client).LastBySubject(h.t.Context(), "KV_"+ns.BucketSchedules(), "$KV."+ns.BucketSchedules()+"."+key)
 			if err != nil {
 				h.t.Fatal(err)
 			}
@@ -119,7 +119,7 @@ func TestBadOnce(t *testing.T) {
 		if a := h.once(schemas.OnceRequest{Name: "x"}); !a.First {
 			h.t.Error("a refused request has taken the period")
 		}
-		if _, _, err := h.Client.Conn().KVGet(h.t.Context(), ns.BucketSchedules(), "period.x.fortnight"); !errors.Is(err, natsconn.ErrNotFound) {
+		if _, _, err := natsconn.Of(h.Client).KVGet(h.t.Context(), ns.BucketSchedules(), "period.x.fortnight"); !errors.Is(err, natsconn.ErrNotFound) {
 			h.t.Errorf("error %v, want that there is no such key", err)
 		}
 	})

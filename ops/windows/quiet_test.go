@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/ops/windows"
 	"github.com/sirupsen/logrus"
 	"github.com/sirupsen/logrus/hooks/test"
@@ -13,7 +14,7 @@ import (
 func TestAnIdleNodeSaysNothing(t *testing.T) {
 	live(t, func(h *house) {
 		log, told := test.NewNullLogger()
-		w, err := windows.New(windows.Options{Conn: h.Client.Conn(), Namespace: ns, Node: "a", Logger: log})
+		w, err := windows.New(windows.Options{Conn: natsconn.Of(h.Client), Namespace: ns, Node: "a", Logger: log})
 		if err != nil {
 			h.t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ func (h *house) verb(verb string, q any) *schemas.ScheduleResponse {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	m, err := h.Client.Conn().Request(h.t.Context(), ns.API(verb), natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeJSON}}, body)
+	m, err := natsconn.Of(h.Client).Request(h.t.Context(), ns.API(verb), natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeJSON}}, body)
 	a := &schemas.ScheduleResponse{}
 	if err == nil {
 		err = schemas.Unmarshal(m.Data, a)
@@ -32,7 +32,7 @@ func (h *house) verb(verb string, q any) *schemas.ScheduleResponse {
 // is paused counts its windows as skipped.
 func TestWindowOfTheScheduler(t *testing.T) {
 	live(t, func(h *house) {
-		s, err := schedules.New(schedules.Options{Conn: h.Client.Conn(), Namespace: ns, Node: "master"})
+		s, err := schedules.New(schedules.Options{Conn: natsconn.Of(h.Client), Namespace: ns, Node: "master"})
 		if err != nil {
 			h.t.Fatal(err)
 		}

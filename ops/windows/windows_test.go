@@ -53,7 +53,7 @@ func (h *house) windows(name string) *windows.Windows {
 
 func (h *house) windowsBefore(name string, before func(what string) error) *windows.Windows {
 	h.t.Helper()
-	w, err := windows.New(windows.Options{Conn: h.Client.Conn(), Namespace: ns, Node: name, Before: before})
+	w, err := windows.New(windows.Options{Conn: natsconn.Of(h.Client), Namespace: ns, Node: name, Before: before})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func (h *house) schedule(id string, change func(s *schemas.Schedule)) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if _, err := h.Client.Conn().KVCreate(h.t.Context(), ns.BucketSchedules(), "schedule."+id, body, 0); err != nil {
+	if _, err := natsconn.Of(h.Client).KVCreate(h.t.Context(), ns.BucketSchedules(), "schedule."+id, body, 0); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -103,7 +103,7 @@ func (h *house) schedule(id string, change func(s *schemas.Schedule)) {
 // state is what the schedule has counted.
 func (h *house) state(id string) (s schemas.ScheduleState) {
 	h.t.Helper()
-	value, _, err := h.Client.Conn().KVGet(h.t.Context(), ns.BucketSchedules(), "schedule."+id+".state")
+	value, _, err := natsconn.Of(h.Client).KVGet(h.t.Context(), ns.BucketSchedules(), "schedule."+id+".state")
 	if errors.Is(err, natsconn.ErrNotFound) {
 		return s
 	}
@@ -190,7 +190,7 @@ func TestMissedWindow(t *testing.T) {
 			h.t.Errorf("counted %+v, want one that was missed", c)
 		}
 		var told []schemas.Operation
-		err := h.Client.Conn().Scan(h.t.Context(), ns.StreamOperations(), natsconn.ReadOptions{}, func(s natsconn.Stored) error {
+		err := natsconn.Of(h.Client).Scan(h.t.Context(), ns.StreamOperations(), natsconn.ReadOptions{}, func(s natsconn.Stored) error {
 			var o schemas.Operation
 			err := schemas.Unmarshal(s.Data, &o)
 			told = append(told, o)

@@ -1,7 +1,7 @@
 // Package deployed runs the flows that are deployed in a namespace: it brings package store, which keeps them, together with package
 // flow, which runs them.
 //
-//	w := deployed.New(client.Conn(), &deployed.Options{Namespace: client.Namespace()})
+//	w := deployed.New(client, &deployed.Options{Namespace: client.Namespace()})
 //	err := w.Run(ctx) // any number of these, anywhere
 //
 // Invariants:
@@ -57,14 +57,14 @@ type Options struct {
 }
 
 // New returns a worker on a connection, which stays the caller's. Invalid options are reported by Run.
-func New(conn *natsconn.Conn, o *Options) *Worker {
+func New(conn decider.Conn, o *Options) *Worker {
 	var opts Options
 	if o != nil {
 		opts = *o
 	}
 	opts.Logger = logs.Or(opts.Logger)
 	ns := subject.Namespace(cmp.Or(opts.Namespace, "default"))
-	bucket := store.Open(conn, ns)
+	bucket := store.Open(natsconn.Of(conn), ns)
 	w := &Worker{
 		log: opts.Logger,
 		deciders: decider.New(conn, &decider.Options{

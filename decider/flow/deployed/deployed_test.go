@@ -28,13 +28,13 @@ type farm struct {
 
 func virtually(t *testing.T, fn func(t *testing.T, f *farm)) {
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
-		e.Go(deployed.New(e.Client.Conn(), &deployed.Options{Every: time.Second}))
+		e.Go(deployed.New(e.Client, &deployed.Options{Every: time.Second}))
 		for _, list := range []string{deployed.DefaultList, "other", "third"} {
 			a := e.Client.Activities(&activity.Options{Lists: []string{list}})
 			activity.Register(a, "where", func(context.Context, any) (string, error) { return list, nil })
 			e.Go(a)
 		}
-		fn(t, &farm{e, t, e.Client.Conn(), store.Open(e.Client.Conn(), subject.Namespace("default"))})
+		fn(t, &farm{e, t, natsconn.Of(e.Client), store.Open(natsconn.Of(e.Client), subject.Namespace("default"))})
 	})
 }
 
