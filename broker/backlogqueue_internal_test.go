@@ -21,6 +21,7 @@ func TestNothingIsKeptOfTypesThatNobodyListenedFor(t *testing.T) {
 		{"a decider begins to listen", func(p *partition, r *run) { p.announced(r.state.Start.WorkflowType) }},
 	} {
 		p, r := &partition{b: &Broker{}, loop: newLoop(), asks: map[uint64]*run{}, runs: map[string]*run{}, backlog: backlogs{of: map[string]*backlogQueue{}, at: map[string]backlogPlace{}}}, openRun()
+		p.keys = newKeys(p)
 		p.runs[r.wid] = r
 		r.ask = &ask{id: 1}
 		p.asks[1] = r

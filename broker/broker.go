@@ -13,6 +13,7 @@ import (
 	"github.com/droverhq/drover/broker/clock"
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/keyed"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
@@ -35,8 +36,8 @@ type Broker struct {
 
 	recordLimit atomic.Int64 // the largest body that is published; see measure
 	current     atomic.Pointer[execution.Config]
-	types       *typeTable // set before the API serves
-	locks       *lockTable // set before the API serves
+	types       *typeTable   // set before the API serves
+	locks       *keyed.Table // set before the API serves
 
 	ctx     context.Context // of Run; for reads that outlive a term
 	wg      sync.WaitGroup
@@ -248,7 +249,7 @@ func (b *Broker) owned(n int, p *partition) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.parts[n] = p
-	b.locks.own(p)
+	b.locks.Own(n, p.keys.locks)
 }
 
 func (b *Broker) disowned(n int, p *partition) {
@@ -257,7 +258,7 @@ func (b *Broker) disowned(n int, p *partition) {
 	if b.parts[n] == p {
 		delete(b.parts, n)
 	}
-	b.locks.disown(p)
+	b.locks.Disown(n, p.keys.locks)
 }
 
 // part is the partition, nil if its owner is not here.

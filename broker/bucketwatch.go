@@ -13,16 +13,16 @@ import (
 // leaderLook is between two looks at the leader while a watch begins.
 const leaderLook = 100 * time.Millisecond
 
-// bucketTable is what a broker keeps of a bucket: [typeTable], [lockTable]. The entries of a key are ordered by revision within an epoch, so
+// bucketTable is what a broker keeps of a bucket: [typeTable], [keyed.Table]. The entries of a key are ordered by revision within an epoch, so
 // it does not matter which way they come.
 type bucketTable interface {
-	// begin starts an epoch; end drops what the epoch has not met. Between the two the old entries count.
-	begin()
-	end()
-	// take puts what the watch brings into the table.
-	take(key string, value []byte, rev uint64, deleted bool)
-	// reached tells whether the watch has brought a revision of this epoch.
-	reached(rev uint64) bool
+	// Begin starts an epoch; End drops what the epoch has not met. Between the two the old entries count.
+	Begin()
+	End()
+	// Take puts what the watch brings into the table.
+	Take(key string, value []byte, rev uint64, deleted bool)
+	// Reached tells whether the watch has brought a revision of this epoch.
+	Reached(rev uint64) bool
 }
 
 // bucketWatch fills a table with its bucket, to the end that the leader proves, and follows the bucket from then on. A bucket that is made
@@ -46,8 +46,8 @@ func (w *bucketWatch) start(ctx context.Context) error {
 
 // watch begins to watch the bucket and returns when the watch has brought what the leader had at that time.
 func (w *bucketWatch) watch(ctx context.Context) (*natsconn.Reader, error) {
-	w.table.begin()
-	r, err := w.b.reads.KVWatch(ctx, w.bucket, w.table.take)
+	w.table.Begin()
+	r, err := w.b.reads.KVWatch(ctx, w.bucket, w.table.Take)
 	if err != nil {
 		return nil, fmt.Errorf("bucket %s: %w", w.bucket, err)
 	}
@@ -62,7 +62,7 @@ func (w *bucketWatch) watch(ctx context.Context) (*natsconn.Reader, error) {
 		}
 		// The message may be replaced before it comes; then one with a higher sequence comes.
 		last, err := w.b.lastOf(ctx, w.bucket, ">")
-		if err == nil && !w.table.reached(last.Seq) && ctx.Err() == nil && r.Err() == nil {
+		if err == nil && !w.table.Reached(last.Seq) && ctx.Err() == nil && r.Err() == nil {
 			continue
 		}
 		if err == nil || errors.Is(err, natsconn.ErrNotFound) {
@@ -72,7 +72,7 @@ func (w *bucketWatch) watch(ctx context.Context) (*natsconn.Reader, error) {
 			r.Close()
 			return nil, fmt.Errorf("bucket %s: %w", w.bucket, err)
 		}
-		w.table.end()
+		w.table.End()
 		return r, nil
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/keyed"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -46,7 +47,7 @@ func (p *partition) perform(r *run, e effect, t *completion) {
 			p.askState(r, q, t, e.cause == nil)
 		}
 	case execution.LeaveLock:
-		p.leaveLock(f.Lock, f.Scope, lockPlace{wid: r.wid, asked: f.Asked}, t, e.cause == nil)
+		p.leaveLock(f.Lock, f.Scope, keyed.Place{WorkflowID: r.wid, Asked: f.Asked}, t, e.cause == nil)
 	default:
 		p.exchange(r.state, e, t)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/partition/keyed"
+	"github.com/droverhq/drover/schemas"
 )
 
 // keys are the keys of buckets that the runs of a partition use.
@@ -48,8 +49,20 @@ func (h keyHost) Work(work func(context.Context) error, done func(error)) {
 	}, func(_ struct{}, err error) { done(err) })
 }
 
-// After is part of [keyed.Host].
-func (h keyHost) After(d time.Duration, f func()) { h.p.loop.after(d, f) }
+// After is part of [keyed.Host] and [keyed.ViewHost].
+func (h keyHost) After(d time.Duration, f func()) (cancel func()) {
+	t := h.p.loop.after(d, f)
+	return func() { h.p.loop.cancel(t) }
+}
+
+// Now is part of [keyed.ViewHost].
+func (h keyHost) Now() schemas.Timestamp { return h.p.now() }
+
+// Ours is part of [keyed.ViewHost].
+func (h keyHost) Ours(wid string) bool { return h.p.b.partitionOf(wid) == h.p.n }
+
+// Compare is part of [keyed.ViewHost].
+func (h keyHost) Compare(key string, at keyed.Place) { h.p.judgeLock(key, at) }
 
 // Ended is part of [keyed.Host].
 func (h keyHost) Ended(key string, err error) bool {
@@ -77,5 +90,3 @@ func (h keyHost) Fenced(ctx context.Context) error {
 	}
 	return nil
 }
-
-var _ keyed.Host = keyHost{}

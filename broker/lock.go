@@ -40,13 +40,13 @@ type lockKeys struct {
 	p *partition
 	// queue has the locks that are being changed.
 	queue *keyed.Queue[*lockOp, schemas.LockRecord]
-	// views are the locks in which workflows of the partition have places, by key.
-	views map[string]*lockView
+	// views are the locks in which workflows of the partition have places.
+	views *keyed.Views
 }
 
 func newLockKeys(p *partition) *lockKeys {
-	l := &lockKeys{p: p, views: make(map[string]*lockView)}
-	l.queue = keyed.New(keyHost{p}, l)
+	l := &lockKeys{p: p}
+	l.queue, l.views = keyed.New(keyHost{p}, l), keyed.NewViews(keyHost{p})
 	return l
 }
 
@@ -67,8 +67,8 @@ func (p *partition) enterLock(r *run, l *execution.Lock, t *watermark.Completion
 }
 
 // leaveLock gives a place back.
-func (p *partition) leaveLock(lock, scope string, at lockPlace, t *watermark.Completion, heal bool) {
-	place := schemas.LockPlace{WorkflowID: at.wid, Run: at.asked.Run, EventID: at.asked.EventID}
+func (p *partition) leaveLock(lock, scope string, at keyed.Place, t *watermark.Completion, heal bool) {
+	place := schemas.LockPlace{WorkflowID: at.WorkflowID, Run: at.Asked.Run, EventID: at.Asked.EventID}
 	p.changeLock(&lockOp{lock: lock, scope: scope, place: place, leave: true}, t, heal)
 }
 
@@ -84,7 +84,7 @@ func (p *partition) changeLock(op *lockOp, t *watermark.Completion, heal bool) {
 func (l *lockKeys) Name() string { return "lock" }
 
 // Read reads a lock, and finds the ancestors of those that it might let in.
-func (l *lockKeys) Read(ctx context.Context, key string, ops []*lockOp) (lockRead, error) {
+func (l *lockKeys) Read(ctx context.Context, key string, ops []*lockOp) (keyed.Lock, error) {
 	got, err := l.p.b.readLock(ctx, key)
 	if err == nil {
 		err = l.p.b.findKin(ctx, got.Record, ops)
@@ -111,11 +111,8 @@ func (l *lockKeys) Write(ctx context.Context, key string, body []byte, rev uint6
 	return l.p.b.writeKey(ctx, l.p.b.ns.BucketLocks(), key, body, rev)
 }
 
-// lockRead is a lock as its leader has it. Last is set if it is absent.
-type lockRead = keyed.Entry[schemas.LockRecord]
-
 // readLock reads a key from its leader.
-func (b *Broker) readLock(ctx context.Context, key string) (got lockRead, err error) {
+func (b *Broker) readLock(ctx context.Context, key string) (got keyed.Lock, err error) {
 	bucket := b.ns.BucketLocks()
 	for range 2 {
 		var value []byte
@@ -125,17 +122,17 @@ func (b *Broker) readLock(ctx context.Context, key string) (got lockRead, err er
 		if value != nil {
 			got.Size = len(value)
 			got.Record, err = schemas.ParseLock(key, value)
-			b.locks.put(key, lockEntry{lock: got.Record, rev: got.Revision, size: got.Size}, false)
+			b.locks.Put(key, got)
 			return got, err
 		}
 		if got.Last != 0 { // absent, and it was so when the bucket ended at last
-			b.locks.put(key, lockEntry{rev: got.Last}, false)
+			b.locks.Put(key, keyed.Lock{Revision: got.Last})
 			return got, nil
 		}
 		if _, got.Last, err = b.reads.StreamState(ctx, "KV_"+bucket); err != nil {
 			return got, err
 		}
-		if got.Last == 0 || b.locks.get(key) == nil {
+		if got.Last == 0 || b.locks.Get(key) == nil {
 			return got, nil
 		}
 	}
@@ -143,7 +140,7 @@ func (b *Broker) readLock(ctx context.Context, key string) (got lockRead, err er
 }
 
 // Apply makes what was read what the runs want of it.
-func (l *lockKeys) Apply(key string, ops []*lockOp, got lockRead) (next *schemas.LockRecord, changed bool) {
+func (l *lockKeys) Apply(key string, ops []*lockOp, got keyed.Lock) (next *schemas.LockRecord, changed bool) {
 	p := l.p
 	if got.Record != nil {
 		own := *got.Record
@@ -175,7 +172,7 @@ func (l *lockKeys) Apply(key string, ops []*lockOp, got lockRead) (next *schemas
 }
 
 // Done tells the runs what became of what they asked.
-func (l *lockKeys) Done(key string, ops []*lockOp, e lockRead, stored bool) []*lockOp {
+func (l *lockKeys) Done(key string, ops []*lockOp, e keyed.Lock, stored bool) []*lockOp {
 	if stored {
 		l.seeWritten(key, ops, e)
 	}
@@ -183,11 +180,8 @@ func (l *lockKeys) Done(key string, ops []*lockOp, e lockRead, stored bool) []*l
 		if m := op.outcome(key); m != nil {
 			l.p.tellLock(op.place.WorkflowID, m)
 		}
-		if v := l.views[key]; op.result.Outcome == locks.Waits && op.parent != nil && v != nil {
-			if v.kin == nil {
-				v.kin = make(map[lockPlace]bool)
-			}
-			v.kin[placeOfLock(&op.place)] = true
+		if op.result.Outcome == locks.Waits && op.parent != nil {
+			l.views.WaitsForKin(key, keyed.PlaceOf(&op.place))
 		}
 		op.completion.Release()
 	}
@@ -196,19 +190,16 @@ func (l *lockKeys) Done(key string, ops []*lockOp, e lockRead, stored bool) []*l
 
 // seeWritten puts what was just written into the table. The places that were given back are
 // dropped from the view first: their going is no news.
-func (l *lockKeys) seeWritten(key string, ops []*lockOp, e lockRead) {
-	if v := l.views[key]; v != nil {
-		for _, op := range ops {
-			if op.leave {
-				delete(v.ours, placeOfLock(&op.place))
-			}
+func (l *lockKeys) seeWritten(key string, ops []*lockOp, e keyed.Lock) {
+	for _, op := range ops {
+		if op.leave {
+			l.views.Left(key, keyed.PlaceOf(&op.place))
 		}
 	}
-	entry := lockEntry{rev: e.Revision, size: e.Size}
-	if !locks.Empty(e.Record) {
-		entry.lock = e.Record
+	if locks.Empty(e.Record) {
+		e.Record = nil
 	}
-	l.p.b.locks.put(key, entry, false)
+	l.p.b.locks.Put(key, e)
 }
 
 func (op *lockOp) asked() execution.Asked {

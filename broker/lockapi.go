@@ -39,14 +39,13 @@ func (b *Broker) listLocks(ctx context.Context, q *schemas.LocksRequest) (*schem
 		return a, nil
 	}
 	limit, quota, last := runs.Limit(q.Limit), b.bodyLimit()/2, ""
-	b.locks.list(q.Cursor, func(key string, e lockEntry) bool {
-		if quota -= 2 * e.size; len(a.Locks) == limit || quota < 0 && len(a.Locks) > 0 {
+	for key, l := range b.locks.All(q.Cursor) {
+		if quota -= 2 * l.Size; len(a.Locks) == limit || quota < 0 && len(a.Locks) > 0 {
 			a.Cursor = last
-			return false
+			break
 		}
-		a.Locks, last = append(a.Locks, *e.lock), key
-		return true
-	})
+		a.Locks, last = append(a.Locks, *l.Record), key
+	}
 	return a, nil
 }
 

@@ -40,9 +40,9 @@ func (p *partition) askLock(q *lockAsk) {
 	if !p.canWrite() {
 		return // the next owner repeats it
 	}
-	writeAsync(p.b, p.loop, func(ctx context.Context) (lockRead, error) {
+	writeAsync(p.b, p.loop, func(ctx context.Context) (keyed.Lock, error) {
 		return p.b.readLock(ctx, schemas.LockKey(q.scope, q.lock))
-	}, func(got lockRead, err error) {
+	}, func(got keyed.Lock, err error) {
 		var holders []schemas.LockPlace
 		switch {
 		case err != nil:

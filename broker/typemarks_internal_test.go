@@ -50,7 +50,7 @@ func TestDeletedTypesLeaveNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	poll.Until(t, 10*time.Second, "the watch has come to the end of the bucket", func() bool { return table.reached(last.Seq) })
+	poll.Until(t, 10*time.Second, "the watch has come to the end of the bucket", func() bool { return table.Reached(last.Seq) })
 	left := func(now time.Time) (keys, known int) {
 		table.tidy(t.Context(), now)
 		all, err := conn.KVMatching(t.Context(), table.bucket, ">")

@@ -64,13 +64,13 @@ func (t *typeTable) put(key string, e typeEntry, watched bool) {
 	}
 }
 
-func (t *typeTable) begin() {
+func (t *typeTable) Begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.epoch, t.seen, t.marks = t.epoch+1, 0, nil
 }
 
-func (t *typeTable) end() {
+func (t *typeTable) End() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	maps.DeleteFunc(t.entries, func(_ string, e typeEntry) bool { return e.epoch != t.epoch })
@@ -78,7 +78,7 @@ func (t *typeTable) end() {
 	t.publishHeld()
 }
 
-func (t *typeTable) reached(rev uint64) bool {
+func (t *typeTable) Reached(rev uint64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.seen >= rev
@@ -150,8 +150,8 @@ func (t *typeTable) publishChanges(ctx context.Context) {
 // casPause is between a refused compare-and-set and the next one.
 const casPause = 5 * time.Millisecond
 
-// take puts what the watch brings into the table. What is no type counts as none.
-func (t *typeTable) take(key string, value []byte, rev uint64, deleted bool) {
+// Take puts what the watch brings into the table. What is no type counts as none.
+func (t *typeTable) Take(key string, value []byte, rev uint64, deleted bool) {
 	e := typeEntry{rev: rev, size: len(value)}
 	if !deleted {
 		var err error

@@ -18,7 +18,7 @@ import (
 // situation is what this owner knows of a run in memory beside its state.
 func (p *partition) situation(r *run) *explain.Situation {
 	in := &explain.Situation{
-		Now: p.now(), Namespace: p.b.o.Namespace, Config: p.b.config(), Lock: p.b.locks.get,
+		Now: p.now(), Namespace: p.b.o.Namespace, Config: p.b.config(), Lock: p.b.locks.Get,
 		Reasks: r.reasks, NoPoller: r.noPoller, BackingUp: r.backingUp,
 	}
 	if r.ask != nil {

@@ -26,8 +26,8 @@ type Host interface {
 	CanWrite() bool
 	// Work runs work on a goroutine of its own, and then done on the owner's loop.
 	Work(work func(context.Context) error, done func(error))
-	// After runs f on the owner's loop when d has passed.
-	After(d time.Duration, f func())
+	// After runs f on the owner's loop when d has passed, unless it is canceled.
+	After(d time.Duration, f func()) (cancel func())
 	// Fenced fails if a later owner has fenced the partition.
 	Fenced(ctx context.Context) error
 	// Ended tells whether err says that a later owner has fenced the partition; then it ends this

@@ -84,8 +84,9 @@ func (o *owner) Work(work func(context.Context) error, done func(error)) {
 	})
 }
 
-func (o *owner) After(d time.Duration, f func()) {
+func (o *owner) After(d time.Duration, f func()) func() {
 	o.pauses, o.loop = append(o.pauses, d), append(o.loop, f)
+	return func() {}
 }
 
 func (o *owner) Fenced(context.Context) error {
