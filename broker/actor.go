@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -102,7 +103,7 @@ func (p *partition) happen(r *run, e *message) {
 		r.positions[e.log] = e.pos
 	}
 	// Events may say more than their message does: what comes from memory, and what has defaults.
-	g := group{events: events, size: max(len(e.body)+256*len(events), sizeOfAll(events))}
+	g := group{events: events, size: max(len(e.body)+256*len(events), runs.SizeOfAll(events))}
 	_, g.alarmFired = e.event.(execution.AlarmFired)
 	for _, f := range effects {
 		g.effects = append(g.effects, effect{Effect: f, cause: e})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -79,7 +80,7 @@ func (p *partition) foreseeable(r *run, a *execution.Activity) bool {
 	if len(r.pending) > 0 || r.inflight != nil || r.ask != nil || len(r.mailbox) > 0 || r.windowFrom > d.Previous {
 		return false
 	}
-	return len(s.Context)+sizeOfAll(r.window) <= min(deferSize, p.b.bodyLimit()/4) && !p.vain.Skip(aheadTypeOf(r, a))
+	return len(s.Context)+runs.SizeOfAll(r.window) <= min(deferSize, p.b.bodyLimit()/4) && !p.vain.Skip(aheadTypeOf(r, a))
 }
 
 // decideAhead lets the outcome of a task happen together with the decision that its worker sent with it. It reports whether it has.
@@ -118,7 +119,7 @@ func (p *partition) foreseen(r *run, e *message) (*offer, *schemas.DecisionReply
 	}
 	f := r.offers[i]
 	reply := &schemas.DecisionReply{}
-	if a := r.state.Awaits(m); a == nil || a != f.activity || a.Started != 0 || !f.wanted() || decode(e.ahead.Reply, reply) != nil || reply.Error != nil {
+	if a := r.state.Awaits(m); a == nil || a != f.activity || a.Started != 0 || !f.wanted() || runs.Decode(e.ahead.Reply, reply) != nil || reply.Error != nil {
 		return nil, nil
 	}
 	return f, reply

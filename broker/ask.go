@@ -11,6 +11,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -85,11 +86,11 @@ func (p *partition) loadWindow(r *run) {
 	r.loading = true
 	previous, upTo, id := r.state.Decision.Previous, r.windowFrom, r.state.Run
 	readAsync(p.b, p.loop, func(ctx context.Context) ([]schemas.Event, error) {
-		events, _, err := p.b.events(ctx, p.n, r.wid, id, previous, upTo, upTo, 0, nil)
+		events, _, err := p.b.runs.Events(ctx, p.n, r.wid, id, runs.Span{After: previous, UpTo: upTo, Least: upTo})
 		return events, err
 	}, func(events []schemas.Event, err error) {
 		if err == nil && int64(len(events)) != upTo-previous {
-			err = fmt.Errorf("%w: %d events between %d and %d", errDamaged, len(events), previous, upTo)
+			err = fmt.Errorf("%w: %d events between %d and %d", runs.ErrDamaged, len(events), previous, upTo)
 		}
 		if err != nil {
 			p.unread(r, err, func() {
@@ -176,7 +177,7 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 		if e.ID > a.startedID {
 			break
 		}
-		if quota -= sizeOf(e); quota < 0 && len(events) > 0 {
+		if quota -= runs.SizeOf(e); quota < 0 && len(events) > 0 {
 			t.More = true
 			break
 		}

@@ -22,15 +22,3 @@ func (p *partition) withAttempts(d *schemas.DescribeResponse, reply func(any)) {
 		reply(d)
 	})
 }
-
-// tellReplay adds to the end of a history who repeats the run. Without it the page is good all the same.
-func (p *partition) tellReplay(ctx context.Context, wid string, a *schemas.HistoryResponse) {
-	all, err := p.b.runs.Attempts(ctx, p.n, wid, a.Run)
-	if err != nil {
-		p.log.WithError(err).WithField("workflow", wid).Debug("whether a run was replayed is not known")
-		return
-	}
-	if by := runs.ReplayOf(all, a.Run); by != nil {
-		a.ReplayedBy = by.Run
-	}
-}

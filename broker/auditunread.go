@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/droverhq/drover/broker/explain"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -44,29 +45,29 @@ func (p *partition) auditUnread(ctx context.Context, all []unread, answer []sche
 // its literal subject, which the server finds at once; an open one is the latest. In place of one
 // that has continued as new the latest is read, which is the same one only until its successor has
 // begun.
-func (p *partition) loadStored(ctx context.Context, wid, run string) (*loaded, error) {
+func (p *partition) loadStored(ctx context.Context, wid, run string) (*runs.Run, error) {
 	if run != "" {
 		if l, err := p.loadRun(ctx, wid, run); err != nil ||
-			l != nil && l.state.Status != schemas.StatusContinuedAsNew {
+			l != nil && l.State.Status != schemas.StatusContinuedAsNew {
 			return l, err
 		}
 	}
-	return p.b.loadLatest(ctx, p.n, wid, p.singleReplica())
+	return p.b.runs.Latest(ctx, p.n, wid, p.singleReplica())
 }
 
 // auditLoaded is what a run waits for that was read from its history. It was in no memory, so
 // nobody is asked for it, and nothing of it is on its way.
-func (p *partition) auditLoaded(u *unread, l *loaded, err error) schemas.AuditRun {
+func (p *partition) auditLoaded(u *unread, l *runs.Run, err error) schemas.AuditRun {
 	b := p.b
 	a := schemas.AuditRun{WorkflowID: u.wid}
 	switch {
 	case err != nil:
 		a.Unreadable = err.Error()
 		return a
-	case l == nil || l.state.Start == nil:
+	case l == nil || l.State.Start == nil:
 		return a
 	}
-	explain.AuditStored(&a, l.state, b.config(), b.now(), u.noPoller, mostReask)
+	explain.AuditStored(&a, l.State, b.config(), b.now(), u.noPoller, mostReask)
 	a.RequestIDsSince = u.requestsSince
 	return a
 }

@@ -260,3 +260,15 @@ func (p *partition) limitIDs(q *schemas.StartRequest) {
 func sameStart(s *schemas.WorkflowStarted, q *schemas.StartRequest) bool {
 	return s.Run == q.Run || s.RequestID != "" && s.RequestID == q.RequestID
 }
+
+// latestIDs are the latest of a list that fit into some room, and what is left of that.
+func latestIDs(ids []string, quota int) ([]string, int) {
+	for i := len(ids) - 1; i >= 0; i-- {
+		left := quota - schemas.WordsSize(ids[i:i+1])
+		if left < 0 {
+			return ids[i+1:], quota
+		}
+		quota = left
+	}
+	return ids, quota
+}

@@ -65,7 +65,6 @@ type Broker struct {
 
 	mu    sync.Mutex
 	parts map[int]*partition // owned now
-	pages pageIndex
 }
 
 // maxReaders bounds how many reads of histories a broker has under way, maxWriters how many short writes that are not acknowledged on the loop.

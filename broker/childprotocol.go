@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -70,21 +71,21 @@ func (p *partition) probed(r *run, e *message, q *schemas.StartRequest) {
 // the child has missed its policy. A run whose history is damaged is given up after so many tries: the open one waits for the answer.
 func (p *partition) childOfOld(e *message, c *schemas.ChildReport, tries int) {
 	e.completion.Retain()
-	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
+	readAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
 		return p.loadRun(ctx, e.wid, c.ParentRun)
-	}, func(l *loaded, err error) {
+	}, func(l *runs.Run, err error) {
 		switch {
-		case errors.Is(err, errDamaged) && !errors.Is(err, errLater) && tries >= damagedTries:
+		case errors.Is(err, runs.ErrDamaged) && !errors.Is(err, runs.ErrLater) && tries >= damagedTries:
 			p.log.WithError(err).WithField("workflow", e.wid).Error("the history of a parent is damaged: a child that began behind its end is left alone")
 		case err != nil:
 			p.log.WithError(err).WithField("workflow", e.wid).Warn("a parent cannot be looked up; trying again")
 			p.loop.after(loadRetry, func() { p.childOfOld(e, c, tries+1); e.completion.Release() })
 			return
 		}
-		if l != nil && l.state.Closed() {
-			_, effects := l.state.Step(p.b.config(), e.event, e.at)
+		if l != nil && l.State.Closed() {
+			_, effects := l.State.Step(p.b.config(), e.event, e.at)
 			for _, f := range effects {
-				p.exchange(l.state, effect{Effect: f, cause: e}, nil)
+				p.exchange(l.State, effect{Effect: f, cause: e}, nil)
 			}
 		}
 		e.completion.Release()

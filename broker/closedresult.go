@@ -48,13 +48,13 @@ func (p *partition) readResult(q *schemas.ExecutionRequest, reply func(any), oth
 	})
 }
 
-// lastResult is what the last record of a run tells of its end; nil if it does not. alone is as for lastRecord.
+// lastResult is what the last record of a run tells of its end; nil if it does not. alone is as for [runs.Reader.LastRecord].
 func (b *Broker) lastResult(ctx context.Context, partition int, q *schemas.ExecutionRequest, alone bool) (*schemas.ResultResponse, error) {
 	subj := b.ns.HistoryOfWorkflow(partition, q.WorkflowID)
 	if q.Run != "" {
 		subj = b.ns.History(partition, q.WorkflowID, q.Run)
 	}
-	_, r, err := b.newest(ctx, partition, subj, alone)
+	_, r, err := b.runs.Newest(ctx, partition, subj, alone)
 	if err != nil || r == nil || len(r.Events) == 0 {
 		return nil, err
 	}

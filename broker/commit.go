@@ -163,11 +163,11 @@ func (p *partition) acked(r *run, c *commit, a natsconn.Ack) {
 	if r.complete = c.first == 1 || c.snapshot; c.snapshot {
 		r.snapshot, r.since = c.sequence, 0
 	}
-	r.recordIndex = r.recordIndex.with(c.sequence, r.complete)
+	r.recordIndex = r.recordIndex.With(c.sequence, r.complete)
 	r.at = p.b.latest()
 	r.state.Rebase(c.first, r.at)
 	r.window = append(r.window, c.events...)
-	r.window, r.windowFrom = trim(r.window, r.windowFrom, r.state.Decision.Previous)
+	r.window, r.windowFrom = runs.Trim(r.window, r.windowFrom, r.state.Decision.Previous)
 	if r.state.Closed() && !r.continues() {
 		r.window, r.windowFrom = nil, r.committed
 	}

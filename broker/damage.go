@@ -2,9 +2,9 @@ package broker
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -17,21 +17,6 @@ import (
 //
 // A history that a later version may have written is not damaged. It is not set aside: its messages wait for a server that
 // can read it, and the positions wait with them.
-
-// errDamaged says that a history cannot be followed.
-var (
-	errDamaged = errors.New("the history is damaged")
-	// errLater is errDamaged where a later version may have written what this one cannot read.
-	errLater = fmt.Errorf("%w, or of a later version of Drover", errDamaged)
-)
-
-// damagedBy is what an error of decoding says of the history.
-func damagedBy(err error) error {
-	if errors.Is(err, schemas.ErrLater) {
-		return errLater
-	}
-	return errDamaged
-}
 
 const (
 	// damagedTries is how often a damaged history is read again at once: a replica may be behind.
@@ -47,14 +32,14 @@ func (p *partition) unloaded(r *run, err error) { p.unread(r, err, func() { p.lo
 func (p *partition) unread(r *run, err error, again func()) {
 	log := p.log.WithError(err).WithField("workflow", r.wid)
 	r.tries++
-	if !errors.Is(err, errDamaged) || r.tries < damagedTries {
+	if !errors.Is(err, runs.ErrDamaged) || r.tries < damagedTries {
 		if r.tries == 1 || r.tries%damagedTries == 0 {
 			log.Warn("a run cannot be loaded; trying again")
 		}
 		p.loop.after(loadRetry, again)
 		return
 	}
-	later, known := errors.Is(err, errLater), r.aside
+	later, known := errors.Is(err, runs.ErrLater), r.aside
 	switch {
 	case r.broken != nil:
 	case later:
@@ -153,7 +138,7 @@ func damagedError(r *run) *schemas.Error {
 // damageOf is a refusal that says what can be done about a history that cannot be followed.
 func damageOf(err error, format string, args ...any) *schemas.Error {
 	hint := "keep a copy of the store, see what drover verify says, and restore the history, then: drover repair; or start the work under another id"
-	if errors.Is(err, errLater) {
+	if errors.Is(err, runs.ErrLater) {
 		hint = "update this server if a later version has been at work; else " + hint
 	}
 	return schemas.Errorf(schemas.CodeInternal, format, args...).WithHint("%s", hint)

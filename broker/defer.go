@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/internal/adapt"
 )
 
@@ -117,7 +118,7 @@ func (r *run) listOf() int {
 
 // worthDeferring tells whether a decision is worth waiting for.
 func (p *partition) worthDeferring(r *run) bool {
-	size := len(r.state.Context) + sizeOfAll(r.window)
+	size := len(r.state.Context) + runs.SizeOfAll(r.window)
 	for i := range r.pending {
 		size += r.pending[i].size
 	}

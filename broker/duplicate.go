@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -32,7 +33,7 @@ func (p *partition) buryIfUntold(wid string, e *message, m execution.Report, f e
 		return p.b.knownOutcome(ctx, p.n, wid, m.Report, alone)
 	}, func(told bool, err error) {
 		switch {
-		case errors.Is(err, errDamaged):
+		case errors.Is(err, runs.ErrDamaged):
 			p.log.WithError(err).WithField("subject", e.subject).Warn("whether the history has an outcome that came late cannot be told")
 		case err != nil:
 			p.loop.after(loadRetry, func() { p.buryIfUntold(wid, e, m, f) })
@@ -46,18 +47,18 @@ func (p *partition) buryIfUntold(wid string, e *message, m execution.Report, f e
 }
 
 // knownOutcome tells whether one of the last records of a run has this very outcome of this very attempt. An older one is not looked for: who tells it again has
-// waited for seconds, and nobody shall make an owner read long histories. alone is as for lastRecord.
+// waited for seconds, and nobody shall make an owner read long histories. alone is as for [runs.Reader.LastRecord].
 func (b *Broker) knownOutcome(ctx context.Context, partition int, wid string, m *schemas.Report, alone bool) (bool, error) {
 	run, scheduled, attempt, err := execution.ParseToken(m.Token)
 	if err != nil || schemas.ValidateID("run", run) != nil { // a worker may say anything
 		return false, nil
 	}
-	last, newest, err := b.newest(ctx, partition, b.ns.History(partition, wid, run), alone)
+	last, newest, err := b.runs.Newest(ctx, partition, b.ns.History(partition, wid, run), alone)
 	if err != nil || newest == nil {
 		return false, err
 	}
 	var ends []int64
-	for _, r := range b.backwards(ctx, partition, last, newest) {
+	for _, r := range b.runs.Backwards(ctx, partition, last, newest) {
 		for _, e := range slices.Backward(r.Events) {
 			began, ok := e.Attributes.(*schemas.ActivityStarted)
 			if ok && began.ScheduledEventID == scheduled && began.Attempt == attempt {

@@ -9,6 +9,7 @@ import (
 	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/watermark"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -177,11 +178,11 @@ func (p *partition) answerChildLate(r *run, e *message, q *schemas.StartRequest)
 // tries is how often that was tried before.
 func (p *partition) reportOld(e *message, q *schemas.StartRequest, tries int) {
 	e.completion.Retain()
-	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
+	readAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
 		return p.loadRun(ctx, q.WorkflowID, q.Run)
-	}, func(l *loaded, err error) {
+	}, func(l *runs.Run, err error) {
 		switch {
-		case errors.Is(err, errDamaged) && !errors.Is(err, errLater) && tries >= damagedTries:
+		case errors.Is(err, runs.ErrDamaged) && !errors.Is(err, runs.ErrLater) && tries >= damagedTries:
 			p.bury(e, deadDamaged, err.Error())
 		case err != nil:
 			p.log.WithError(err).WithField("workflow", q.WorkflowID).Warn("a child cannot be looked up; trying again")
@@ -190,7 +191,7 @@ func (p *partition) reportOld(e *message, q *schemas.StartRequest, tries int) {
 		case l == nil:
 			p.refuseChild(e, q)
 		default:
-			p.tell(q.Origin.Parent.WorkflowID, kindChild, childReport(l.state), e.completion)
+			p.tell(q.Origin.Parent.WorkflowID, kindChild, childReport(l.State), e.completion)
 		}
 		e.completion.Release()
 	})

@@ -1,6 +1,10 @@
 package broker
 
-import "time"
+import (
+	"time"
+
+	"github.com/droverhq/drover/broker/runs"
+)
 
 // Busy keeps the loop of a partition busy for a while, so that what comes meanwhile is one batch.
 func (b *Broker) Busy(n int, d time.Duration) {
@@ -9,9 +13,9 @@ func (b *Broker) Busy(n int, d time.Duration) {
 
 // ReadRecordsByThemselves has brokers read the records of runs one by one, however near they stand, until restored. None may run meanwhile.
 func ReadRecordsByThemselves() (restore func()) {
-	was := farApart
-	farApart = 0
-	return func() { farApart = was }
+	was := runs.FarApart
+	runs.FarApart = 0
+	return func() { runs.FarApart = was }
 }
 
 // Runs are how many runs the owner of a partition has in memory, asleep or not.

@@ -242,24 +242,24 @@ func (p *partition) serveOld(verb string, q *schemas.ExecutionRequest, reply fun
 
 // foldOld is serveOld by all that the history says.
 func (p *partition) foldOld(verb string, q *schemas.ExecutionRequest, reply func(any)) {
-	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
+	readAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
 		return p.loadRun(ctx, q.WorkflowID, q.Run)
-	}, func(l *loaded, err error) {
+	}, func(l *runs.Run, err error) {
 		switch {
 		case err != nil:
 			reply(&schemas.AckResponse{V: schemas.Version, Error: unavailable(err)})
 		case l == nil:
 			p.serveSoft(verb, q, reply)
 		case verb == verbResult:
-			reply(explain.Result(l.state))
+			reply(explain.Result(l.State))
 		default:
-			d := explain.Describe(l.state)
+			d := explain.Describe(l.State)
 			d.Partition, d.Owner = p.n, p.b.o.Node
 			p.withAttempts(d, func(v any) {
 				if verb == "why" && v == any(d) {
-					p.whyAlwaysOn(l.state, func(clause string) {
-						because := explain.Closed(l.state) + explain.Replayed(runs.ReplayOf(d.Attempts, l.state.Run)) + clause
-						reply(&schemas.WhyResponse{V: schemas.Version, Run: l.state.Run, Status: l.state.Status, Because: because})
+					p.whyAlwaysOn(l.State, func(clause string) {
+						because := explain.Closed(l.State) + explain.Replayed(runs.ReplayOf(d.Attempts, l.State.Run)) + clause
+						reply(&schemas.WhyResponse{V: schemas.Version, Run: l.State.Run, Status: l.State.Status, Because: because})
 					})
 					return
 				}
@@ -270,7 +270,7 @@ func (p *partition) foldOld(verb string, q *schemas.ExecutionRequest, reply func
 }
 
 func unavailable(err error) *schemas.Error {
-	if errors.Is(err, errDamaged) {
+	if errors.Is(err, runs.ErrDamaged) {
 		return damageOf(err, "the history cannot be read: %v", err)
 	}
 	return schemas.Errorf(schemas.CodeUnavailable, "the history cannot be read now: %v", err).WithHint("try again")

@@ -1,13 +1,12 @@
 package broker
 
 import (
-	"context"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/internal/shortid"
 	"github.com/droverhq/drover/schemas"
 )
@@ -42,9 +41,9 @@ type passiveRun struct {
 	// delayed are the activities whose tasks wait for their time. Of the others none does, whatever the history says. Instants do not tell:
 	// a deadline that is read counts from the server's time of its record, and here from what was known of that (rebaseMargin).
 	delayed     []int64
-	recordIndex recordIndex // if the last record does not say everything
-	complete    bool        // the last record says everything
-	// If so, it is known by its hash, and its time need not be read (range read.go).
+	recordIndex runs.RecordIndex // if the last record does not say everything
+	complete    bool             // the last record says everything
+	// If so, it is known by its hash, and its time need not be read (runs.RangeRead).
 	mark uint64
 	at   schemas.Timestamp
 }
@@ -87,12 +86,17 @@ func (p *partition) passivate(r *run) {
 	}
 	k := passiveRun{run: r.state.Run, sequence: r.sequence, snapshot: r.snapshot, alarm: armed, hand: p.workers.number(r.sticky), due: r.alarm.due, delayed: r.state.Delayed()}
 	if k.complete = r.complete && len(r.hash) > 0; k.complete {
-		k.mark, k.at = markOf(r.hash), r.at
-	} else if r.recordIndex.leadsTo(r.sequence) {
+		k.mark, k.at = runs.MarkOf(r.hash), r.at
+	} else if r.recordIndex.LeadsTo(r.sequence) {
 		k.recordIndex = r.recordIndex
 	}
 	p.drop(r.wid)
 	p.passive.Add(r.wid, k.pack(p.packed[:0])) // one that has no room left is forgotten
+}
+
+// known is what its history is read by.
+func (k *passiveRun) known() runs.Known {
+	return runs.Known{Run: k.run, Sequence: k.sequence, Snapshot: k.snapshot, Records: k.recordIndex}
 }
 
 // waits tells whether the task of an activity is still to be put on its list.
@@ -161,7 +165,7 @@ func unpack(b []byte) *passiveRun {
 		}
 	}
 	if flags&8 != 0 {
-		k.recordIndex = make(recordIndex, next())
+		k.recordIndex = make(runs.RecordIndex, next())
 		seq := k.sequence
 		for i := len(k.recordIndex) - 1; i >= 0; i-- {
 			if k.recordIndex[i] = seq; i > 0 {
@@ -191,21 +195,6 @@ func (p *partition) activate(r *run) {
 		r.passive = unpack(p.passive.More(id)) // until the run is loaded
 		p.passive.Delete(id)
 	}
-}
-
-// loadPassive reads a parked run: one batch from its last snapshot on, or record by record where they are far apart.
-func (b *Broker) loadPassive(ctx context.Context, partition int, wid string, k *passiveRun) (*loaded, error) {
-	subj := b.ns.History(partition, wid, k.run)
-	if k.recordIndex.far() {
-		if l, err := b.foldRecordIndex(ctx, partition, subj, k.recordIndex); err == nil && l != nil {
-			return l, nil
-		} // else the subject tells what is wrong
-	}
-	l, err := b.foldUpTo(ctx, partition, subj, max(k.snapshot, 1), k.sequence)
-	if err == nil && (l == nil || l.sequence != k.sequence) {
-		err = fmt.Errorf("%w: record %d of workflow %q is missing", errDamaged, k.sequence, wid)
-	}
-	return l, err
 }
 
 // singleReplica tells whether the history has one copy. It is asked before each read: a server that was no part of a cluster may

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/internal/compactmap"
 	"github.com/droverhq/drover/schemas"
 )
@@ -25,11 +26,11 @@ func TestPassiveIsPacked(t *testing.T) {
 		k.snapshot = rapid.Uint64Range(0, k.sequence).Draw(t, "snapshot")
 		if k.complete {
 			k.mark, k.at = rapid.Uint64().Draw(t, "mark"), schemas.Timestamp(rapid.Int64().Draw(t, "at"))
-		} else if n := rapid.IntRange(0, mostRecordIndex).Draw(t, "records"); n > 0 && k.sequence > mostRecordIndex {
-			k.recordIndex = make(recordIndex, n)
+		} else if n := rapid.IntRange(0, runs.MostRecords).Draw(t, "records"); n > 0 && k.sequence > runs.MostRecords {
+			k.recordIndex = make(runs.RecordIndex, n)
 			for i, before := n-1, k.sequence; i >= 0; i-- {
 				k.recordIndex[i] = before
-				before -= rapid.Uint64Range(1, k.sequence/mostRecordIndex).Draw(t, "apart")
+				before -= rapid.Uint64Range(1, k.sequence/runs.MostRecords).Draw(t, "apart")
 			}
 		}
 		if diff := cmp.Diff(&k, unpack(k.pack(nil)), cmp.AllowUnexported(passiveRun{})); diff != "" {

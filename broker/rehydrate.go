@@ -2,16 +2,16 @@ package broker
 
 import (
 	"cmp"
-	"fmt"
+	"context"
 	"slices"
 
-	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/broker/runs"
 )
 
 // Parked runs whose last record says everything are read by the sequence of that record, and those that a batch of the loop wakes
-// together in stretches of the history (range read.go): sleepers that were started together have their records beside each other, and
+// together in stretches of the history (runs.RangeRead): sleepers that were started together have their records beside each other, and
 // wake together. One question brings up to rehydrateAtOnce of them, and by sequence the server needs neither its index of subjects nor
-// to count what is behind. What such a read does not bring is read by its subject, as any other run.
+// to count what is after. What such a read does not bring is read by its subject, as any other run.
 const (
 	// rehydrateAtOnce is how many records one read brings at most: its first run waits for its last.
 	rehydrateAtOnce = 64
@@ -32,21 +32,21 @@ func (p *partition) rehydrateAll() {
 	slices.SortFunc(rest, func(a, b *run) int { return cmp.Compare(a.passive.sequence, b.passive.sequence) })
 	for len(rest) > 0 {
 		n := together(rest)
-		p.readRangeRead(&rangeRead{from: rest[0].passive.sequence, end: rest[n-1].passive.sequence + 1, asleep: rest[:n:n]})
+		p.readRange(rest[0].passive.sequence, rest[n-1].passive.sequence+1, rest[:n:n])
 		rest = rest[n:]
 	}
 }
 
 // rehydrated takes what a read has found of a parked run.
-func (p *partition) rehydrated(r *run, st *rangeRead) {
+func (p *partition) rehydrated(r *run, st *runs.RangeRead) {
 	k := r.passive
-	body, hash := st.take(k)
+	body, hash := st.Take(k.sequence, k.mark)
 	if body == nil {
 		k.complete = false
 		p.load(r)
 		return
 	}
-	l, err := k.unfold(r.wid, body, hash)
+	l, err := runs.FromRecord(r.wid, k.run, body, hash, k.sequence, k.at)
 	if err != nil {
 		r.passive = nil // the next try asks the leader
 		p.unloaded(r, err)
@@ -57,19 +57,44 @@ func (p *partition) rehydrated(r *run, st *rangeRead) {
 	}
 }
 
-// unfold rebuilds a run from its last record, which says everything, and which has this hash.
-func (k *passiveRun) unfold(wid string, body, hash []byte) (*loaded, error) {
-	var r schemas.Record
-	err := decode(body, &r)
-	if err == nil && (r.WorkflowID != wid || r.Run != k.run) {
-		err = fmt.Errorf("it is of workflow %q, run %s", r.WorkflowID, r.Run)
+// together is how many of the runs that sleep, in the order of their last records, one read brings.
+func together(asleep []*run) int {
+	first := asleep[0].passive.sequence
+	last, n := first, 1
+	for ; n < len(asleep); n++ {
+		next := asleep[n].passive.sequence
+		if next-last > rehydrateGap || next-first >= rehydrateAtOnce {
+			break
+		}
+		last = next
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: record %d of workflow %q, run %s: %w", damagedBy(err), k.sequence, wid, k.run, err)
+	return n
+}
+
+// readRange reads a piece of the history with one question, for the runs that wait for it. end is the first sequence after it.
+func (p *partition) readRange(from, end uint64, asleep []*run) {
+	type answer struct {
+		bodies [][]byte
+		last   uint64
 	}
-	l := &loaded{}
-	if err := l.record(&r, hash, k.sequence, k.at); err != nil {
-		return nil, fmt.Errorf("record %d of workflow %q, run %s: %w", k.sequence, wid, k.run, err)
-	}
-	return l.understood()
+	readAsync(p.b, p.loop, func(ctx context.Context) (a answer, err error) {
+		a.bodies, a.last, err = p.b.runs.ReadRange(ctx, p.n, from, end)
+		return a, err
+	}, func(a answer, err error) {
+		st := &runs.RangeRead{From: from, End: end}
+		if err == nil {
+			st.Fill(a.bodies, a.last)
+		}
+		for _, r := range asleep {
+			switch {
+			case err != nil:
+				r.passive = nil // the next try asks the leader
+				p.unloaded(r, err)
+			case r.passive.sequence >= st.End && len(a.bodies) > 0:
+				p.rehydrate(r) // the read was large enough without it; it will be the first of the next one, so this ends
+			default:
+				p.rehydrated(r, st)
+			}
+		}
+	})
 }

@@ -190,17 +190,17 @@ func (p *partition) compose(ctx context.Context, y *replay) error {
 		return schemas.Errorf(schemas.CodeNotFound, "workflow %q has no run %s: it never had one, or the run is gone by its retention", y.q.WorkflowID, target).
 			InField("run").About(y.q.WorkflowID, target).WithHint("see which are there with: drover list --id %s", y.q.WorkflowID)
 	}
-	y.old = l.state
-	switch next := explain.Result(l.state).NewRun; {
-	case !l.state.Closed():
-		return schemas.Errorf(schemas.CodeConflict, "run %s of workflow %q is %s: a run is replayed once it has ended", target, y.q.WorkflowID, l.state.Status).About(y.q.WorkflowID, target)
+	y.old = l.State
+	switch next := explain.Result(l.State).NewRun; {
+	case !l.State.Closed():
+		return schemas.Errorf(schemas.CodeConflict, "run %s of workflow %q is %s: a run is replayed once it has ended", target, y.q.WorkflowID, l.State.Status).About(y.q.WorkflowID, target)
 	case next != "":
 		return schemas.Errorf(schemas.CodeConflict, "run %s of workflow %q has continued as run %s", target, y.q.WorkflowID, next).
 			InField("run").About(y.q.WorkflowID, target).WithHint("replay that one")
-	case l.state.Keeping() != nil && l.state.Keeping().Disabled:
+	case l.State.Keeping() != nil && l.State.Keeping().Disabled:
 		return schemas.Errorf(schemas.CodeConflict, "the retention of run %s of workflow %q is disabled: it is not kept once it has ended, and cannot be replayed", target, y.q.WorkflowID).
-			About(y.q.WorkflowID, target).WithHint("begin anew with: drover start %s --id %s", l.state.Start.WorkflowType, y.q.WorkflowID)
-	case l.state.Status == schemas.StatusCompleted && y.from() == schemas.ReplayFromEnd:
+			About(y.q.WorkflowID, target).WithHint("begin anew with: drover start %s --id %s", l.State.Start.WorkflowType, y.q.WorkflowID)
+	case l.State.Status == schemas.StatusCompleted && y.from() == schemas.ReplayFromEnd:
 		y.run, y.done, y.plan = target, true, &schemas.ReplayPlan{From: schemas.ReplayFromEnd}
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -45,23 +46,23 @@ func (p *partition) operate(verb string, q *schemas.ExecutionRequest, reply func
 
 // operateOld is a request for a run that is not the latest: it is a repeat, or meant for its chain, or too late.
 func (p *partition) operateOld(r *run, verb string, q *schemas.ExecutionRequest, reply func(any)) {
-	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
+	readAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
 		return p.loadRun(ctx, q.WorkflowID, q.Run)
-	}, func(l *loaded, err error) {
+	}, func(l *runs.Run, err error) {
 		switch {
 		case err != nil:
 			reply(&schemas.AckResponse{V: schemas.Version, Error: unavailable(err)})
 		case l == nil:
 			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, q.Run)})
-		case l.state.Repeated(q):
+		case l.State.Repeated(q):
 			reply(&schemas.AckResponse{V: schemas.Version, Run: q.Run})
-		case q.Chain && r.live() && !r.closed() && r.state.FirstRun() == l.state.FirstRun():
-			q.Origin = &schemas.RequestOrigin{FirstRun: l.state.FirstRun()}
+		case q.Chain && r.live() && !r.closed() && r.state.FirstRun() == l.State.FirstRun():
+			q.Origin = &schemas.RequestOrigin{FirstRun: l.State.FirstRun()}
 			p.enter(verb, q, reply)
 		case r.live() && !r.closed(): // another start would be refused
 			reply(&schemas.AckResponse{V: schemas.Version, Run: q.Run, Error: otherRun(r, q)})
 		default:
-			reply(&schemas.AckResponse{V: schemas.Version, Run: q.Run, Error: closedError(q.WorkflowID, l.state)})
+			reply(&schemas.AckResponse{V: schemas.Version, Run: q.Run, Error: closedError(q.WorkflowID, l.State)})
 		}
 	})
 }
@@ -120,13 +121,13 @@ func (p *partition) answerRequest(q *schemas.ExecutionRequest) func(*run, []sche
 // try of it, stored before them, may be what ended the run (P-5).
 func (p *partition) answerLate(r *run, q *schemas.ExecutionRequest) {
 	refusal := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run, Error: otherRun(r, q)}
-	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
+	readAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
 		return p.loadRun(ctx, q.WorkflowID, q.Run)
-	}, func(l *loaded, err error) {
+	}, func(l *runs.Run, err error) {
 		switch {
 		case err != nil:
 			p.b.respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Error: unavailable(err)})
-		case l != nil && l.state.Repeated(q):
+		case l != nil && l.State.Repeated(q):
 			p.b.respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Run: q.Run})
 		default:
 			p.b.respond(q.ReplyTo, q.Content, refusal)

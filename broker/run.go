@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -118,7 +119,7 @@ type run struct {
 	sequence    uint64
 	hash        []byte
 	snapshot    uint64
-	recordIndex recordIndex
+	recordIndex runs.RecordIndex
 	since       int
 	complete    bool              // the last record says everything: it is the first, or has a snapshot
 	at          schemas.Timestamp // that its events count from, of the last record

@@ -186,10 +186,10 @@ func (p *partition) repeat(r *run, runs map[string]bool) {
 // tried before: one that is damaged is left as it is.
 func (p *partition) repeatOld(wid, id string, tries int) {
 	p.recovery.Retain()
-	readAsync(p.b, p.loop, func(ctx context.Context) (*loaded, error) {
+	readAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
 		return p.loadRun(ctx, wid, id)
-	}, func(l *loaded, err error) {
-		if errors.Is(err, errDamaged) && !errors.Is(err, errLater) && tries >= damagedTries {
+	}, func(l *runs.Run, err error) {
+		if errors.Is(err, runs.ErrDamaged) && !errors.Is(err, runs.ErrLater) && tries >= damagedTries {
 			if r := p.runs[wid]; r == nil || r.broken == nil || r.broken.Error() != err.Error() { // else it is told of
 				p.sayDamaged(p.b.ns.History(p.n, wid, id), err)
 			}
@@ -202,8 +202,8 @@ func (p *partition) repeatOld(wid, id string, tries int) {
 			return
 		}
 		if l != nil {
-			for _, e := range l.state.OpenEffects(p.now()) {
-				p.exchange(l.state, effect{Effect: e}, p.recovery)
+			for _, e := range l.State.OpenEffects(p.now()) {
+				p.exchange(l.State, effect{Effect: e}, p.recovery)
 			}
 			p.dropStrange(wid, id)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -123,7 +124,7 @@ func (p *partition) mostSaid(s *execution.State, reply *schemas.DecisionReply, c
 		case *schemas.ScheduleActivity:
 			size += littleSaid + quoted*(len(a.ActivityID)+len(a.ActivityType)+len(a.ActivityTypeVersion)+len(a.List))
 			if t, _ := config.Types.Activity(a.ActivityType, a.ActivityTypeVersion); a.Retry == nil && t != nil && t.Activity != nil {
-				size += contentSize(reflect.ValueOf(t.Activity.Retry))
+				size += runs.ContentSize(t.Activity.Retry)
 			}
 		case *schemas.ScheduleTimer:
 			size += littleSaid + quoted*len(a.TimerID)

@@ -16,4 +16,6 @@ type Reader struct {
 	// BodyLimit is the largest body that is published now, in bytes. An answer takes about half of it.
 	BodyLimit func() int
 	Log       logrus.FieldLogger
+
+	pages pageIndex
 }

@@ -1,4 +1,4 @@
-package broker
+package runs
 
 import (
 	"reflect"
@@ -6,8 +6,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// sizeOf estimates the encoded size of an event, payloads above all. What there is most of is told without looking at each field.
-func sizeOf(e schemas.Event) int {
+// SizeOf estimates the encoded size of an event, payloads above all. What there is most of is told without looking at each field.
+func SizeOf(e schemas.Event) int {
 	const frame = 300
 	switch a := e.Attributes.(type) {
 	case *schemas.DeciderScheduled, *schemas.DeciderStarted, *schemas.ActivityStarted, *schemas.TimerExpired:
@@ -37,6 +37,9 @@ func sizeOf(e schemas.Event) int {
 	}
 	return frame + contentSize(reflect.ValueOf(e.Attributes))
 }
+
+// ContentSize estimates the encoded size of what a value carries.
+func ContentSize(v any) int { return contentSize(reflect.ValueOf(v)) }
 
 // contentSize adds up texts, bytes, which stand in base64 in JSON, and what is around those of which there may be many.
 func contentSize(v reflect.Value) (size int) {
@@ -70,22 +73,10 @@ func contentSize(v reflect.Value) (size int) {
 	return size
 }
 
-// sizeOfAll is [sizeOf] of several.
-func sizeOfAll(events []schemas.Event) (size int) {
+// SizeOfAll is [SizeOf] of several.
+func SizeOfAll(events []schemas.Event) (size int) {
 	for _, e := range events {
-		size += sizeOf(e)
+		size += SizeOf(e)
 	}
 	return size
-}
-
-// latestIDs are the latest of a list that fit into some room, and what is left of that.
-func latestIDs(ids []string, quota int) ([]string, int) {
-	for i := len(ids) - 1; i >= 0; i-- {
-		left := quota - schemas.WordsSize(ids[i:i+1])
-		if left < 0 {
-			return ids[i+1:], quota
-		}
-		quota = left
-	}
-	return ids, quota
 }

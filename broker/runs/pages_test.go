@@ -1,4 +1,4 @@
-package broker
+package runs
 
 import (
 	"context"
@@ -6,42 +6,30 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/natsconn"
-	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
 )
 
 // Any replica may answer a read of a history, and one that lags does not show what its owner has had acknowledged. A page
 // is not the last one, and a history has not ended, before it shows that. Here the record comes late instead.
 func TestPageOfAReplicaThatLags(t *testing.T) {
-	conn := embeddedtest.Dial(t)
-	if _, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: 1}); err != nil {
-		t.Fatal(err)
-	}
-	b := &Broker{ns: "default", reads: conn}
-	b.recordLimit.Store(1 << 20)
+	r := namespace(t, 1)
 	commit := func(first int64) {
 		t.Helper()
-		body, err := schemas.Marshal(&schemas.Record{WorkflowID: "w", Run: "r", First: first, Events: []schemas.Event{
+		body := encoded(t, &schemas.Record{WorkflowID: "w", Run: "r", First: first, Events: []schemas.Event{
 			{ID: first, Attributes: &schemas.WorkflowPaused{Reason: "test"}},
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := conn.PublishSync(t.Context(), b.ns.History(0, "w", "r"), natsconn.Header{schemas.StatusHeader: {"open"}}, body); err != nil {
-			t.Fatal(err)
-		}
+		put(t, r, 0, "w", "r", natsconn.Header{schemas.StatusHeader: {"open"}}, body)
 	}
 	commit(1)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*lagPause)
 	defer cancel()
-	if events, _, err := b.events(ctx, 0, "w", "r", 0, 0, 2, 100, nil); !errors.Is(err, context.DeadlineExceeded) {
+	if events, _, err := r.Events(ctx, 0, "w", "r", Span{Least: 2, Limit: 100}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %d events and %v, want none while event 2 cannot be seen", len(events), err)
 	}
 	read := make(chan error, 1)
 	go func() {
-		events, more, err := b.events(t.Context(), 0, "w", "r", 0, 0, 2, 100, nil)
+		events, more, err := r.Events(t.Context(), 0, "w", "r", Span{Least: 2, Limit: 100})
 		if err == nil && (more || len(events) != 2) {
 			err = fmt.Errorf("got %d events (more %v), want both", len(events), more)
 		}
@@ -51,10 +39,10 @@ func TestPageOfAReplicaThatLags(t *testing.T) {
 	if err := <-read; err != nil {
 		t.Fatal(err)
 	}
-	if last, err := b.lastEvent(t.Context(), 0, "w", "r"); err != nil || last != 2 {
+	if last, err := r.lastEvent(t.Context(), 0, "w", "r"); err != nil || last != 2 {
 		t.Fatalf("got last event %d and %v, want 2", last, err)
 	}
-	if last, err := b.lastEvent(t.Context(), 0, "w", "none"); err != nil || last != 0 {
+	if last, err := r.lastEvent(t.Context(), 0, "w", "none"); err != nil || last != 0 {
 		t.Fatalf("got last event %d and %v of a run that is not there, want 0", last, err)
 	}
 }

@@ -1,4 +1,4 @@
-package broker
+package runs
 
 import (
 	"bytes"
@@ -9,13 +9,13 @@ import (
 
 // What is decoded of a short body points into it, and what is decoded of a long one does not keep it.
 func TestDecodeKeepsShortBodiesOnly(t *testing.T) {
-	for size, kept := range map[int]bool{100: true, mostOwned: false} {
+	for size, kept := range map[int]bool{100: true, MostOwned: false} {
 		body, err := schemas.Marshal(&schemas.DecisionReply{Token: "token", Context: bytes.Repeat([]byte("a"), size), Decisions: []schemas.Decision{}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var r schemas.DecisionReply
-		if err := decode(body, &r); err != nil {
+		if err := Decode(body, &r); err != nil {
 			t.Fatal(err)
 		}
 		copy(body[len(body)-len(r.Context):], bytes.Repeat([]byte("b"), size))

@@ -1,4 +1,4 @@
-package broker
+package runs
 
 import (
 	"reflect"
@@ -24,8 +24,8 @@ func TestEventsAreNotUnderrated(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := sizeOf(e); got < len(b) {
-				t.Errorf("%s: sizeOf says %d; it takes %d bytes in %s", typ, got, len(b), name)
+			if got := SizeOf(e); got < len(b) {
+				t.Errorf("%s: SizeOf says %d; it takes %d bytes in %s", typ, got, len(b), name)
 			}
 		}
 	}
