@@ -9,10 +9,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
 	"github.com/oklog/ulid/v2"
 	"github.com/sirupsen/logrus"
-
-	"github.com/nats-io/nats.go"
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/natsconn"

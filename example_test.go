@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/decider"
@@ -64,6 +66,22 @@ func ExampleConnect() {
 	// Without options: $NATS_URL, or else a server on this machine.
 	_, err := drover.Connect(context.Background(), &drover.Options{URL: "nats://127.0.0.1:1"})
 	fmt.Println(errors.Is(err, drover.ErrUnavailable))
+	// Output: true
+}
+
+// A program that has a connection to NATS gives it to the client, and closes it itself.
+func ExampleConnect_conn() {
+	nc, err := nats.Connect(exampleServer(), nats.MaxReconnects(-1))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer nc.Close()
+	c, err := drover.Connect(context.Background(), &drover.Options{Conn: nc})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Println(c.NATS() == nc)
 	// Output: true
 }
 

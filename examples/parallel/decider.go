@@ -4,32 +4,32 @@ import (
 	"context"
 	"time"
 
+	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/decider"
-	"github.com/droverhq/drover/schemas"
 )
 
 // decide is asked whenever something has happened to a run: TaskA and TaskB at once, TaskC when either is done.
-func decide(ctx context.Context, t *decider.Task) ([]schemas.Decision, error) {
+func decide(ctx context.Context, t *decider.Task) ([]drover.Decision, error) {
 	run, err := t.View(ctx)
 	if err != nil {
 		return nil, err
 	}
-	task := func(name string) schemas.Decision {
+	task := func(name string) drover.Decision {
 		return decider.Schedule(name, "work", run.Input(), decider.List("parallel"))
 	}
 	for _, name := range []string{"TaskA", "TaskB", "TaskC"} {
 		if status, _, reason := run.Activity(name); status.Closed() && status != decider.ActivitySucceeded {
-			return []schemas.Decision{decider.Fail(name+": "+reason, nil)}, nil
+			return []drover.Decision{decider.Fail(name+": "+reason, nil)}, nil
 		}
 	}
 	switch {
 	case run.Counts().Scheduled == 0:
-		return []schemas.Decision{task("TaskA"), task("TaskB")}, nil
+		return []drover.Decision{task("TaskA"), task("TaskB")}, nil
 	case run.Counts("TaskC").Scheduled == 0 && (run.Done("TaskA") || run.Done("TaskB")):
-		return []schemas.Decision{task("TaskC")}, nil
+		return []drover.Decision{task("TaskC")}, nil
 	case run.Done("TaskA", "TaskB", "TaskC"):
-		return []schemas.Decision{decider.Complete("all three are done")}, nil
+		return []drover.Decision{decider.Complete("all three are done")}, nil
 	}
 	return nil, nil // wait for what is open
 }
