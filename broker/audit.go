@@ -64,7 +64,7 @@ func (b *Broker) validateAudit(q *schemas.AuditRequest) *schemas.Error {
 func (p *partition) audit(q *schemas.AuditRequest, reply func(any)) {
 	a := &schemas.AuditResponse{
 		V: schemas.Version, Partition: p.n, Owner: p.b.o.Node, Time: p.now(), Recovering: p.recovering(),
-		Inbox: p.intakes[inboxLog].at, Runs: make([]schemas.AuditRun, 0, len(q.Workflows)),
+		Inbox: p.intake.Logs[inboxLog].At(), Runs: make([]schemas.AuditRun, 0, len(q.Workflows)),
 	}
 	var unread []unread
 	for quota, i := auditBudget, 0; i < len(q.Workflows) && (quota > 0 || i == 0); i++ {
@@ -75,7 +75,7 @@ func (p *partition) audit(q *schemas.AuditRequest, reply func(any)) {
 			quota -= 4 // most are small
 		} else {
 			run = p.audited(r)
-			run.RequestIDsSince = p.repeats.since(wid, p.now())
+			run.RequestIDsSince = p.intake.Requests.Since(wid, p.now())
 			quota -= len(run.Activities) + len(run.Children) + len(run.Locks)
 		}
 		a.Runs = append(a.Runs, run)

@@ -25,7 +25,7 @@ func (p *partition) unreadOf(q *schemas.AuditRequest, place int) unread {
 		place:         place,
 		wid:           wid,
 		noPoller:      p.backlog.has(wid),
-		requestsSince: p.repeats.since(wid, p.now()),
+		requestsSince: p.intake.Requests.Since(wid, p.now()),
 	}
 	if place < len(q.Runs) {
 		u.run = q.Runs[place]

@@ -187,7 +187,7 @@ func (p *partition) answerOld(e *message, q *schemas.StartRequest) {
 // that nothing its predecessor has consumed is applied again (P-3); only signals that waited for this very start are not
 // behind it.
 func (p *partition) reset(r *run, e *message, q *schemas.StartRequest) {
-	read := [2]schemas.Position{p.intakes[inboxLog].read, p.intakes[signalLog].read}
+	read := p.intake.Read()
 	waiting := p.takeOrphans(r.wid)
 	for _, w := range append(waiting[:len(waiting):len(waiting)], r.mailbox...) {
 		if w.log != noLog && !read[w.log].Before(w.pos) {
@@ -216,7 +216,7 @@ func (p *partition) renew(r *run, q *schemas.StartRequest, mailbox []*message) {
 		wid: r.wid, state: execution.New(r.wid, q.Run), mailbox: mailbox, positions: r.positions,
 		waiters: r.waiters, used: r.used, uncovered: r.uncovered, unproved: r.unproved, owing: r.owing,
 	}
-	p.known.ids.Add(r.wid)
+	p.intake.Known.Add(r.wid)
 	p.mark(r)
 }
 

@@ -6,14 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/schemas"
 )
-
-// purgeBatch is how many consumed messages may lie in a log before they are purged.
-const purgeBatch = 2000
-
-// restEvery is after how long fewer are purged too.
-const restEvery = time.Minute
 
 // tick writes the checkpoint and tidies the logs.
 func (p *partition) tick() {
@@ -65,8 +60,8 @@ func (p *partition) tick() {
 
 func (p *partition) positions() schemas.Checkpoint {
 	return schemas.Checkpoint{
-		Inbox: p.intakes[inboxLog].lowWatermark.Position(), Signals: p.intakes[signalLog].lowWatermark.Position(),
-		Effects: p.records.Position().Sequence, Fence: p.fence, Server: p.written, Alarms: p.alarms,
+		Inbox: p.intake.Logs[inboxLog].Done.Position(), Signals: p.intake.Logs[signalLog].Done.Position(),
+		Effects: p.intake.Effects.Position().Sequence, Fence: p.fence, Server: p.written, Alarms: p.alarms,
 		History: p.top.sequence, Witness: p.top.digest,
 	}
 }
@@ -86,28 +81,28 @@ func (p *partition) writeCheckpoint(ctx context.Context, c schemas.Checkpoint) (
 // tidy purges both logs up to the checkpoint. The message at the checkpoint stays: it is the witness of the stream's
 // incarnation (P-9). A log of a new incarnation is left alone until its checkpoint belongs to it.
 func (p *partition) tidy() {
-	if p.purging {
+	if p.intake.Purging {
 		return
 	}
-	for log, in := range p.intakes {
-		keep, batch := p.positionOf(log), uint64(purgeBatch)
-		if since := time.Since(p.tidied[log]); p.quota.limit > 0 && since > quotaEvery || since > restEvery {
-			batch = 1 // few large messages fill a limited log too; and retention waits for the messages of a run to be gone
-		}
-		if keep.Incarnation != in.incarnation || keep.Sequence < p.purged[log]+batch {
+	rest := intake.RestEvery
+	if p.quota.limit > 0 {
+		rest = min(rest, quotaEvery) // few large messages fill a limited log too
+	}
+	for number, log := range p.intake.Logs {
+		keep := p.positionOf(number)
+		if !log.ToPurge(keep, time.Now(), rest) {
 			continue
 		}
-		p.tidied[log] = time.Now()
-		p.purging = true
+		p.intake.Purging = true
 		writeAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, p.b.conn.Purge(ctx, in.stream, in.filter, keep.Sequence)
+			return struct{}{}, p.b.conn.Purge(ctx, log.Stream, log.Filter, keep.Sequence)
 		}, func(_ struct{}, err error) {
-			p.purging = false
+			p.intake.Purging = false
 			if err != nil {
-				p.log.WithError(err).WithField("stream", in.stream).Warn("consumed messages cannot be purged")
+				p.log.WithError(err).WithField("stream", log.Stream).Warn("consumed messages cannot be purged")
 				return
 			}
-			p.purged[log] = keep.Sequence
+			log.Purged(keep.Sequence)
 		})
 		return
 	}
@@ -116,7 +111,7 @@ func (p *partition) tidy() {
 // handOver ends a term: what is committed is written down, so that the next owner has little to repeat, and nothing if the
 // end was planned.
 func (p *partition) handOver(ctx context.Context, next schemas.Checkpoint) {
-	if !p.lease.Valid() || p.intakes[inboxLog] == nil {
+	if !p.lease.Valid() || p.intake.Logs[inboxLog] == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)

@@ -89,7 +89,7 @@ func (p *partition) publish(r *run) {
 	err := schemas.MarshalTo(record, func(body []byte) error {
 		hash := sha256.Sum256(body)
 		c.hash = hash[:]
-		c.effects = p.records.Enter(schemas.Position{Sequence: c.sequence})
+		c.effects = p.intake.Effects.Enter(schemas.Position{Sequence: c.sequence})
 		r.inflight = c
 		p.commits++
 		p.last = c.sequence

@@ -30,7 +30,7 @@ func (b *Broker) Runs(n int) int {
 func (b *Broker) Buried(n int) int {
 	answer := make(chan int)
 	p := b.part(n)
-	p.loop.post(func() { answer <- len(p.buried) })
+	p.loop.post(func() { answer <- p.intake.Letters.Remembered() })
 	return <-answer
 }
 
@@ -38,7 +38,7 @@ func (b *Broker) Buried(n int) int {
 func (b *Broker) Remembered(n int) int {
 	answer := make(chan int)
 	p := b.part(n)
-	p.loop.post(func() { answer <- p.repeats.n })
+	p.loop.post(func() { answer <- p.intake.Requests.Len() })
 	return <-answer
 }
 

@@ -1,30 +1,19 @@
 package broker
 
 import (
+	"context"
 	"testing"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/schemas"
 )
 
-// What was stored up to the last message of the incarnation before belongs to that, the message itself as well; there is none before the first.
-func TestIncarnationOfAMessage(t *testing.T) { // P-9
-	for _, tc := range []struct {
-		incarnation uint32
-		since, at   schemas.Timestamp
-		want        uint32
-	}{
-		{2, 100, 99, 1},
-		{2, 100, 100, 1},
-		{2, 100, 101, 2},
-		{2, 0, 99, 2}, // nobody knows when it began: all that is there is read as its
-		{0, 100, 99, 0},
-	} {
-		in := &intake{incarnation: tc.incarnation, since: tc.since}
-		if got := in.position(7, tc.at); got != (schemas.Position{Incarnation: tc.want, Sequence: 7, Time: tc.at}) {
-			t.Errorf("incarnation %d since %d: a message of %d is at %+v, want incarnation %d", tc.incarnation, tc.since, tc.at, got, tc.want)
-		}
-	}
+// shortStream has lost its end, and all else.
+type shortStream struct{ intake.Streams }
+
+func (shortStream) StreamState(context.Context, string) (first, last uint64, err error) {
+	return 1, 0, nil
 }
 
 // A log of a new incarnation is read from its beginning. What the checkpoint has of it is consumed all the same, and nobody hears of it again.
@@ -38,11 +27,16 @@ func TestWhatTheCheckpointHasIsLeft(t *testing.T) { // P-9
 	} {
 		p := &partition{b: &Broker{}, runs: map[string]*run{"o": {wid: "o", loading: true}}}
 		p.checkpointed.Inbox = schemas.Position{Sequence: 10, Time: 100}
-		in := &intake{log: inboxLog, incarnation: 1, since: 100}
+		in, lost, err := intake.Open(t.Context(), shortStream{}, intake.Place{
+			Number: inboxLog, Checkpoint: p.checkpointed.Inbox, Witness: p.checkpointed.Inbox,
+		})
+		if lost != 1 || err != nil {
+			t.Fatalf("incarnation %d, %v", lost, err)
+		}
 		p.b.recordLimit.Store(1 << 20)
-		p.intake(in, &opened{message: &message{wid: "o", at: tc.at, event: execution.Child{Report: &schemas.ChildReport{}}, log: inboxLog}, seq: tc.seq})
-		if left := len(p.runs["o"].mailbox) == 0; left != tc.left || in.at != tc.seq {
-			t.Errorf("message %d of %d: left %v, read up to %d; want %v, and it", tc.seq, tc.at, left, in.at, tc.left)
+		p.takeMessage(in, &opened{message: &message{wid: "o", at: tc.at, event: execution.Child{Report: &schemas.ChildReport{}}, log: inboxLog}, seq: tc.seq})
+		if left := len(p.runs["o"].mailbox) == 0; left != tc.left || in.At() != tc.seq {
+			t.Errorf("message %d of %d: left %v, read up to %d; want %v, and it", tc.seq, tc.at, left, in.At(), tc.left)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/internal/idset"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -15,19 +14,9 @@ import (
 //
 // Everything but a start that begins a run is judged by what the history says: "there is no such workflow" is not said by this.
 
-const (
-	// listedSubjects is how many runs a history may have at take-over for its ids to be listed, which the server does in one
-	// piece. Above that every start looks, as it does until the list is there.
-	listedSubjects = 25_000
-	// mostKnown bounds the memory: some two bytes for each id.
-	mostKnown = 1 << 20
-)
-
-// known is which workflow ids the history may have records of.
-type known struct {
-	ids    *idset.Set
-	listed bool // nothing is missing
-}
+// listedSubjects is how many runs a history may have at take-over for its ids to be listed, which the server does in one
+// piece. Above that every start looks, as it does until the list is there.
+const listedSubjects = 25_000
 
 // listKnown reads the ids of the history as it is behind the fence. Those of new runs are added as they begin.
 func (p *partition) listKnown() {
@@ -55,15 +44,15 @@ func (p *partition) listKnown() {
 				p.log.WithError(err).Debug("the history has subjects that are not ours; every start looks into it")
 				return
 			}
-			p.known.ids.Add(wid)
+			p.intake.Known.Add(wid)
 		}
-		p.known.listed = true
+		p.intake.Known.Listed()
 	})
 }
 
 // fresh makes the actor of a workflow id for its first run, if that is certain enough and the start is about to begin one; else nil.
 func (p *partition) fresh(q *schemas.StartRequest) *run {
-	if !p.known.listed || p.known.ids.Has(q.WorkflowID) || p.runs[q.WorkflowID] != nil || !p.singleReplica() {
+	if !p.intake.Known.Unused(q.WorkflowID) || p.runs[q.WorkflowID] != nil || !p.singleReplica() {
 		return nil
 	}
 	if p.full() || p.b.refuseType(q) != nil {

@@ -168,7 +168,7 @@ func (p *partition) settledAll() bool {
 }
 
 // hasOwed tells whether effects of committed records are open.
-func (p *partition) hasOwed() bool { return p.records.Position().Sequence < p.top.sequence }
+func (p *partition) hasOwed() bool { return p.intake.Effects.Position().Sequence < p.top.sequence }
 
 // closeSubscriptions closes the subscriptions for requests; what has come by then is still heard.
 func (p *partition) closeSubscriptions() {

@@ -219,7 +219,7 @@ func (p *partition) serveActor(verb string, q *schemas.ExecutionRequest, reply f
 				d.EventsLeft = p.b.config().EventsLeft(r.state.LastID)
 			}
 			d.Partition, d.Owner, d.Alarm, d.Decision = p.n, p.b.o.Node, r.alarm.due, explain.Decision(r.state, p.situation(r))
-			d.RequestIDsSince = p.repeats.since(r.wid, p.now())
+			d.RequestIDsSince = p.intake.Requests.Since(r.wid, p.now())
 			p.behind(r, func() {
 				if d.Started.Replays == nil { // nothing repeats the latest run either
 					reply(d)

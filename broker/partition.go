@@ -12,10 +12,9 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
-	"github.com/droverhq/drover/broker/partition/watermark"
+	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/internal/adapt"
 	"github.com/droverhq/drover/internal/compactmap"
-	"github.com/droverhq/drover/internal/idset"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -50,9 +49,7 @@ type partition struct {
 	closed       []*run          // the latest closed runs, the oldest first
 	letters      explain.Letters
 
-	intakes [2]*intake
-	records watermark.Tracker // effects, by history sequence
-	orphans orphans
+	intake intake.Intake[*message]
 
 	readers       []*natsconn.Reader      // of the logs
 	subscriptions []natsconn.Subscription // to what may be left unheard while the owner changes
@@ -102,9 +99,6 @@ type partition struct {
 
 	keys keys
 
-	known   known
-	repeats repeats
-
 	quota          quota
 	repeatedStarts map[string]bool // children, by their run, whose start this owner has repeated
 
@@ -118,14 +112,8 @@ type partition struct {
 	checkpointed   schemas.Checkpoint
 	checkpointRev  uint64
 	checkpointing  bool
-	purged         [2]uint64
-	purging        bool
-	tidied         [2]time.Time    // when each log was last purged
-	looked         time.Time       // for misfits, last
-	buried         map[string]bool // dead letters above the checkpoint, by their tail
 	missingStreams map[string][]func()
 	refusedLists   map[string]*refusedList
-	nextDead       uint64
 	unwanted       int // ticks since another broker became the preferred one
 }
 
@@ -143,8 +131,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 		reports: make(map[string]struct{}), peals: make(map[*alarmBatch]struct{}),
 		backlog: backlogs{of: make(map[string]*backlogQueue), at: make(map[string]backlogPlace)}, recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
-		head: make(natsconn.Header, 6), scratch: scratch{alarmHead: make(natsconn.Header, 1)}, tidied: [2]time.Time{time.Now(), time.Now()}, known: known{ids: idset.New(mostKnown)},
-		repeats: newRepeats(),
+		head: make(natsconn.Header, 6), scratch: scratch{alarmHead: make(natsconn.Header, 1)}, intake: intake.New[*message](mostRemembered, blockIDs),
 	}
 	p.keys = newKeys(p)
 	return p

@@ -12,6 +12,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/sleep"
@@ -122,7 +123,7 @@ const mostLarge = 2
 //
 // The object is named by where the message stands in its log, not by an id of this process: whoever reads the message again
 // finds the object and names it again.
-func (p *partition) spill(ctx context.Context, in *intake, m natsconn.Stored, o *opened) bool {
+func (p *partition) spill(ctx context.Context, in *intake.Log, m natsconn.Stored, o *opened) bool {
 	if len(m.Data) <= p.b.smallBody() || o.err != nil {
 		return true
 	}
@@ -133,7 +134,7 @@ func (p *partition) spill(ctx context.Context, in *intake, m natsconn.Stored, o 
 			continue
 		}
 		fits := len(m.Data)-o.spilled <= p.b.messageLimit() && p.b.outgrows(*field) == 0
-		ref, ok := p.store(ctx, objectName(p.n, in.log, m, i), *field, fits)
+		ref, ok := p.store(ctx, objectName(p.n, in.Number, m, i), *field, fits)
 		if !ok {
 			return false
 		}

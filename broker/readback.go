@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
@@ -36,7 +37,7 @@ type readingBack struct {
 }
 
 type foundID struct {
-	placedID
+	intake.PlacedID
 	at schemas.Timestamp
 }
 
@@ -54,7 +55,7 @@ type foundRecord struct {
 func (p *partition) backwardsFrom(r *run, at schemas.Timestamp) *readingBack {
 	return &readingBack{
 		filter: p.b.ns.HistoryOfWorkflow(p.n, r.wid), chain: r.state.FirstRun(), run: r.state.Run,
-		from: at.Add(-rememberFor - schemas.Duration(clockSkew)), end: r.sequence, rangeRead: firstRangeRead,
+		from: at.Add(-intake.RememberFor - schemas.Duration(clockSkew)), end: r.sequence, rangeRead: firstRangeRead,
 	}
 }
 
@@ -77,13 +78,14 @@ func (p *partition) readBack(r *run, b *readingBack, then func(error)) {
 
 // index enters what was found.
 func (p *partition) index(wid string, b *readingBack) {
-	m := &remembered{chain: b.chain, from: b.from, cut: b.cut}
+	from := b.from
 	if b.reachedFirst {
-		m.from = 0
+		from = 0
 	}
-	p.repeats.enter(wid, m)
+	m := intake.NewChain(b.chain, from, b.cut)
+	p.intake.Requests.Enter(wid, m)
 	for _, f := range slices.Backward(b.found) {
-		p.repeats.add(m, f.placedID, f.at)
+		p.intake.Requests.Add(m, f.PlacedID, f.at)
 	}
 }
 
@@ -133,10 +135,10 @@ func (p *partition) takeBack(b *readingBack, f *foundRecord) {
 		return
 	}
 	for _, id := range slices.Backward(f.ids) {
-		b.found = append(b.found, foundID{placedID: placedID{hash: p.repeats.hash(id), sequence: f.sequence}, at: f.at})
+		b.found = append(b.found, foundID{PlacedID: intake.PlacedID{Hash: p.intake.Requests.Hash(id), Sequence: f.sequence}, at: f.at})
 	}
 	switch {
-	case len(b.found) >= mostRemembered:
+	case len(b.found) >= p.intake.Requests.Most():
 		b.cut = f.at
 	case f.isFirst && f.continued == "":
 		b.reachedFirst = true

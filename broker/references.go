@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
@@ -20,13 +21,13 @@ import (
 // lookUp looks for what a signal or an outcome names, which others than brokers have published. It comes before [partition.spill], and like that
 // runs on the reader's goroutine and tells whether it came to an end before ctx did. What was applied before is known by its position and judged
 // no more.
-func (p *partition) lookUp(ctx context.Context, in *intake, o *opened) bool {
+func (p *partition) lookUp(ctx context.Context, in *intake.Log, o *opened) bool {
 	if o.err != nil {
 		return true
 	}
 	switch m := o.event.(type) {
 	case execution.Signal:
-		if in.log == inboxLog { // a workflow's
+		if in.Number == inboxLog { // a workflow's
 			return true
 		}
 		bad, ok := p.nothing(ctx, m.Input)

@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/schemas"
 )
 
-// A request with an id that the state of its run does not know may still be a repeat: see repeats.go.
+// mostRemembered and blockIDs bound the index of request ids. Tests have less of both.
+var mostRemembered, blockIDs = intake.MostIDs, intake.BlockIDs
+
+// A request with an id that the state of its run does not know may still be a repeat: see intake.Requests.
 
 // remembered looks whether a message repeats one that the state has forgotten. It tells whether the message is taken care of: it
 // waits until that is known, or it is a repeat.
@@ -37,7 +42,7 @@ func (p *partition) remembered(r *run, e *message) bool {
 	}
 	e.looked = true
 	if m := p.indexOf(r, e.at); m != nil {
-		if _, hit := m.place(p.repeats.hash(id)); !hit {
+		if _, hit := m.Place(p.intake.Requests.Hash(id)); !hit {
 			return false
 		}
 	}
@@ -75,7 +80,7 @@ func (p *partition) hadBefore(r *run, id execution.RequestID, then func(known bo
 // chain remembered, or there were more a while ago.
 func (p *partition) mayForget(r *run, id execution.RequestID) bool {
 	s := r.state.Start
-	return r.state.Forgets(id) || p.repeats.find(r.wid, r.state.FirstRun()) != nil ||
+	return r.state.Forgets(id) || p.intake.Requests.Find(r.wid, r.state.FirstRun()) != nil ||
 		len(s.SignalIDs)+len(s.RequestIDs) > 0 && inheritedSize(s) > p.b.bodyLimit()/2
 }
 
@@ -90,10 +95,10 @@ func (p *partition) canLookFor(r *run, id execution.RequestID, at schemas.Timest
 }
 
 // indexOf returns the index of a run's chain, if there is one that tells of all that came within ten minutes before an instant.
-func (p *partition) indexOf(r *run, at schemas.Timestamp) *remembered {
-	m := p.repeats.find(r.wid, r.state.FirstRun())
-	if m != nil && m.cut == 0 && m.from > at.Add(-rememberFor) {
-		p.repeats.drop(r.wid)
+func (p *partition) indexOf(r *run, at schemas.Timestamp) *intake.Chain {
+	m := p.intake.Requests.Find(r.wid, r.state.FirstRun())
+	if m != nil && !m.Covers(at.Add(-intake.RememberFor)) {
+		p.intake.Requests.Drop(r.wid)
 		return nil
 	}
 	return m
@@ -122,7 +127,7 @@ func (p *partition) lookFor(r *run, id execution.RequestID, at schemas.Timestamp
 		})
 		return
 	}
-	sequence, hit := m.place(p.repeats.hash(id))
+	sequence, hit := m.Place(p.intake.Requests.Hash(id))
 	if !hit {
 		done(false)
 		return
@@ -182,14 +187,22 @@ func (p *partition) dropRepeat(r *run, e *message) {
 
 // noteRequests adds the ids in a record that is committed to the index of its chain, if there is one.
 func (p *partition) noteRequests(r *run, c *commit) {
-	m := p.repeats.find(r.wid, r.state.FirstRun())
+	m := p.intake.Requests.Find(r.wid, r.state.FirstRun())
 	if m == nil {
 		return
 	}
 	at := p.now()
 	for _, e := range c.events {
 		for id := range execution.RequestsIn(e.Attributes) {
-			p.repeats.add(m, placedID{hash: p.repeats.hash(id), sequence: c.sequence}, at)
+			p.intake.Requests.Add(m, intake.PlacedID{Hash: p.intake.Requests.Hash(id), Sequence: c.sequence}, at)
 		}
+	}
+}
+
+// ageRepeats forgets, now and then, what is older than ten minutes. In the first ten minutes of a term nothing is: what waits in the
+// logs may be as old as the time without an owner was long.
+func (p *partition) ageRepeats() {
+	if p.ticks > p.inTicks(intake.RememberFor.Std()) && p.ticks%p.inTicks(time.Minute) == 0 {
+		p.intake.Requests.Age(p.now().Add(-intake.RememberFor - schemas.Duration(clockSkew)))
 	}
 }

@@ -6,15 +6,16 @@ import (
 	"slices"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
 // The two logs that a partition reads, and what comes by neither.
 const (
-	inboxLog = iota
-	signalLog
-	noLog
+	inboxLog  = intake.Inbox
+	signalLog = intake.Signals
+	noLog     = intake.None
 )
 
 // message is a message on its way to a run.
@@ -33,8 +34,8 @@ type message struct {
 	refuse func()
 	ahead  *schemas.AheadDecision // that came with an outcome
 
-	verdict verdict    // on a start
-	allowed *allowance // of its log, that it has used; nil once it is given back
+	verdict verdict           // on a start
+	allowed *intake.Allowance // of its log, that it has used; nil once it is given back
 	// kept: it waits, or its letter does, and keeps what it is allowed.
 	kept bool
 	// final says that the inbox has been read up to where it stood when this signal came (P-12).

@@ -47,7 +47,7 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 	if err != nil {
 		return closers, err
 	}
-	for _, in := range p.intakes {
+	for _, in := range p.intake.Logs {
 		reader, err := p.follow(ctx, in)
 		if err != nil {
 			return closers, err

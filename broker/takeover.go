@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
@@ -47,12 +48,11 @@ func (p *partition) takeOver(ctx context.Context) error {
 		if log == signalLog {
 			filter = p.b.ns.SignalsOf(p.n)
 		}
-		p.intakes[log], err = p.newIntake(ctx, log, name, filter, seen[log])
-		if err != nil {
+		if err := p.openLog(ctx, log, name, filter, seen[log]); err != nil {
 			return err
 		}
 	}
-	p.recovery = p.records.Enter(schemas.Position{Sequence: p.fence})
+	p.recovery = p.intake.Effects.Enter(schemas.Position{Sequence: p.fence})
 	return p.readBuried(ctx)
 }
 
@@ -76,7 +76,7 @@ func (p *partition) readCheckpoint(ctx context.Context) error {
 	p.orderly = p.checkpointed.Handed != nil && p.checkpointed.Fence == p.before
 	p.inherit(p.checkpointed.Handed)
 	p.checkpointed.Handed = nil
-	p.records.StartAt(schemas.Position{Sequence: min(p.checkpointed.Effects, p.fence)})
+	p.intake.Effects.StartAt(schemas.Position{Sequence: min(p.checkpointed.Effects, p.fence)})
 	return nil
 }
 
@@ -84,7 +84,7 @@ func (p *partition) readCheckpoint(ctx context.Context) error {
 // returns the highest position in each log that any of them, or the checkpoint, has consumed.
 func (p *partition) meet(ctx context.Context) (seen [2]schemas.Position, err error) {
 	seen = [2]schemas.Position{p.checkpointed.Inbox, p.checkpointed.Signals}
-	options := natsconn.ReadOptions{FilterSubjects: []string{p.b.ns.AllRuns(p.n)}, StartSeq: p.records.Position().Sequence + 1}
+	options := natsconn.ReadOptions{FilterSubjects: []string{p.b.ns.AllRuns(p.n)}, StartSeq: p.intake.Effects.Position().Sequence + 1}
 	err = p.b.reads.Scan(ctx, p.b.ns.StreamHistory(p.n), options, func(s natsconn.Stored) error {
 		if !runs.IsRecord(&s) {
 			return nil
@@ -114,12 +114,11 @@ const clockSkew = time.Minute
 // readBuried finds the signals above the checkpoint that a predecessor put into the dead letters: they count as consumed
 // (P-12). A letter is stored after its signal, and so after the one at the checkpoint: older letters are not read.
 func (p *partition) readBuried(ctx context.Context) error {
-	p.buried = make(map[string]bool)
 	checkpoint := p.checkpointed.Signals
-	if p.intakes[signalLog].end <= checkpoint.Sequence {
+	if p.intake.Logs[signalLog].End <= checkpoint.Sequence {
 		return nil
 	}
-	filter := p.b.ns.AllDeadOf(deadTail(p.n, signalLog)...)
+	filter := p.b.ns.AllDeadOf(intake.Tail(p.n, signalLog)...)
 	options := natsconn.ReadOptions{FilterSubjects: []string{filter}, HeadersOnly: true}
 	if at := checkpoint.Time; at != 0 {
 		first, err := p.b.conn.FirstSince(ctx, p.b.ns.StreamDead(), filter, at.Time().Add(-clockSkew))
@@ -132,7 +131,7 @@ func (p *partition) readBuried(ctx context.Context) error {
 		options.StartSeq = first.Seq
 	}
 	err := p.b.reads.Scan(ctx, p.b.ns.StreamDead(), options, func(s natsconn.Stored) error {
-		p.buried[placeOf(s.Subject)] = true
+		p.intake.Letters.Wrote(s.Subject)
 		return nil
 	})
 	if err != nil {
