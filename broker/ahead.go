@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
@@ -66,8 +65,7 @@ func (p *partition) offerAhead(r *run, a *execution.Activity, t *completion) boo
 // foreseeable tells whether it is known what follows the success of an activity, and who could decide upon it.
 func (p *partition) foreseeable(r *run, a *execution.Activity) bool {
 	s := r.state
-	h := p.workers.byName[r.sticky]
-	if r.sticky == "" || h == nil || !slices.Contains(h.lists, a.Scheduled.List) || time.Now().Before(h.busy) {
+	if r.sticky == "" || !p.workers.TakesTasks(r.sticky, a.Scheduled.List) {
 		return false
 	}
 	d := &s.Decision
@@ -132,12 +130,7 @@ func (p *partition) notedAhead(r *run, a *execution.Activity, worth bool) {
 
 // refusedAhead: the worker has no room, or has gone. Others may be idle.
 func (p *partition) refusedAhead(f *offer, nobody bool) {
-	switch h := p.workers.byName[f.ahead.worker]; {
-	case h != nil && nobody:
-		h.lists = nil // it may drain, and be at work still: so it can be called
-	case h != nil:
-		h.busy = time.Now().Add(busyPause)
-	}
+	p.workers.Refused(f.ahead.worker, nobody, busyPause)
 	p.notedAhead(f.run, f.activity, false) // or it does not know the type
 	if f.endIsComing() {
 		return

@@ -11,15 +11,12 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
 const (
-	// probeEvery is how often one run of each type that nobody listens for is asked again.
-	probeEvery = time.Second
-	// confirmAfter is how long a decider may think before its DeciderStarted is written.
-	confirmAfter = 250 * time.Millisecond
 	markerPrefix = "m"
 )
 
@@ -148,7 +145,7 @@ func (p *partition) request(r *run, w execution.Wanted) {
 		return
 	}
 	p.sweepLater()
-	p.scheduleProbes(probeAfter)
+	p.scheduleProbes(deciders.ProbeAfter)
 }
 
 // task builds what the decider is asked, on the scratch. The window ends with the DeciderStarted that the answer will bring.
@@ -299,9 +296,9 @@ func (p *partition) sweepLater() {
 		return
 	}
 	p.sweeping = true
-	p.loop.after(confirmAfter, func() {
+	p.loop.after(deciders.ConfirmAfter, func() {
 		p.sweeping = false
-		old := p.now().Add(-schemas.Duration(confirmAfter))
+		old := p.now().Add(-schemas.Duration(deciders.ConfirmAfter))
 		waiting := false
 		for _, r := range p.asks {
 			if a := r.ask; a != nil && !a.confirmed {
@@ -327,7 +324,7 @@ func (p *partition) nobody(id uint64) {
 	a := r.ask
 	p.unask(r)
 	if a.sticky {
-		p.workers.notHeard(r.sticky, r.state.Start.WorkflowType)
+		p.workers.NotHeard(r.sticky, r.state.Start.WorkflowType)
 		r.sticky = ""
 		p.mark(r)
 		return
@@ -374,7 +371,7 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m natsconn.
 		p.noteLatency(r, true)
 	}
 	if r.recalled != nil {
-		r.recalled.answered(schemas.Duration(p.now().Sub(a.at)))
+		r.recalled.Answered(schemas.Duration(p.now().Sub(a.at)))
 		p.endRecall(r)
 	}
 	p.unask(r)
@@ -382,14 +379,14 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m natsconn.
 		p.bury(e, deadUndecodable, undecodable.Error())
 		e.event = execution.Refuse{Cause: schemas.CauseInvalidDecision, Reason: "the reply cannot be decoded: " + undecodable.Error()}
 		r.sticky, r.reasks = "", 0
-		p.announced(r.state.Start.WorkflowType)
+		p.backlog.Announced(r.state.Start.WorkflowType)
 		p.step(r, e)
 		return
 	}
 	typ := r.state.Start.WorkflowType
 	p.conclude(r, reply, a.token, a.former == "", e)
-	if a.former == "" && !a.sticky && p.workers.byName[reply.Sticky] == nil {
-		p.workers.stranger(typ)
+	if a.former == "" && !a.sticky {
+		p.workers.SharedAnswered(typ, reply.Sticky)
 	}
 }
 
@@ -397,7 +394,7 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m natsconn.
 func (p *partition) conclude(r *run, reply *schemas.DecisionReply, token string, firstHand bool, e *message) {
 	r.reasks = 0
 	p.stick(r, reply, firstHand)
-	p.announced(r.state.Start.WorkflowType)
+	p.backlog.Announced(r.state.Start.WorkflowType)
 	switch {
 	case reply.Token != token:
 		e.event = execution.Refuse{Cause: schemas.CauseInvalidDecision, Reason: "the reply's token is not the one of the task; return it as it came", Identity: reply.Identity}
@@ -419,8 +416,8 @@ func (p *partition) expire(r *run) {
 	if a := r.ask; a != nil && a.confirmed && (!r.open() || r.state.Decision.Started != a.startedID) {
 		p.unask(r)
 		if a.sticky { // it may hang, or be dead while somebody else listens to its subject
-			if h := p.workers.byName[r.sticky]; h != nil && r.open() {
-				h.overdue = true
+			if r.open() {
+				p.workers.Overdue(r.sticky)
 			}
 			r.sticky = ""
 		}

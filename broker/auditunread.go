@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/droverhq/drover/broker/explain"
+	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
@@ -24,7 +25,7 @@ func (p *partition) unreadOf(q *schemas.AuditRequest, place int) unread {
 	u := unread{
 		place:         place,
 		wid:           wid,
-		noPoller:      p.backlog.has(wid),
+		noPoller:      p.backlog.Has(wid),
 		requestsSince: p.intake.Requests.Since(wid, p.now()),
 	}
 	if place < len(q.Runs) {
@@ -73,4 +74,4 @@ func (p *partition) auditLoaded(u *unread, l *runs.Run, err error) schemas.Audit
 }
 
 // mostReask is how far away the alarm is at most that asks for a decision again.
-const mostReask = askCover + longestReask
+const mostReask = askCover + deciders.LongestReask

@@ -3,6 +3,7 @@ package broker
 import (
 	"testing"
 
+	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -17,20 +18,19 @@ func TestNothingIsKeptOfTypesThatNobodyListenedFor(t *testing.T) {
 			p.expire(r)
 		}},
 		{"its run is asked again by the audit", func(p *partition, r *run) { p.repairRun(r) }},
-		{"its run is asked again after a while", func(p *partition, _ *run) { p.probeBacklog() }},
-		{"a decider begins to listen", func(p *partition, r *run) { p.announced(r.state.Start.WorkflowType) }},
+		{"a decider begins to listen", func(p *partition, r *run) { p.backlog.Announced(r.state.Start.WorkflowType) }},
 	} {
-		p, r := &partition{b: &Broker{}, loop: newLoop(), asks: map[uint64]*run{}, runs: map[string]*run{}, backlog: backlogs{of: map[string]*backlogQueue{}, at: map[string]backlogPlace{}}}, openRun()
-		p.keys = newKeys(p)
+		p, r := &partition{b: &Broker{}, loop: newLoop(), asks: map[uint64]*run{}, runs: map[string]*run{}}, openRun()
+		p.keys, p.backlog = newKeys(p), deciders.NewBacklog(deciderHost{p})
 		p.runs[r.wid] = r
 		r.ask = &ask{id: 1}
 		p.asks[1] = r
 		p.nobody(1)
-		if !r.noPoller || len(p.backlog.of) != 1 {
+		if !r.noPoller || !p.backlog.Has(r.wid) {
 			t.Fatalf("%s: got %+v, want that the run waits for a decider", tc.name, p.backlog)
 		}
 		tc.goes(p, r)
-		if r.noPoller || len(p.backlog.of) != 0 {
+		if r.noPoller || p.backlog.Has(r.wid) {
 			t.Errorf("%s: the partition keeps %+v, want nothing", tc.name, p.backlog)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -23,14 +24,6 @@ import (
 //     a while; deadlines are for that.
 
 const (
-	// probeAfter is how old a question or an offer is when its worker is called, and the least time between two calls.
-	probeAfter = 100 * time.Millisecond
-	// probeShare: one that is older is called for again when it has become older by a part of so many.
-	probeShare = 4
-	// youngTask is how old a decision task may be that anybody may have taken, to be asked again.
-	youngTask = 2 * time.Second
-	// mostCalls bounds the workers that are called at a time.
-	mostCalls = 16
 	// manyProbes is how many questions make it take twice as long until it is looked again.
 	manyProbes = 4096
 	// leaveTaking is how much later than the end of its subject the last word of a worker that has stopped in good order may be heard.
@@ -40,7 +33,7 @@ const (
 	probeWorkerPrefix = "c"
 )
 
-// scheduleProbes looks for silent workers in a while, or sooner if that was said before. It is called with probeAfter when something was given to one.
+// scheduleProbes looks for silent workers in a while, or sooner if that was said before. It is called with deciders.ProbeAfter when something was given to one.
 func (p *partition) scheduleProbes(in time.Duration) {
 	in *= time.Duration(1 + len(p.asks)/manyProbes)
 	at := time.Now().Add(in)
@@ -59,127 +52,68 @@ func (p *partition) scheduleProbes(in time.Duration) {
 	})
 }
 
-// livenessProbe is for how long somebody has been waited for, at least: the youngest of what is old enough.
-type livenessProbe struct {
-	workers map[string]time.Duration // by name
-	types   map[string]time.Duration // whoever decides for a type
-	lists   map[string]time.Duration // whoever takes tasks of a list
-}
-
-// youngest notes an age.
-func youngest(m *map[string]time.Duration, key string, age time.Duration) {
-	if *m == nil {
-		*m = make(map[string]time.Duration)
-	}
-	if before, ok := (*m)[key]; !ok || age < before {
-		(*m)[key] = age
-	}
-}
-
-// probeSilent calls the workers that have been silent for too long.
+// probeSilent probes the workers that have been silent for too long.
 func (p *partition) probeSilent() {
-	s, again := p.dueProbes()
-	calls, wall := 0, time.Now()
-	for name, h := range p.workers.byName { // begins anywhere, so that all have their turn
-		age, silent := s.of(name, h)
-		if !silent {
-			continue
-		}
-		since := wall.Sub(h.calledAt)
-		wait := max(probeAfter, (age-since)/probeShare) - since // by how old it was when it was called for
-		switch {
-		case wait > 0:
-		case calls == mostCalls:
-			wait = probeAfter
-		default:
-			calls++
-			h.calledAt, wait = wall, max(probeAfter, age/probeShare)
-			p.probeWorker(h)
-		}
-		if again == 0 || wait < again {
-			again = wait
-		}
+	due, again := p.workers.Probes(p.waitsForWorkers())
+	for _, w := range due {
+		p.probeWorker(w)
 	}
 	if again > 0 {
 		p.scheduleProbes(again)
 	}
 }
 
-// dueProbes tells who is waited for, and in how long somebody else may have to be added; 0 for never.
-func (p *partition) dueProbes() (s livenessProbe, again time.Duration) {
-	wall, now := time.Now(), p.now()
+// waitsForWorkers tells who is waited for.
+func (p *partition) waitsForWorkers() *deciders.Waits {
+	s, wall, now := &deciders.Waits{}, time.Now(), p.now()
 	for _, r := range p.asks {
 		a := r.ask
 		if a.former != "" {
 			continue
 		}
-		switch age := time.Duration(now.Sub(a.at)); {
-		case age < probeAfter:
-			again = probeAfter
-		case a.sticky:
-			youngest(&s.workers, r.sticky, age)
-		case age <= youngTask:
-			youngest(&s.types, r.state.Start.WorkflowType, age)
+		age := time.Duration(now.Sub(a.at))
+		if a.sticky {
+			s.ForWorker(r.sticky, age)
+		} else {
+			s.ForType(r.state.Start.WorkflowType, age)
 		}
 	}
 	for _, f := range p.offers.queue {
 		if f.over() {
 			continue
 		}
-		switch age := offerPatience - f.until.Sub(wall); {
-		case age < probeAfter:
-			again = probeAfter
-		case f.ahead != nil:
-			youngest(&s.workers, f.ahead.worker, age)
-		default:
-			youngest(&s.lists, f.activity.Scheduled.List, age)
+		age := offerPatience - f.until.Sub(wall)
+		if f.ahead != nil {
+			s.ForWorker(f.ahead.worker, age)
+		} else {
+			s.ForList(f.activity.Scheduled.List, age)
 		}
 	}
-	return s, again
+	return s
 }
 
-// of tells for how long a worker has been silent, if it can be called.
-func (s *livenessProbe) of(name string, h *worker) (age time.Duration, silent bool) {
-	if len(h.types) == 0 {
-		return 0, false
-	}
-	note := func(d time.Duration, ok bool) {
-		if ok && (!silent || d < age) {
-			age, silent = d, true
-		}
-	}
-	d, ok := s.workers[name]
-	note(d, ok)
-	for _, typ := range h.types {
-		d, ok = s.types[typ]
-		note(d, ok)
-	}
-	for _, list := range h.lists {
-		d, ok = s.lists[list]
-		note(d, ok)
-	}
-	return age, silent
-}
-
-func (p *partition) probeWorker(h *worker) {
-	if err := p.b.conn.PublishReply(p.b.ns.DecideAlive(h.types[0], h.name), p.replies+probeWorkerPrefix+"."+strconv.FormatUint(h.number, 36), nil, nil); err != nil {
-		p.log.WithError(err).Debug("a worker cannot be called at this moment")
+func (p *partition) probeWorker(w *deciders.Worker) {
+	to, reply := p.b.ns.DecideAlive(w.Types[0], w.Name), p.replies+probeWorkerPrefix+"."+strconv.FormatUint(w.Number, 36)
+	if err := p.b.conn.PublishReply(to, reply, nil, nil); err != nil {
+		p.log.WithError(err).Debug("a worker cannot be probed at this moment")
 	}
 }
 
 // workerGone: nobody listens where a worker did. What it had, or may have had, is for others.
 func (p *partition) workerGone(number uint64) {
-	h := p.workers.numbered(number)
-	if h == nil || p.leaving != nil || p.sealed() {
+	if p.leaving != nil || p.sealed() {
 		return
 	}
-	name := h.name
-	delete(p.workers.byName, name)
+	h := p.workers.Gone(number)
+	if h == nil {
+		return
+	}
+	name := h.Name
 	asked, offered, now := 0, 0, p.now()
 	for _, r := range p.asks {
 		a := r.ask
-		young := time.Duration(now.Sub(a.at)) <= youngTask
-		if a.former == "" && (a.sticky && r.sticky == name || !a.sticky && young && slices.Contains(h.types, r.state.Start.WorkflowType)) {
+		young := time.Duration(now.Sub(a.at)) <= deciders.YoungTask
+		if a.former == "" && (a.sticky && r.sticky == name || !a.sticky && young && slices.Contains(h.Types, r.state.Start.WorkflowType)) {
 			p.askAgain(r)
 			asked++
 		}
@@ -190,7 +124,7 @@ func (p *partition) workerGone(number uint64) {
 		case f.ahead != nil && f.ahead.worker == name:
 			p.refusedAhead(f, true)
 			offered++
-		case f.ahead == nil && slices.Contains(h.lists, f.activity.Scheduled.List) && time.Until(f.until) <= offerPatience-probeAfter:
+		case f.ahead == nil && slices.Contains(h.Lists, f.activity.Scheduled.List) && time.Until(f.until) <= offerPatience-deciders.ProbeAfter:
 			p.storeOffer(f, true)
 			offered++
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
@@ -103,7 +104,7 @@ func (p *partition) sendOffer(r *run, a *execution.Activity, t *completion, send
 		o.timed = true
 		p.loop.after(offerPatience, p.expireOffers)
 	}
-	p.scheduleProbes(probeAfter)
+	p.scheduleProbes(deciders.ProbeAfter)
 	return true
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/internal/adapt"
 	"github.com/droverhq/drover/internal/compactmap"
@@ -77,7 +78,7 @@ type partition struct {
 	feed         closedFeed
 	offers       offers
 	reports      map[string]struct{} // outcomes that were sent here, by where their answers go
-	workers      workerRegistry
+	workers      deciders.Registry
 	lateTypes    [deferLists]adapt.Backoff[string] // deciders, by workflow type
 	vain         adapt.Backoff[aheadType]          // decisions that came with outcomes
 	nextAsk      uint64
@@ -86,8 +87,7 @@ type partition struct {
 	replies      string              // prefix of the subjects that deciders answer to
 	sweeping     bool
 	evictions    int // that are due: see evict
-	backlog      backlogs
-	probing      bool
+	backlog      deciders.Backlog
 	recovered    map[string]map[string]bool // workflow ids and their runs met at take-over, until their effects are repeated
 	recovery     *completion
 	checkedLists map[string]bool // lists that were looked at when tasks were repeated
@@ -129,11 +129,11 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 		runs: make(map[string]*run), passive: compactmap.New[struct{}](compactmap.MaxLen), packed: make([]byte, 0, 128), asks: make(map[uint64]*run),
 		lateTypes: newLate(), vain: adapt.Backoff[aheadType]{Most: mostPatience}, offers: offers{policy: newOfferPolicy()},
 		reports: make(map[string]struct{}), peals: make(map[*alarmBatch]struct{}),
-		backlog: backlogs{of: make(map[string]*backlogQueue), at: make(map[string]backlogPlace)}, recovered: make(map[string]map[string]bool),
+		recovered:      make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
 		head: make(natsconn.Header, 6), scratch: scratch{alarmHead: make(natsconn.Header, 1)}, intake: intake.New[*message](mostRemembered, blockIDs),
 	}
-	p.keys = newKeys(p)
+	p.keys, p.backlog = newKeys(p), deciders.NewBacklog(deciderHost{p})
 	return p
 }
 

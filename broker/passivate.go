@@ -36,7 +36,7 @@ type passiveRun struct {
 	sequence uint64 // of its last record
 	snapshot uint64 // of the last one with a snapshot
 	alarm    uint64 // of the armed message
-	hand     uint64 // of the worker that decided last, if it wants the next task; 0 if none does (workers.go)
+	hand     uint64 // of the worker that decided last, if it wants the next task; 0 if none does (sticky.go)
 	due      schemas.Timestamp
 	// delayed are the activities whose tasks wait for their time. Of the others none does, whatever the history says. Instants do not tell:
 	// a deadline that is read counts from the server's time of its record, and here from what was known of that (rebaseMargin).
@@ -84,7 +84,7 @@ func (p *partition) passivate(r *run) {
 	if r.alarm.firing {
 		armed = 0 // its worker deletes it
 	}
-	k := passiveRun{run: r.state.Run, sequence: r.sequence, snapshot: r.snapshot, alarm: armed, hand: p.workers.number(r.sticky), due: r.alarm.due, delayed: r.state.Delayed()}
+	k := passiveRun{run: r.state.Run, sequence: r.sequence, snapshot: r.snapshot, alarm: armed, hand: p.workers.Number(r.sticky), due: r.alarm.due, delayed: r.state.Delayed()}
 	if k.complete = r.complete && len(r.hash) > 0; k.complete {
 		k.mark, k.at = runs.MarkOf(r.hash), r.at
 	} else if r.recordIndex.LeadsTo(r.sequence) {

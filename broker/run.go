@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
@@ -131,11 +132,11 @@ type run struct {
 
 	ask       *ask
 	sticky    string
-	marked    bool          // flush will look at it
-	loose     int32         // of its tasks that are being stored, those that no completion waits for
-	slept     bool          // and has not been decided since: sticky is what was remembered (workers.go)
-	noPoller  bool          // nobody listened when the decider was last asked; as the queues have it, and looked at in every step
-	recalled  *backlogQueue // that it was called back from
+	marked    bool            // flush will look at it
+	loose     int32           // of its tasks that are being stored, those that no completion waits for
+	slept     bool            // and has not been decided since: sticky is what was remembered (sticky.go)
+	noPoller  bool            // nobody listened when the decider was last asked; as the queues have it, and looked at in every step
+	recalled  *deciders.Queue // that it was called back from
 	reasks    int
 	backingUp bool // a timer will settle the run when the decider's backoff is over
 

@@ -39,10 +39,10 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 		}
 		var a schemas.Announcement
 		if schemas.Unmarshal(m.Data, &a) == nil && a.Left != "" {
-			p.loop.post(func() { p.workers.leave(a.Left) })
+			p.loop.post(func() { p.workers.Leave(a.Left) })
 			return
 		}
-		p.loop.post(func() { p.announced(typ) })
+		p.loop.post(func() { p.backlog.Announced(typ) })
 	})
 	if err != nil {
 		return closers, err

@@ -1,6 +1,7 @@
-package broker
+package deciders
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 	"time"
@@ -10,22 +11,18 @@ import (
 )
 
 // turns are who gets the next first tasks of type order; "-" is the shared queue.
-func turns(g *workerRegistry, n int) string {
+func turns(g *Registry, n int) string {
 	var all []string
 	for range n {
-		name := "-"
-		if w := g.first("order"); w != nil {
-			name = w.name
-		}
-		all = append(all, name)
+		all = append(all, cmp.Or(g.First("order"), "-"))
 	}
 	return strings.Join(all, " ")
 }
 
-func registryOf(names ...string) *workerRegistry {
-	g := &workerRegistry{}
+func registryOf(names ...string) *Registry {
+	g := &Registry{}
 	for _, name := range names {
-		g.answered("order", &schemas.DecisionReply{Sticky: name, Alive: true})
+		g.Answered("order", &schemas.DecisionReply{Sticky: name, Alive: true})
 	}
 	return g
 }
@@ -34,35 +31,35 @@ func registryOf(names ...string) *workerRegistry {
 func TestLeastRecentlyUsedWorker(t *testing.T) {
 	for name, c := range map[string]struct {
 		names  []string
-		before func(g *workerRegistry)
+		before func(g *Registry)
 		want   string
 	}{
 		"nobody is known": {want: "- - - -"},
 		"one":             {names: []string{"a"}, want: "- a - a"},
 		"one that hangs": {
-			names: []string{"a"}, before: func(g *workerRegistry) { g.byName["a"].overdue = true }, want: "- - - -",
+			names: []string{"a"}, before: func(g *Registry) { g.Overdue("a") }, want: "- - - -",
 		},
 		"one that is not heard": {
-			names: []string{"a", "b"}, before: func(g *workerRegistry) { g.notHeard("a", "order") }, want: "- b - b",
+			names: []string{"a", "b"}, before: func(g *Registry) { g.NotHeard("a", "order") }, want: "- b - b",
 		},
 		"one that is heard again": {
-			names: []string{"a"}, want: "- a - a", before: func(g *workerRegistry) {
-				g.notHeard("a", "order")
-				g.answered("order", &schemas.DecisionReply{Sticky: "a", Alive: true})
+			names: []string{"a"}, want: "- a - a", before: func(g *Registry) {
+				g.NotHeard("a", "order")
+				g.Answered("order", &schemas.DecisionReply{Sticky: "a", Alive: true})
 			},
 		},
 		"one of another type": {
-			names: []string{"a"}, want: "- a - a", before: func(g *workerRegistry) {
-				g.answered("other", &schemas.DecisionReply{Sticky: "b", Alive: true})
+			names: []string{"a"}, want: "- a - a", before: func(g *Registry) {
+				g.Answered("other", &schemas.DecisionReply{Sticky: "b", Alive: true})
 			},
 		},
 		"one that has left": {
-			names: []string{"a", "b"}, before: func(g *workerRegistry) { g.leave("a") }, want: "- b - b",
+			names: []string{"a", "b"}, before: func(g *Registry) { g.Leave("a") }, want: "- b - b",
 		},
 		"a stranger has answered": {
-			names: []string{"a"}, want: "- a - a", before: func(g *workerRegistry) {
+			names: []string{"a"}, want: "- a - a", before: func(g *Registry) {
 				turns(g, 1)
-				g.stranger("order")
+				g.SharedAnswered("order", "")
 			},
 		},
 	} {
@@ -98,14 +95,39 @@ func TestEachWorkerHasItsTurn(t *testing.T) {
 func TestLateAnswerOfAWorkerThatHasLeft(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		g := registryOf("a")
-		g.leave("a")
+		g.Leave("a")
 		reply := &schemas.DecisionReply{Sticky: "a", Alive: true}
-		if got := g.answered("order", reply); got != "" || g.number("a") != 0 {
+		if got := g.Answered("order", reply); got != "" || g.Number("a") != 0 {
 			t.Errorf("a worker that has left wants the next tasks, as %q", got)
 		}
 		time.Sleep(leftFor)
-		if got := g.answered("order", reply); got != "a" || g.numbered(g.number("a")) == nil {
+		if got := g.Answered("order", reply); got != "a" || g.Remembers(g.Number("a")) != "a" {
 			t.Errorf("got %q, want that it is known again", got)
 		}
+	})
+}
+
+// A worker that refused a task gets none for a while; one that did not hear it, none until it answers.
+func TestRefusedTasks(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
+		reply := &schemas.DecisionReply{Sticky: "a", Alive: true, Lists: []string{"l"}}
+		g := &Registry{}
+		g.Answered("order", reply)
+		takes := func(want bool) {
+			t.Helper()
+			if g.TakesTasks("a", "l") != want || g.TakesTasks("a", "other") || g.TakesTasks("b", "l") {
+				t.Errorf("got %v, want %v", !want, want)
+			}
+		}
+		takes(true)
+		g.Refused("a", false, time.Second)
+		takes(false)
+		time.Sleep(time.Second)
+		takes(true)
+		g.Refused("a", true, time.Second)
+		time.Sleep(time.Minute)
+		takes(false)
+		g.Answered("order", reply)
+		takes(true)
 	})
 }
