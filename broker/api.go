@@ -13,6 +13,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/broker/types"
 	"github.com/droverhq/drover/internal/runid"
 	"github.com/droverhq/drover/schemas"
 )
@@ -47,12 +48,12 @@ var verbs = []struct {
 	{"upload", "begin to hand over a payload too large for a message: UploadRequest → UploadResponse", (*Broker).serveUpload},
 	{"download", "a piece of such a payload: DownloadRequest → DownloadResponse", (*Broker).serveDownload},
 	{"tasklist", "open a task list: TaskListRequest → TaskListResponse", (*Broker).serveTaskList},
-	{"typeRegister", "register a workflow or activity type: TypeRegisterRequest → TypeResponse", func(b *Broker, r micro.Request) { serveType(b.types, r, (*typeTable).register) }},
-	{"typeDeprecate", "allow a type no longer: TypeRequest → TypeResponse", func(b *Broker, r micro.Request) { serveType(b.types, r, setTypeStatus(schemas.TypeDeprecated)) }},
-	{"typeUndeprecate", "undo a deprecation: TypeRequest → TypeResponse", func(b *Broker, r micro.Request) { serveType(b.types, r, setTypeStatus(schemas.TypeRegistered)) }},
-	{"typeDelete", "delete a deprecated type: TypeRequest → TypeResponse", func(b *Broker, r micro.Request) { serveType(b.types, r, (*typeTable).remove) }},
-	{"typeDescribe", "one type and its defaults: TypeRequest → TypeResponse", func(b *Broker, r micro.Request) { serveType(b.types, r, (*typeTable).describe) }},
-	{"typeList", "registered types: TypeListRequest → TypeListResponse", func(b *Broker, r micro.Request) { serveType(b.types, r, (*typeTable).answerList) }},
+	{"typeRegister", "register a workflow or activity type: TypeRegisterRequest → TypeResponse", func(b *Broker, r micro.Request) { serveType(b, r, (*types.Table).Register) }},
+	{"typeDeprecate", "allow a type no longer: TypeRequest → TypeResponse", func(b *Broker, r micro.Request) { serveType(b, r, types.SetStatus(schemas.TypeDeprecated)) }},
+	{"typeUndeprecate", "undo a deprecation: TypeRequest → TypeResponse", func(b *Broker, r micro.Request) { serveType(b, r, types.SetStatus(schemas.TypeRegistered)) }},
+	{"typeDelete", "delete a deprecated type: TypeRequest → TypeResponse", func(b *Broker, r micro.Request) { serveType(b, r, (*types.Table).Remove) }},
+	{"typeDescribe", "one type and its defaults: TypeRequest → TypeResponse", func(b *Broker, r micro.Request) { serveType(b, r, (*types.Table).Describe) }},
+	{"typeList", "registered types: TypeListRequest → TypeListResponse", func(b *Broker, r micro.Request) { serveType(b, r, (*types.Table).List) }},
 }
 
 // serveAPI registers the micro service; every broker of the namespace answers, in one queue group. It ends with its

@@ -17,6 +17,7 @@ import (
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/broker/types"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
@@ -36,7 +37,7 @@ type Broker struct {
 
 	recordLimit atomic.Int64 // the largest body that is published; see measure
 	current     atomic.Pointer[execution.Config]
-	types       *typeTable   // set before the API serves
+	types       *types.Table // set before the API serves
 	locks       *keyed.Table // set before the API serves
 
 	ctx     context.Context // of Run; for reads that outlive a term
@@ -138,7 +139,7 @@ func (b *Broker) Run(ctx context.Context) error {
 		defer c.OnClose(func() { cut(natsconn.ErrClosed) })()
 	}
 	b.o.Logger.WithField("namespace", b.o.Namespace).WithField("partitions", b.o.Partitions).WithField("node", b.o.Node).Info("broker runs")
-	if _, err := retry(ctx, b.o.Logger, func(ctx context.Context) (struct{}, error) { return struct{}{}, b.askTime(ctx) }); err != nil && ctx.Err() == nil {
+	if _, err := natsconn.Retry(ctx, b.o.Logger, func(ctx context.Context) (struct{}, error) { return struct{}{}, b.askTime(ctx) }); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("broker: %w", err)
 	}
 	b.share = b.o.Claims.Share(claims.RoleBroker)

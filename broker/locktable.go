@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/droverhq/drover/broker/bucket"
 	"github.com/droverhq/drover/broker/partition/keyed"
 	"github.com/droverhq/drover/schemas"
 )
@@ -13,10 +14,14 @@ func (b *Broker) beginLocks(ctx context.Context) (*keyed.Table, error) {
 	t := keyed.NewTable(b.partitionOf, func(key string, err error) {
 		b.o.Logger.WithError(err).WithField("key", key).Warn(noLock(err))
 	})
-	w := &bucketWatch{b: b, bucket: b.ns.BucketLocks(), holds: "locks", table: t}
-	if err := w.start(ctx); err != nil {
+	w := &bucket.Watch{
+		Conn: b.reads, Bucket: b.ns.BucketLocks(), Holds: "locks", Table: t, Log: b.o.Logger,
+	}
+	follow, err := w.Start(ctx)
+	if err != nil {
 		return nil, err
 	}
+	b.wg.Go(func() { follow(b.ctx) })
 	return t, nil
 }
 
