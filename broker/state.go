@@ -10,6 +10,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/states"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/requirement"
 )
 
 // A state key is one key of a bucket, and is changed by compare-and-set alone (package keyed): the owner of the run that asks
@@ -71,7 +72,7 @@ func (p *partition) askState(r *run, q *execution.StateRequest, t *watermark.Com
 		p.askLock(&lockAsk{wid: r.wid, asked: asked, lock: lock, scope: a.Scope, clear: a.Decision == schemas.DecideClearState, at: q.At, heal: heal, completion: t})
 		return
 	}
-	require, err := schemas.ParseRequire(a.Require)
+	require, err := requirement.Parse(a.Require)
 	if err != nil { // the core has read it
 		p.log.WithError(err).WithField("workflow", r.wid).Error("a requirement cannot be read")
 		return

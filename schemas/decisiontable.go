@@ -25,65 +25,26 @@ var decisions = map[DecisionType]func() DecisionAttributes{
 	DecideContinueAsNew:         func() DecisionAttributes { return new(ContinueAsNew) },
 }
 
-// DecisionType implements [DecisionAttributes].
-func (*ScheduleActivity) DecisionType() DecisionType { return DecideScheduleActivity }
+// The types implement [DecisionAttributes].
 
-// DecisionType implements [DecisionAttributes].
+func (*ScheduleActivity) DecisionType() DecisionType      { return DecideScheduleActivity }
 func (*RequestCancelActivity) DecisionType() DecisionType { return DecideRequestCancelActivity }
-
-// DecisionType implements [DecisionAttributes].
-func (*ScheduleTimer) DecisionType() DecisionType { return DecideScheduleTimer }
-
-// DecisionType implements [DecisionAttributes].
-func (*CancelTimer) DecisionType() DecisionType { return DecideCancelTimer }
-
-// DecisionType implements [DecisionAttributes].
-func (*RecordMarker) DecisionType() DecisionType { return DecideRecordMarker }
-
-// DecisionType implements [DecisionAttributes].
-func (*StartChild) DecisionType() DecisionType { return DecideStartChild }
-
-// DecisionType implements [DecisionAttributes].
-func (*SignalExternal) DecisionType() DecisionType { return DecideSignalExternal }
-
-// DecisionType implements [DecisionAttributes].
-func (*CancelExternal) DecisionType() DecisionType { return DecideCancelExternal }
-
-// DecisionType implements [DecisionAttributes].
-func (*AcquireLock) DecisionType() DecisionType { return DecideAcquireLock }
-
-// DecisionType implements [DecisionAttributes].
-func (*ReleaseLock) DecisionType() DecisionType { return DecideReleaseLock }
-
-// DecisionType implements [DecisionAttributes].
-func (*GetState) DecisionType() DecisionType { return DecideGetState }
-
-// DecisionType implements [DecisionAttributes].
-func (*SetState) DecisionType() DecisionType { return DecideSetState }
-
-// DecisionType implements [DecisionAttributes].
-func (*ClearState) DecisionType() DecisionType { return DecideClearState }
-
-// DecisionType implements [DecisionAttributes].
-func (*SetReplayPoint) DecisionType() DecisionType { return DecideSetReplayPoint }
-
-// DecisionType implements [DecisionAttributes].
-func (*ResetReplayPoints) DecisionType() DecisionType { return DecideResetReplayPoints }
-
-// DecisionType implements [DecisionAttributes].
-func (*SetRetention) DecisionType() DecisionType { return DecideSetRetention }
-
-// DecisionType implements [DecisionAttributes].
-func (*SetAttributes) DecisionType() DecisionType { return DecideSetAttributes }
-
-// DecisionType implements [DecisionAttributes].
-func (*CompleteWorkflow) DecisionType() DecisionType { return DecideCompleteWorkflow }
-
-// DecisionType implements [DecisionAttributes].
-func (*FailWorkflow) DecisionType() DecisionType { return DecideFailWorkflow }
-
-// DecisionType implements [DecisionAttributes].
-func (*CancelWorkflow) DecisionType() DecisionType { return DecideCancelWorkflow }
-
-// DecisionType implements [DecisionAttributes].
-func (*ContinueAsNew) DecisionType() DecisionType { return DecideContinueAsNew }
+func (*ScheduleTimer) DecisionType() DecisionType         { return DecideScheduleTimer }
+func (*CancelTimer) DecisionType() DecisionType           { return DecideCancelTimer }
+func (*RecordMarker) DecisionType() DecisionType          { return DecideRecordMarker }
+func (*StartChild) DecisionType() DecisionType            { return DecideStartChild }
+func (*SignalExternal) DecisionType() DecisionType        { return DecideSignalExternal }
+func (*CancelExternal) DecisionType() DecisionType        { return DecideCancelExternal }
+func (*AcquireLock) DecisionType() DecisionType           { return DecideAcquireLock }
+func (*ReleaseLock) DecisionType() DecisionType           { return DecideReleaseLock }
+func (*GetState) DecisionType() DecisionType              { return DecideGetState }
+func (*SetState) DecisionType() DecisionType              { return DecideSetState }
+func (*ClearState) DecisionType() DecisionType            { return DecideClearState }
+func (*SetReplayPoint) DecisionType() DecisionType        { return DecideSetReplayPoint }
+func (*ResetReplayPoints) DecisionType() DecisionType     { return DecideResetReplayPoints }
+func (*SetRetention) DecisionType() DecisionType          { return DecideSetRetention }
+func (*SetAttributes) DecisionType() DecisionType         { return DecideSetAttributes }
+func (*CompleteWorkflow) DecisionType() DecisionType      { return DecideCompleteWorkflow }
+func (*FailWorkflow) DecisionType() DecisionType          { return DecideFailWorkflow }
+func (*CancelWorkflow) DecisionType() DecisionType        { return DecideCancelWorkflow }
+func (*ContinueAsNew) DecisionType() DecisionType         { return DecideContinueAsNew }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/requirement"
 )
 
 // StateRequest is a request for a state key that has no answer. The key is not in the state: whoever performs the request reads
@@ -108,7 +109,7 @@ func (st *step) setState(a *schemas.SetState, completed int64) bool {
 	if !st.mayAsk(q) {
 		return false
 	}
-	require, err := schemas.ParseRequire(a.Require)
+	require, err := requirement.Parse(a.Require)
 	if err != nil {
 		return st.refuseState(q, schemas.CauseInvalidAttributes, "require: "+err.Error())
 	}
@@ -175,7 +176,7 @@ func (st *step) refuseAsked(q *StateRequest, cause schemas.Cause, value schemas.
 
 // takeLock tries to take a lock for the run by its state key. The key of a free lock is absent, and that of one that the run
 // holds has the id of its workflow.
-func (st *step) takeLock(q *schemas.StateRequested, lock string, require *schemas.Require) bool {
+func (st *step) takeLock(q *schemas.StateRequested, lock string, require *requirement.Requirement) bool {
 	held := st.Locks[schemas.LockKey(q.Scope, lock)]
 	switch {
 	case !st.isOwn(q.Value):

@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/requirement"
 )
 
 // Fresh is the record of a key that does not exist.
@@ -32,7 +33,7 @@ type Op struct {
 	// Write names the run and its request.
 	Write   schemas.StateWrite
 	Value   schemas.Payload
-	Require *schemas.Require
+	Require *requirement.Requirement
 }
 
 // Outcome is what became of an [Op].

@@ -11,6 +11,7 @@ import (
 
 	"github.com/droverhq/drover/broker/states"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/requirement"
 )
 
 func write(wid string, event int64) schemas.StateWrite {
@@ -18,7 +19,7 @@ func write(wid string, event int64) schemas.StateWrite {
 }
 
 func set(wid string, event int64, value, require string) *states.Op {
-	q, err := schemas.ParseRequire(schemas.Payload(require))
+	q, err := requirement.Parse(schemas.Payload(require))
 	if err != nil {
 		panic(err)
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/droverhq/drover/decider/flow/model"
 	"github.com/droverhq/drover/decider/flow/value"
-	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/requirement"
 )
 
 // required refuses a require of set-state that the broker cannot judge. It is judged together with the write, where there are no
@@ -18,7 +18,7 @@ func required(file string, text []byte, d *model.Definition) error {
 		}
 		require, err := value.Encode(plain(s.Inputs["require"]))
 		if err == nil {
-			_, err = schemas.ParseRequire(require)
+			_, err = requirement.Parse(require)
 		}
 		if err != nil {
 			all = append(all, model.At(file, text, s.Pos, "require: "+err.Error(), ""))

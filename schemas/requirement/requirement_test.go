@@ -1,10 +1,11 @@
-package schemas_test
+package requirement_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/requirement"
 )
 
 func TestRequireHolds(t *testing.T) {
@@ -39,7 +40,7 @@ func TestRequireHolds(t *testing.T) {
 		{`{"not":{"equals":1}}`, "absent 2", "1"},
 		{`{"check":{"when":"present"}}`, "1", "absent"},
 	} {
-		r, err := schemas.ParseRequire(schemas.Payload(tt.require))
+		r, err := requirement.Parse(schemas.Payload(tt.require))
 		if err != nil {
 			t.Errorf("%s: %v", tt.require, err)
 			continue
@@ -61,7 +62,7 @@ func TestRequireHolds(t *testing.T) {
 }
 
 func TestRequireOfBytes(t *testing.T) {
-	r, err := schemas.ParseRequire(schemas.Payload(`{"when":"truthy"}`))
+	r, err := requirement.Parse(schemas.Payload(`{"when":"truthy"}`))
 	if err != nil || !r.Holds(schemas.Payload("\xff\xfe"), true) {
 		t.Fatalf("bytes count as nothing: %v", err)
 	}
@@ -86,7 +87,7 @@ func TestParseRequireRefuses(t *testing.T) {
 		`{"check":{"all":[]}}`: "check: all: want a list",
 		strings.Repeat(`{"not":`, 40) + "1" + strings.Repeat("}", 40): "more than 32",
 	} {
-		if _, err := schemas.ParseRequire(schemas.Payload(require)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := requirement.Parse(schemas.Payload(require)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", require, err, want)
 		}
 	}
@@ -97,12 +98,12 @@ func FuzzRequire(f *testing.F) {
 	f.Add([]byte(`{"not":{"less-than":1e300,"greater-than-or-equal-to":"-5e-300"}}`), []byte("1e999999999"))
 	f.Add([]byte(`"x"`), []byte("\xff"))
 	f.Fuzz(func(t *testing.T, require, value []byte) {
-		r, err := schemas.ParseRequire(require)
+		r, err := requirement.Parse(require)
 		if err != nil {
 			return
 		}
 		r.Holds(nil, false)
-		not, err := schemas.ParseRequire([]byte(`{"not":` + string(require) + `}`))
+		not, err := requirement.Parse([]byte(`{"not":` + string(require) + `}`))
 		if err != nil || r == nil {
 			return // a boolean of predicates, or one that is deep
 		}

@@ -1,4 +1,5 @@
-package schemas
+// Package requirement reads and judges what a change of a state key asks of the value that is there.
+package requirement
 
 import (
 	"bytes"
@@ -12,9 +13,11 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/droverhq/drover/schemas"
 )
 
-// Require is what a change of a state key asks of the value that is there. It is written as JSON, in the words that conditions
+// Requirement is what a change of a state key asks of the value that is there. It is written as JSON, in the words that conditions
 // of flows have:
 //
 //	42, "text"                                  the value is this one, which is there
@@ -29,7 +32,7 @@ import (
 //
 // Considered: all of the conditions of flows. Patterns, sizes and expressions would bring their language and its budgets into
 // the service; who needs them reads the key, judges, and requires that the value is still the one that was read.
-type Require struct {
+type Requirement struct {
 	holds func(stateValue) bool
 }
 
@@ -42,8 +45,8 @@ type stateValue struct {
 	v     any
 }
 
-// ParseRequire reads a requirement. An empty one is nil, which always holds.
-func ParseRequire(p Payload) (*Require, error) {
+// Parse reads a requirement. An empty one is nil, which always holds.
+func Parse(p schemas.Payload) (*Requirement, error) {
 	if len(p) == 0 {
 		return nil, nil
 	}
@@ -58,11 +61,11 @@ func ParseRequire(p Payload) (*Require, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Require{holds}, nil
+	return &Requirement{holds}, nil
 }
 
 // Holds tells whether the requirement is met by a value, or by none.
-func (r *Require) Holds(value Payload, there bool) bool {
+func (r *Requirement) Holds(value schemas.Payload, there bool) bool {
 	if r == nil {
 		return true
 	}
@@ -74,7 +77,7 @@ func (r *Require) Holds(value Payload, there bool) bool {
 }
 
 // stateOf is a value as it is compared: text that is no JSON is a text, and other bytes are equal to themselves.
-func stateOf(p Payload) any {
+func stateOf(p schemas.Payload) any {
 	switch v, err := decodeJSON(p); {
 	case len(p) == 0:
 		return nil
