@@ -6,11 +6,12 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/watermark"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
 func openRun() *run {
-	return &run{wid: "o", sequence: 40, state: &execution.State{Run: "r2", Start: &schemas.WorkflowStarted{WorkflowType: "order"}, Status: schemas.StatusOpen}}
+	return &run{wid: "o", end: runs.End{Sequence: 40}, state: &execution.State{Run: "r2", Start: &schemas.WorkflowStarted{WorkflowType: "order"}, Status: schemas.StatusOpen}}
 }
 
 // A ring tells that nothing is armed any more if it is that of the armed alarm, and nothing if it is an older one's, or another run's.

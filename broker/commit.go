@@ -79,9 +79,9 @@ func (p *partition) publish(r *run) {
 	record := &schemas.Record{
 		WorkflowID: r.wid, Run: r.state.Run, First: c.first, Events: c.events,
 		Inbox: c.positions[inboxLog], Signals: c.positions[signalLog],
-		Fence: p.fence, Previous: r.hash, SnapshotSequence: r.snapshot,
+		Fence: p.fence, Previous: r.end.Hash, SnapshotSequence: r.end.Snapshot,
 	}
-	if r.since+len(c.events) >= p.b.o.SnapshotEvents && len(r.pending) == 0 && !r.state.Closed() {
+	if r.end.Since+len(c.events) >= p.b.o.SnapshotEvents && len(r.pending) == 0 && !r.state.Closed() {
 		if b, err := r.state.Snapshot(); err == nil && len(b)+c.size < p.b.bodyLimit() {
 			record.Snapshot, c.snapshot = b, true
 		}
@@ -137,7 +137,7 @@ func (p *partition) headers(r *run, c *commit) natsconn.Header {
 	if r.unproved {
 		natsconn.ExpectNone(h, p.b.ns.HistoryOfWorkflow(p.n, r.wid))
 	} else {
-		natsconn.ExpectLastSubjectSeq(h, r.sequence)
+		natsconn.ExpectLastSubjectSeq(h, r.end.Sequence)
 	}
 	runs.Describe(h, r.state, c.events)
 	return h
@@ -155,17 +155,12 @@ func (p *partition) acked(r *run, c *commit, a natsconn.Ack) {
 		return
 	}
 	r.inflight, r.unproved = nil, false
-	r.sequence, r.hash, r.committed = c.sequence, c.hash, c.first+int64(len(c.events))-1
+	r.committed = c.first + int64(len(c.events)) - 1
+	r.end.Append(c.sequence, c.hash, p.b.latest(), c.first, len(c.events), c.snapshot)
 	p.reached(c.sequence, c.hash)
 	p.noteClosing(r, c)
 	p.noteRequests(r, c)
-	r.since += len(c.events)
-	if r.complete = c.first == 1 || c.snapshot; c.snapshot {
-		r.snapshot, r.since = c.sequence, 0
-	}
-	r.recordIndex = r.recordIndex.With(c.sequence, r.complete)
-	r.at = p.b.latest()
-	r.state.Rebase(c.first, r.at)
+	r.state.Rebase(c.first, r.end.At)
 	r.window = append(r.window, c.events...)
 	r.window, r.windowFrom = runs.Trim(r.window, r.windowFrom, r.state.Decision.Previous)
 	if r.state.Closed() && !r.continues() {

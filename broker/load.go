@@ -78,8 +78,7 @@ func (p *partition) ready(r *run, l *runs.Run) {
 	r.loading = false
 	if l != nil {
 		r.state, r.window, r.windowFrom = l.State, l.Window, l.WindowFrom
-		r.positions, r.sequence, r.hash, r.snapshot, r.since = l.Positions, l.Sequence, l.Hash, l.Snapshot, l.Since
-		r.complete, r.at, r.recordIndex = l.Complete, l.At, l.Records
+		r.positions, r.end = l.Positions, l.End
 		r.committed, r.loaded = l.State.LastID, l.State.LastID
 		if r.alarm.strange = r.passive == nil; r.passive == nil {
 			heartbeatsAnew(l.State, p.now())

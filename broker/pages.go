@@ -3,7 +3,6 @@ package broker
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
@@ -29,7 +28,7 @@ func (p *partition) serveHistory(q *schemas.HistoryRequest, reply func(any)) {
 					p.readPage(q, runs.PageOf{Run: id, Closed: true}, reply)
 					return
 				}
-				of := runs.PageOf{Run: id, Least: r.committed, Closed: p.ended(r), Records: r.allRecords()}
+				of := runs.PageOf{Run: id, Least: r.committed, Closed: p.ended(r), Records: r.end.All()}
 				p.readPage(q, of, reply)
 			})
 		}
@@ -62,12 +61,4 @@ func (p *partition) readPage(q *schemas.HistoryRequest, of runs.PageOf, reply fu
 		}
 		reply(a)
 	})
-}
-
-// allRecords is the record index of a run if it begins with the first record. It may be read beside the loop.
-func (r *run) allRecords() runs.RecordIndex {
-	if r.snapshot != 0 || !r.recordIndex.LeadsTo(r.sequence) {
-		return nil
-	}
-	return slices.Clone(r.recordIndex)
 }

@@ -73,7 +73,7 @@ func (p *partition) passivateIdle() {
 func (p *partition) inTicks(d time.Duration) uint32 { return uint32(max(d/p.b.o.CheckpointEvery, 1)) }
 
 // canPassivate tells whether enough is known of a run to park it.
-func (r *run) canPassivate() bool { return r.open() && !r.alarm.strange && r.sequence != 0 }
+func (r *run) canPassivate() bool { return r.open() && !r.alarm.strange && r.end.Sequence != 0 }
 
 // passivate keeps what is known of a run that is being forgotten, if that is all there is to know.
 func (p *partition) passivate(r *run) {
@@ -84,11 +84,11 @@ func (p *partition) passivate(r *run) {
 	if r.alarm.firing {
 		armed = 0 // its worker deletes it
 	}
-	k := passiveRun{run: r.state.Run, sequence: r.sequence, snapshot: r.snapshot, alarm: armed, hand: p.workers.Number(r.sticky), due: r.alarm.due, delayed: r.state.Delayed()}
-	if k.complete = r.complete && len(r.hash) > 0; k.complete {
-		k.mark, k.at = runs.MarkOf(r.hash), r.at
-	} else if r.recordIndex.LeadsTo(r.sequence) {
-		k.recordIndex = r.recordIndex
+	k := passiveRun{run: r.state.Run, sequence: r.end.Sequence, snapshot: r.end.Snapshot, alarm: armed, hand: p.workers.Number(r.sticky), due: r.alarm.due, delayed: r.state.Delayed()}
+	if k.complete = r.end.Complete && len(r.end.Hash) > 0; k.complete {
+		k.mark, k.at = runs.MarkOf(r.end.Hash), r.end.At
+	} else if r.end.Records.LeadsTo(r.end.Sequence) {
+		k.recordIndex = r.end.Records
 	}
 	p.drop(r.wid)
 	p.passive.Add(r.wid, k.pack(p.packed[:0])) // one that has no room left is forgotten

@@ -60,7 +60,7 @@ func TestWhatIsKeptOfAnAlarm(t *testing.T) { // P-10, I15
 		{"armed", func(*run) {}, 7, true},
 		{"ringing", func(r *run) { r.alarm.firing = true }, 0, true},
 		{"strange", func(r *run) { r.alarm.strange = true }, 0, false},
-		{"of a run without a record", func(r *run) { r.sequence = 0 }, 0, false},
+		{"of a run without a record", func(r *run) { r.end.Sequence = 0 }, 0, false},
 		{"of a run that has ended", func(r *run) { r.state.Status = schemas.StatusCompleted }, 0, false},
 	} {
 		p, r := &partition{passive: compactmap.New[struct{}](compactmap.MaxLen)}, openRun()

@@ -55,7 +55,7 @@ type foundRecord struct {
 func (p *partition) backwardsFrom(r *run, at schemas.Timestamp) *readingBack {
 	return &readingBack{
 		filter: p.b.ns.HistoryOfWorkflow(p.n, r.wid), chain: r.state.FirstRun(), run: r.state.Run,
-		from: at.Add(-intake.RememberFor - schemas.Duration(clockSkew)), end: r.sequence, rangeRead: firstRangeRead,
+		from: at.Add(-intake.RememberFor - schemas.Duration(clockSkew)), end: r.end.Sequence, rangeRead: firstRangeRead,
 	}
 }
 

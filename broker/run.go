@@ -113,18 +113,10 @@ type run struct {
 
 	// positions is how far the workflow id has taken messages of the two logs; a record tells its own group's.
 	positions [2]schemas.Position
-	// What is committed: the subject's last sequence, the hash of the last record, where the
-	// last snapshot is and how many events came since.
-	committed   int64
-	unproved    bool  // nobody has looked whether the id has runs: the first record says so
-	loaded      int64 // the last event when the run was loaded
-	sequence    uint64
-	hash        []byte
-	snapshot    uint64
-	recordIndex runs.RecordIndex
-	since       int
-	complete    bool              // the last record says everything: it is the first, or has a snapshot
-	at          schemas.Timestamp // that its events count from, of the last record
+	committed int64 // the last event in the history
+	unproved  bool  // nobody has looked whether the id has runs: the first record says so
+	loaded    int64 // the last event when the run was loaded
+	end       runs.End
 
 	// window holds the committed events with an id above windowFrom.
 	window     []schemas.Event

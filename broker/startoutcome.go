@@ -63,7 +63,7 @@ func (p *partition) reported(m natsconn.Msg, wid, list string, err error) {
 		}
 		p.reports[m.Reply] = struct{}{}
 		e := &message{wid: wid, event: execution.Report{Report: r, List: list, Of: of}, at: p.now(), log: noLog, subject: m.Subject, body: m.Data, ahead: r.Ahead}
-		e.answer = func(r *run, _ []schemas.Event) { p.answerReport(m.Reply, r.sequence) }
+		e.answer = func(r *run, _ []schemas.Event) { p.answerReport(m.Reply, r.end.Sequence) }
 		e.refuse = func() { p.answerReport(m.Reply, 0) }
 		p.deliver(to, e)
 	})

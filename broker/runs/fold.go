@@ -19,15 +19,7 @@ type Run struct {
 	WindowFrom int64
 	// Positions are those of the inbox and of the signals, up to which messages are in the history.
 	Positions [2]schemas.Position
-	// Sequence, Hash and At are those of the last record. Complete: that record says everything.
-	Sequence uint64
-	Hash     []byte
-	At       schemas.Timestamp
-	Complete bool
-	// Snapshot is the sequence of the last record with a snapshot, and Since how many events came after it.
-	Snapshot uint64
-	Since    int
-	Records  RecordIndex
+	End
 	// Unread are the signals of the run before that this one is still to begin with.
 	Unread []schemas.Event
 
@@ -146,22 +138,18 @@ func (l *Run) record(record *schemas.Record, hash []byte, seq uint64, at schemas
 		}
 		l.State.Rebase(record.First, at)
 		l.Window = append(l.Window, record.Events...)
-		l.Since += len(record.Events)
-	}
-	if len(record.Snapshot) > 0 {
-		l.Snapshot, l.Since = seq, 0
-	} else if record.SnapshotSequence > 0 {
-		l.Snapshot = record.SnapshotSequence
 	}
 	for i := range record.Events {
 		if _, ok := record.Events[i].Attributes.(*schemas.Unknown); ok && l.strange == nil {
 			l.strange = &record.Events[i]
 		}
 	}
-	l.Complete = record.First == 1 || len(record.Snapshot) > 0
-	l.Records = l.Records.With(seq, l.Complete)
+	l.End.Append(seq, hash, at, record.First, len(record.Events), len(record.Snapshot) > 0)
+	if len(record.Snapshot) == 0 && record.SnapshotSequence > 0 {
+		l.Snapshot = record.SnapshotSequence
+	}
 	l.Window, l.WindowFrom = Trim(l.Window, l.WindowFrom, l.State.Decision.Previous)
-	l.Positions, l.Sequence, l.Hash, l.At = [2]schemas.Position{record.Inbox, record.Signals}, seq, hash, at
+	l.Positions = [2]schemas.Position{record.Inbox, record.Signals}
 	return nil
 }
 
