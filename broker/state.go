@@ -48,20 +48,12 @@ func newStateKeys(p *partition) *stateKeys {
 // stateKey is what this owner knows of the writes in a key.
 type stateKey struct {
 	key, name, scope string
-	tidy             bool   // settled writes are to be taken out, although nobody writes
-	tidied           bool   // by what is being carried out
-	trying           bool   // a try is not stored: what it would have taken out is still there
+	writes           keyed.Writes
 	quiet            *timer // looks whether settled writes are left
-	settled          map[schemas.StateWrite]bool
-	judged           map[schemas.StateWrite]bool // writes of former owners that are being looked up
 }
 
-const (
-	// settledMany is how many settled writes are left in a key for the next writer to take out.
-	settledMany = 8
-	// settledQuiet is how long they are left there for one.
-	settledQuiet = 5 * time.Second
-)
+// settledQuiet is how long settled writes are left in a key for the next writer to take out.
+const settledQuiet = 5 * time.Second
 
 // askState carries out the request of a StateRequested; t is held until its answer is in the history.
 func (p *partition) askState(r *run, q *execution.StateRequest, t *watermark.Completion, heal bool) {
@@ -98,8 +90,7 @@ func (s *stateKeys) of(name, scope string) *stateKey {
 
 // drop forgets a key of which there is nothing to remember.
 func (s *stateKeys) drop(k *stateKey) {
-	idle := !k.tidy && !k.trying && k.quiet == nil && len(k.settled)+len(k.judged) == 0
-	if idle && s.known[k.key] == k {
+	if k.writes.Idle() && k.quiet == nil && s.known[k.key] == k {
 		delete(s.known, k.key)
 	}
 }
@@ -121,7 +112,7 @@ func (s *stateKeys) Empty(r *schemas.StateRecord) bool { return states.Empty(r) 
 // Pending tells whether settled writes are to be taken out although nobody writes.
 func (s *stateKeys) Pending(key string) bool {
 	k := s.known[key]
-	return k != nil && k.tidy
+	return k != nil && k.writes.Pending()
 }
 
 // stateRead is a state key as its leader has it.
@@ -157,10 +148,7 @@ func (s *stateKeys) Apply(key string, ops []*stateOp, got stateRead) (next *sche
 	if next = got.Record; next == nil {
 		next = states.Fresh(k.name, k.scope)
 	}
-	if k.tidy || k.trying || len(next.Unsettled) >= schemas.MaxStateWrites {
-		k.tidy, k.tidied = false, true
-		changed = states.Settle(next, k.knows)
-	}
+	changed = k.writes.Begin(next)
 	now := p.now()
 	for _, op := range ops {
 		r := p.runs[op.wid]
@@ -172,9 +160,8 @@ func (s *stateKeys) Apply(key string, ops []*stateOp, got stateRead) (next *sche
 		changed = op.result.Changed || changed
 	}
 	if changed {
-		states.Settle(next, k.knows)
+		k.writes.TakeOut(next)
 	}
-	k.trying = true
 	return next, changed
 }
 
@@ -183,18 +170,10 @@ func wantsState(r *run, asked execution.Asked) bool {
 	return r.state.Run == asked.Run && r.state.Requests[asked.EventID] != nil
 }
 
-// knows tells whether a write is settled, as far as this owner knows.
-func (k *stateKey) knows(w *schemas.StateWrite) bool { return k.settled[nameOf(w)] }
-
-// nameOf is a write without its revision.
-func nameOf(w *schemas.StateWrite) schemas.StateWrite {
-	return schemas.StateWrite{WorkflowID: w.WorkflowID, Run: w.Run, EventID: w.EventID}
-}
-
 // Done tells the runs what became of what they asked.
 func (s *stateKeys) Done(key string, ops []*stateOp, e stateRead, _ bool) (again []*stateOp) {
 	k := s.known[key]
-	k.forgetSettled(e.Record)
+	k.writes.End(e.Record)
 	for _, op := range ops {
 		a := execution.Answered{Asked: op.asked, Value: op.result.Value, Revision: op.result.Revision}
 		if op.result.Unstored {
@@ -216,7 +195,6 @@ func (s *stateKeys) Done(key string, ops []*stateOp, e stateRead, _ bool) (again
 	if len(again) > 0 {
 		s.p.log.WithField("key", key).Warn("a state key has as many writes that are not settled as it can hold; trying again")
 	}
-	k.trying = false
 	s.drop(k)
 	return again
 }

@@ -4,26 +4,19 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// What an owner knows of the writes in the records of state keys: those of its partition's runs are settled once the histories
-// have the answers, and it alone can tell. So it takes them out: with the next write of the key, or by one for that alone when
-// they are many, or when the key is quiet. Thus a key that nobody writes any more names no writes, and one that was cleared goes.
+// The owner takes out of the records of state keys the writes that are settled: see [keyed.Writes].
 
 // stateSettled notes that the history has the answer to a write.
 func (p *partition) stateSettled(name, scope string, w schemas.StateWrite) {
 	k := p.keys.states.of(name, scope)
-	if k.settled == nil {
-		k.settled = make(map[schemas.StateWrite]bool)
-	}
-	id := nameOf(&w)
-	delete(k.judged, id)
-	k.settled[id] = true
+	many := k.writes.Settled(w)
 	switch {
 	case p.leaving != nil:
-	case len(k.settled) >= settledMany:
+	case many:
 		p.tidyState(k)
 	case k.quiet == nil:
 		k.quiet = p.loop.after(settledQuiet, func() {
-			if k.quiet = nil; len(k.settled) > 0 {
+			if k.quiet = nil; k.writes.Left() {
 				p.tidyState(k)
 			}
 			p.keys.states.drop(k)
@@ -34,42 +27,17 @@ func (p *partition) stateSettled(name, scope string, w schemas.StateWrite) {
 // tidyState takes settled writes out although nobody writes.
 func (p *partition) tidyState(k *stateKey) {
 	if p.leaving == nil {
-		k.tidy = true
+		k.writes.Tidy()
 		p.keys.states.queue.Look(k.key)
 	}
 }
 
-// forgetSettled drops what is known of writes that are not in the record any more.
-func (k *stateKey) forgetSettled(r *schemas.StateRecord) {
-	if len(k.settled) == 0 {
-		return
-	}
-	left := make(map[schemas.StateWrite]bool)
-	for i := range r.Unsettled {
-		if id := nameOf(&r.Unsettled[i]); k.settled[id] {
-			left[id] = true
-		}
-	}
-	k.settled = left
-}
-
-// judgeWrites looks up the writes of this partition's runs that former owners have left in the record. It does so when it is time
-// to take writes out, or if they are many, or if the key is cleared and could go.
+// judgeWrites looks up the writes of this partition's runs that former owners have left in the record.
 func (p *partition) judgeWrites(k *stateKey, r *schemas.StateRecord) {
-	look := k.tidied || len(r.Unsettled) >= settledMany || r.Cleared
-	k.tidied = false
-	if p.leaving != nil || !look {
+	if p.leaving != nil {
 		return
 	}
-	for i := range r.Unsettled {
-		w := nameOf(&r.Unsettled[i])
-		if p.b.partitionOf(w.WorkflowID) != p.n || k.settled[w] || k.judged[w] {
-			continue
-		}
-		if k.judged == nil {
-			k.judged = make(map[schemas.StateWrite]bool)
-		}
-		k.judged[w] = true
+	for _, w := range k.writes.Unknown(r, keyHost{p}.Ours) {
 		p.judgeWrite(k, w)
 	}
 }
@@ -83,7 +51,7 @@ func (p *partition) judgeWrite(k *stateKey, w schemas.StateWrite) {
 			case p.runs[w.WorkflowID] != r || r.loading:
 				p.judgeWrite(k, w)
 			case r.open() && r.state.Run == w.Run && r.state.Requests[w.EventID] != nil:
-				delete(k.judged, w) // it has none yet, and is settled when it gets one
+				k.writes.Unanswered(w)
 				p.keys.states.drop(k)
 			case !r.isSettled():
 				p.judgeWrite(k, w)
