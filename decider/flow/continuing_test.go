@@ -11,6 +11,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/drovertest"
+	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -49,6 +50,7 @@ func startMode(t *testing.T, e *drovertest.Env, q *schemas.StartRequest) {
 // S2-6 to S2-9: a flow that waits for signals and sleeps is continued again and again. Its state is right in the end, no signal is lost
 // or taken twice, the sleeps take no longer, each history is short, and the next run tells what began it.
 func TestContinuations(t *testing.T) {
+	sample.OneOfEight(t)
 	d, err := Parse("ever", []byte(ever), nil)
 	if err != nil {
 		t.Fatal(err)

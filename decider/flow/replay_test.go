@@ -12,6 +12,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/drovertest"
+	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 	"github.com/google/go-cmp/cmp"
 )
@@ -140,6 +141,7 @@ func TestA018ReplayOnTheBroker(t *testing.T) {
 		{name: "no such step", o: drover.ReplayOptions{From: "fly"}, refused: `no step "fly"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			sample.OneOfEight(t)
 			drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 				s := newShop("ship")
 				farm(t, e, map[string]string{"trade": fmt.Sprintf(trade, tc.keys)}, s.all("pay", "ship"))
@@ -192,6 +194,7 @@ func TestA018ReplayOnTheBroker(t *testing.T) {
 
 // A0-18: both ends of the link, exactly once.
 func TestReplaysAreLinkedAndHappenOnce(t *testing.T) {
+	sample.OneOfEight(t)
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 		s := newShop("ship")
 		farm(t, e, map[string]string{"trade": fmt.Sprintf(trade, ", idempotent: yes")}, s.all("pay", "ship"))

@@ -12,12 +12,14 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/drovertest"
+	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
 	"github.com/google/go-cmp/cmp"
 )
 
 // A0-11: replayable: disabled hides replay from operators and automation, not from a retry inside; force overrides.
 func TestA011DisabledOnTheBroker(t *testing.T) {
+	sample.OneOfEight(t)
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 		s := newShop("ship")
 		farm(t, e, map[string]string{"trade": `
@@ -48,6 +50,7 @@ steps:
 
 // A0-10: from here only and reset forget the points before, on the broker as in the machine.
 func TestA010PointsOnTheBroker(t *testing.T) {
+	sample.OneOfEight(t)
 	for _, tc := range []struct{ word, from, refused string }{
 		{"from here", "one", ""},
 		{"from here only", "one", "no replay point"},
@@ -86,6 +89,7 @@ steps:
 
 // A0-14: the counts of retries are kept over replays, and over a crash of the server between them.
 func TestA014RetriesAreCountedOverReplaysAndCrashes(t *testing.T) {
+	sample.OneOfEight(t)
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 		s := newShop("ship")
 		farm(t, e, map[string]string{"trade": `
@@ -111,6 +115,7 @@ steps:
 // A nested workflow that runs out of its own time is resumed where it stood, by a retry of the flow around it as by a replay: what is done
 // is not done again.
 func TestPartsOutOfTimeAreResumed(t *testing.T) {
+	sample.OneOfEight(t)
 	const steps = `
 - type: workflow
   timeout: 1m
@@ -146,6 +151,7 @@ func TestPartsOutOfTimeAreResumed(t *testing.T) {
 
 // One that could not be resumed is begun anew if its step says that it may be.
 func TestPartsOutOfTimeAreBegunAnew(t *testing.T) {
+	sample.OneOfEight(t)
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 		s := newShop()
 		work := s.all("pay")
@@ -171,6 +177,7 @@ on-error: [retry limit 1]
 // A step whose runs stand where none of them may go on is none that may run again: the replay is from the last point, or refused before
 // anything is written.
 func TestPartsThatMayNotGoOn(t *testing.T) {
+	sample.OneOfEight(t)
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 		s := newShop("pay")
 		const steps = `
@@ -205,6 +212,7 @@ func TestPartsThatMayNotGoOn(t *testing.T) {
 
 // A0-7: what is interrupted and may not run twice fails with an error that handlers know by both names; what may run again goes on.
 func TestA07InterruptedOnTheBroker(t *testing.T) {
+	sample.OneOfEight(t)
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 		var mu sync.Mutex
 		calls := map[string]int{}
@@ -271,6 +279,7 @@ steps:
 
 // What cannot be replayed is refused with a way out, and leaves nothing behind.
 func TestReplaysThatAreRefused(t *testing.T) {
+	sample.OneOfEight(t)
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 		s := newShop()
 		farm(t, e, map[string]string{
@@ -321,6 +330,7 @@ func TestReplaysThatAreRefused(t *testing.T) {
 
 // A flow that was terminated while it waited goes on where it stood; the whole state travels, however large.
 func TestReplayOfALargeStateThatWasTerminated(t *testing.T) {
+	sample.OneOfEight(t)
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 		farm(t, e, map[string]string{"trade": "steps:\n- let big = ${text}\n- sleep 10 days\n- return ${big}\n"}, nil)
 		text := strings.Repeat("0123456789", schemas.PayloadThreshold/8)
@@ -345,6 +355,7 @@ func TestReplayOfALargeStateThatWasTerminated(t *testing.T) {
 
 // A replay is kept as long as the run that it goes on with, in that one's group, and tells of the same replay points.
 func TestReplayKeepsRetentionAndPoints(t *testing.T) {
+	sample.OneOfEight(t)
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 		s := newShop("work")
 		farm(t, e, map[string]string{"trade": `
