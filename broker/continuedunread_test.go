@@ -58,6 +58,7 @@ func (s *seenSignals) see(f *fleet, d *decisionTask) (end bool) {
 // windowOf reads the window of a decision from the history, since it need not fit the task.
 func windowOf(f *fleet, d *decisionTask, run string) (events []schemas.Event) {
 	f.t.Helper()
+	limit := time.Now().Add(time.Minute)
 	for after := d.PreviousStartedID; after < d.StartedID-1; {
 		var page schemas.HistoryResponse
 		q := fmt.Sprintf(`{"workflowId":"o","run":%q,"after":%d}`, run, after)
@@ -65,6 +66,13 @@ func windowOf(f *fleet, d *decisionTask, run string) (events []schemas.Event) {
 		if page.Error != nil {
 			f.t.Errorf("history %s: %v", q, page.Error)
 			return nil
+		}
+		if len(page.Events) == 0 {
+			if time.Now().After(limit) {
+				f.t.Errorf("run %s has no events after %d, and a task of event %d", run, after, d.StartedID)
+				return nil
+			}
+			time.Sleep(time.Millisecond) // the clock of a bubble stands still while somebody asks again at once
 		}
 		for _, e := range page.Events {
 			if after = e.ID; after < d.StartedID {

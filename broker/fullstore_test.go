@@ -83,10 +83,14 @@ var fullEnds = map[string]func(f *fleet, a *node, options ...func(*broker.Option
 
 // A start that was answered with a refusal never begins, whatever the size and the way of its
 // input, and takes no bytes. Beside a full store what runs is read, canceled and terminated, and
-// what was accepted is there (R1, R2).
+// what was accepted is there (R1, R2). How the owner ends makes no difference to where there is no
+// room: every end is tried with one limit, and a kill with the others.
 func TestRefusedForQuotaIsFinal(t *testing.T) {
 	for full, way := range fullWays {
 		for end, ended := range fullEnds {
+			if full != "server" && end != "kill" {
+				continue
+			}
 			t.Run(full+", "+end, func(t *testing.T) {
 				virtually(t, 1, func(t *testing.T, f *fleet) {
 					const most = 4 << 20

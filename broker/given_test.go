@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -203,8 +202,6 @@ func (m *mallory) ask(subj, body string, tt target, mayBeEmpty ...bool) {
 	if err := m.conn.NATS().FlushWithContext(ctx); err != nil {
 		m.t.Fatal(err)
 	}
-	time.Sleep(5 * time.Second)
-	synctest.Wait()
 }
 
 // attack has the server publish to a target in every way that there is.
@@ -237,7 +234,7 @@ func (m *mallory) attack(tt target) {
 	m.ask("$JS.API.CONSUMER.MSG.NEXT."+tasks+".workers", `{"batch":1,"no_wait":true}`, tt) // the task
 	m.ask("$JS.API.CONSUMER.MSG.NEXT."+tasks+".workers", `{"batch":1,"no_wait":true}`, tt, true)
 	m.ask("$JS.API.CONSUMER.MSG.NEXT."+tasks+".workers-high", `{"batch":1,"expires":1000000}`, tt, true)
-	time.Sleep(15 * time.Second) // the lease of the task is over: it is delivered again to the next
+	time.Sleep(20 * time.Second) // what came has been dealt with, and the lease of the task is over: the next attack has it again
 }
 
 // standing is what stands in histories, in claims but for their renewal, locks, types, streams and

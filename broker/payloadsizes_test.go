@@ -322,7 +322,7 @@ func TestPayloadsOfAnySize(t *testing.T) {
 	const whole = 32 << 20
 	limits := []int{128 << 10, 256 << 10, 1 << 20}
 	sizes, counts := []int{1 << 10, 44 << 10, 100<<10 + 1, 250 << 10}, []int{1, 10}
-	most := 3 << 20
+	most := 2 << 20
 	if *payloadSizes > 0 {
 		limits, counts, most = []int{*payloadSizes << 10}, []int{1, 10, 100}, whole
 		sizes = nil
@@ -338,6 +338,9 @@ func TestPayloadsOfAnySize(t *testing.T) {
 	}
 	for _, limit := range limits {
 		for _, kind := range sizeKinds {
+			if *payloadSizes == 0 && limit == 256<<10 {
+				break // of these only what is asked; what is decided has the smallest limit and the usual one
+			}
 			t.Run(fmt.Sprintf("%d KiB, %s", limit>>10, kind.kind), func(t *testing.T) {
 				if *payloadSizes > 0 {
 					for _, size := range sizes {

@@ -58,10 +58,10 @@ func TestWhyOfAnAlwaysOnWorkflow(t *testing.T) {
 				if got := f.why("o"); got != tc.want {
 					t.Errorf("got  %s\nwant %s", got, tc.want)
 				}
-				time.Sleep(time.Hour) // the owner has forgotten the run by then
-				if r := tc.record; r != nil && r.NotBefore != 0 {
-					return // the next start is over by then
+				if tc.record != &stopped || tc.mode != "AutoStart" {
+					return
 				}
+				time.Sleep(time.Hour) // the owner has forgotten the run by then
 				if got := f.why("o"); got != tc.want {
 					t.Errorf("an hour later: got  %s\nwant %s", got, tc.want)
 				}
