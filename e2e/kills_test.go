@@ -19,9 +19,9 @@ var (
 // One of two brokers is killed with -9 under load, again and again. The other one serves each of its partitions long before the claims
 // run out, and no call of a client fails: it only waits.
 func TestTakeOverAfterKills(t *testing.T) {
-	rounds, limit := *kills, time.Second
+	rounds, limit, every := *kills, time.Second, 50*time.Millisecond
 	if rounds == 0 {
-		rounds, limit = 2, *killTTL/2
+		rounds, limit, every = 2, *killTTL/2, 100*time.Millisecond
 	}
 	w := newWorld(t)
 	w.bareNATS()
@@ -31,7 +31,7 @@ func TestTakeOverAfterKills(t *testing.T) {
 	w.beside("timers", "timers", flags...)
 	n.decider(w)
 	n.worker(w)
-	f := newTraffic(w, partitions, 50*time.Millisecond, load.Input{Steps: 1, Timer: 100}, load.Input{Steps: 1})
+	f := newTraffic(w, partitions, every, load.Input{Steps: 1, Timer: 100}, load.Input{Steps: 1})
 	p := &pair{world: w}
 	copy(p.ids[:], f.ids)
 	nc := w.plain()

@@ -56,7 +56,7 @@ func TestS2_04Recycle(t *testing.T) {
 	poll.Until(t, patience, "three nodes", func() bool { return len(shown().Nodes) == 3 })
 	before := shown()
 	first := everySecond(w)
-	f := newTraffic(w, partitions, 50*time.Millisecond, load.Input{Steps: 2}, load.Input{Steps: 1, Timer: 200})
+	f := newTraffic(w, partitions, 100*time.Millisecond, load.Input{Steps: 2}, load.Input{Steps: 1, Timer: 200})
 	for _, args := range [][]string{
 		{"recycle", "set", "--at", time.Now().UTC().Add(12 * time.Hour).Format("15:04"), "--stagger", "1s"}, // not within its notice
 		{"recycle", "now", "--notice", "1s", "--wait", "--timeout", patience.String()},

@@ -46,7 +46,7 @@ func TestS2_02RollingRestart(t *testing.T) {
 	for i, m := range members {
 		fleet[i] = m.start()
 	}
-	f := newTraffic(w, partitions, 50*time.Millisecond, load.Input{Steps: 2}, load.Input{Steps: 1, Timer: 200}, load.Input{Steps: 2, Once: true}, load.Input{Steps: 1, Timer: 50, Once: true})
+	f := newTraffic(w, partitions, 100*time.Millisecond, load.Input{Steps: 2}, load.Input{Steps: 1, Timer: 200}, load.Input{Steps: 2, Once: true}, load.Input{Steps: 1, Timer: 50, Once: true})
 	for i, m := range members {
 		wait(t.Context(), 500*time.Millisecond)
 		stopped := time.Now()
