@@ -137,12 +137,13 @@ func TestA015Parent(t *testing.T) {
 // A0-16: without a word flows are kept by number and others by age, both as the namespace says, and what is open is always kept.
 func TestA016Defaults(t *testing.T) {
 	for name, tt := range map[string]struct {
-		o    retention.Options
-		want string
+		o     retention.Options
+		apart time.Duration // from one pair of runs to the next
+		want  string
 	}{
-		"of the system":    {retention.Options{}, "f3 f4 f5 open-f open-r r4 r5"},
-		"of the namespace": {retention.Options{FlowDefault: "1", Default: "min(1, 4d)"}, "f5 open-f open-r r5"},
-		"nothing":          {retention.Options{FlowDefault: "0", Default: "0"}, "open-f open-r"},
+		"of the system":    {retention.Options{}, 3 * 24 * time.Hour, "f3 f4 f5 open-f open-r r4 r5"},
+		"of the namespace": {retention.Options{FlowDefault: "1", Default: "min(1, 2d)"}, 24 * time.Hour, "f5 open-f open-r r5"},
+		"nothing":          {retention.Options{FlowDefault: "0", Default: "0"}, time.Hour, "open-f open-r"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			live(t, tt.o, func(h *house) {
@@ -151,7 +152,7 @@ func TestA016Defaults(t *testing.T) {
 				for i := range 5 {
 					h.run("flow", "f"+strconv.Itoa(i+1), says{})
 					h.run("raw", "r"+strconv.Itoa(i+1), says{})
-					h.Sleep(3 * 24 * time.Hour)
+					h.Sleep(tt.apart)
 				}
 				h.settle()
 				h.pass()

@@ -6,19 +6,11 @@ import (
 	"slices"
 	"testing"
 	"time"
-	"unsafe"
 
 	"pgregory.net/rapid"
 
 	"github.com/droverhq/drover/internal/retention"
 )
-
-// What the papers promise.
-func TestSizeOfAnEntry(t *testing.T) {
-	if got := unsafe.Sizeof(entry{}); got != 24 {
-		t.Errorf("an entry takes %d bytes, want 24", got)
-	}
-}
 
 // simple is what the index is compared with: it looks at every run of every group each time.
 type simple struct {

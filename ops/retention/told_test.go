@@ -86,7 +86,7 @@ func TestToldOrRead(t *testing.T) { // P-14
 				g := &game{house: h, dice: rand.New(rand.NewPCG(seed, 11)), open: map[string]bool{}}
 				told := uint64(1) // of the first record that nothing was told of
 				h.j.Listen()
-				for range 60 {
+				for range 40 {
 					g.n++
 					id := fmt.Sprint("w", g.n)
 					g.run([]string{"flow", "raw"}[g.dice.IntN(2)], id, says{Again: map[bool]int{true: g.dice.IntN(3)}[chains]})
