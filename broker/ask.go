@@ -367,7 +367,7 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m natsconn.
 		p.late(m)
 		return
 	}
-	if r.deferring {
+	if r.deferral.Waits() {
 		p.noteLatency(r, true)
 	}
 	if r.recalled != nil {

@@ -122,7 +122,8 @@ func (p *partition) batch(r *run) *commit {
 		return c
 	}
 	p.groups.give(r.pending)
-	r.pending, r.deferred = nil, false
+	r.pending = nil
+	r.deferral.Written()
 	return c
 }
 

@@ -1,11 +1,8 @@
 package broker
 
 import (
-	"time"
-
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/runs"
-	"github.com/droverhq/drover/internal/adapt"
 )
 
 // What wakes a decider is not written down at once: the decider is asked first, and what has happened and what it decides
@@ -15,53 +12,26 @@ import (
 //     behind the position that the record would move.
 //   - A decision about events that never were cannot be committed: its answer dies with the owner that asked. A worker that
 //     keeps a run in memory proves what it rests on with each task (P-11).
-//   - It is bounded: a decider that does not answer within deferFor costs its type the favour for a while.
-//   - Where nothing but alarms has woken the run nobody waits for the record, so it may wait for alarmDefer: when many wake at once
+//   - It is bounded: a decider that does not answer in time costs its type the favour for a while.
+//   - Where nothing but alarms has woken the run nobody waits for the record, so it may wait ten times as long: when many wake at once
 //     their decisions come late, and two records for each of them would make all of them later. Types pay for that apart.
 
-const (
-	// deferFor is how long a record waits for a decision.
-	deferFor = 20 * time.Millisecond
-	// alarmDefer is how long one waits that holds nothing but what alarms have caused.
-	alarmDefer = 200 * time.Millisecond
-	// deferSize bounds the events that wait, in bytes, and the window that their task carries.
-	deferSize = 64 << 10
-	// mostPatience caps how many decisions of a slow type are asked behind their record before the next one is tried.
-	mostPatience = 64
-)
-
-// deferredRun is a run whose record waits.
-type deferredRun struct {
-	run   *run
-	id    uint64 // of the ask
-	until time.Time
-}
-
-// held runs stand in two lists, each in the order of its ends.
-const (
-	forOthers = iota // for deferFor
-	forAlarms        // for alarmDefer
-	deferLists
-)
-
-// newLate is what is known of types whose deciders were late, for each of the two lists.
-func newLate() [deferLists]adapt.Backoff[string] {
-	return [deferLists]adapt.Backoff[string]{{Most: mostPatience}, {Most: mostPatience}}
-}
+// deferSize bounds the events that wait, in bytes, and the window that their task carries.
+const deferSize = 64 << 10
 
 // deferRecord tells whether the run's next record waits for a decision, and asks for that.
 func (p *partition) deferRecord(r *run) bool {
-	if r.deferring {
+	if r.deferral.Waits() {
 		if r.ask != nil && p.leaving == nil {
-			if r.deferList == forAlarms && !r.firedOnly() { // somebody waits by now
-				p.deferUntil(r, forOthers)
+			if !r.firedOnly() {
+				p.deferrals.Shorten(&r.deferral, r.ask.id)
 			}
 			return true
 		}
-		r.deferring, r.deferred = false, true
+		r.deferral.End()
 		return false
 	}
-	if r.deferred || r.ask != nil || r.noPoller || !r.open() || p.leaving != nil {
+	if r.deferral.HasWaited() || r.ask != nil || r.noPoller || !r.open() || p.leaving != nil {
 		return false
 	}
 	if r.state.Base.CompletedID > r.committed {
@@ -72,7 +42,7 @@ func (p *partition) deferRecord(r *run) bool {
 		return false
 	}
 	p.deferForDecision(r, w)
-	return r.deferring
+	return r.deferral.Waits()
 }
 
 func (p *partition) deferForDecision(r *run, w execution.Wanted) {
@@ -81,22 +51,8 @@ func (p *partition) deferForDecision(r *run, w execution.Wanted) {
 	if r.ask == nil {
 		return
 	}
-	r.deferring = true
-	p.deferUntil(r, r.listOf())
+	p.deferrals.Begin(&r.deferral, r.ask.id, r.firedOnly())
 	p.confirm(r)
-}
-
-// deferUntil puts a run into a list. From one into the other it goes before its end, and the first of the two counts.
-func (p *partition) deferUntil(r *run, list int) {
-	wait := deferFor
-	if list == forAlarms {
-		wait = alarmDefer
-	}
-	r.deferList = list
-	p.deferrals[list] = append(p.deferrals[list], deferredRun{run: r, id: r.ask.id, until: time.Now().Add(wait)})
-	if len(p.deferrals[list]) == 1 {
-		p.loop.after(wait, func() { p.letGo(list) })
-	}
 }
 
 // firedOnly tells whether nothing but alarms has caused what waits to be written.
@@ -109,13 +65,6 @@ func (r *run) firedOnly() bool {
 	return len(r.pending) > 0
 }
 
-func (r *run) listOf() int {
-	if r.firedOnly() {
-		return forAlarms
-	}
-	return forOthers
-}
-
 // worthDeferring tells whether a decision is worth waiting for.
 func (p *partition) worthDeferring(r *run) bool {
 	size := len(r.state.Context) + runs.SizeOfAll(r.window)
@@ -125,29 +74,19 @@ func (p *partition) worthDeferring(r *run) bool {
 	if size > min(deferSize, p.b.bodyLimit()/4) {
 		return false
 	}
-	return !p.lateTypes[r.listOf()].Skip(r.state.Start.WorkflowType)
+	return !p.deferrals.Skip(r.state.Start.WorkflowType, r.firedOnly())
 }
 
-// letGo publishes what has waited long enough.
-func (p *partition) letGo(list int) {
-	now, n, all := time.Now(), 0, p.deferrals[list]
-	for ; n < len(all) && !all[n].until.After(now); n++ {
-		h := all[n]
-		all[n] = deferredRun{}
-		if r := h.run; r.deferring && r.ask != nil && r.ask.id == h.id {
-			p.noteLatency(r, false)
-			r.deferring, r.deferred = false, true
-			p.mark(r)
-		}
+// DeferralOver publishes what has waited long enough.
+func (h deciderHost) DeferralOver(ask uint64) {
+	if r := h.p.asks[ask]; r != nil && r.deferral.Waits() {
+		h.p.noteLatency(r, false)
+		r.deferral.End()
+		h.p.mark(r)
 	}
-	if p.deferrals[list] = all[n:]; len(all) == n {
-		p.deferrals[list] = nil
-		return
-	}
-	p.loop.after(all[n].until.Sub(now), func() { p.letGo(list) })
 }
 
 // noteLatency notes whether a decider has answered while its record waited.
 func (p *partition) noteLatency(r *run, inTime bool) {
-	p.lateTypes[r.deferList].Note(r.state.Start.WorkflowType, inTime)
+	p.deferrals.Note(r.deferral, r.state.Start.WorkflowType, inTime)
 }

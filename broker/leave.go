@@ -88,7 +88,7 @@ func (p *partition) leave(cause error) {
 		if a := r.ask; a != nil && !a.confirmed {
 			p.sendMarker(a)
 		}
-		if len(r.uncovered) > 0 || r.deferring {
+		if len(r.uncovered) > 0 || r.deferral.Waits() {
 			p.mark(r)
 		}
 	}

@@ -72,15 +72,14 @@ type partition struct {
 	probingFormer bool
 
 	asks         map[uint64]*run
-	deferrals    [deferLists][]deferredRun // each in the order of their ends
+	deferrals    deciders.Deferrals
 	arming       arming
 	peals        map[*alarmBatch]struct{} // rings that were sent here
 	feed         closedFeed
 	offers       offers
 	reports      map[string]struct{} // outcomes that were sent here, by where their answers go
 	workers      deciders.Registry
-	lateTypes    [deferLists]adapt.Backoff[string] // deciders, by workflow type
-	vain         adapt.Backoff[aheadType]          // decisions that came with outcomes
+	vain         adapt.Backoff[aheadType] // decisions that came with outcomes
 	nextAsk      uint64
 	twice        map[uint64]struct{} // asks that were sent a second time
 	nextProbes   time.Time           // when it will be looked for silent workers
@@ -127,13 +126,14 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 		b: b, n: n, lease: lease, loop: newLoop(),
 		log:  b.o.Logger.WithField("partition", n),
 		runs: make(map[string]*run), passive: compactmap.New[struct{}](compactmap.MaxLen), packed: make([]byte, 0, 128), asks: make(map[uint64]*run),
-		lateTypes: newLate(), vain: adapt.Backoff[aheadType]{Most: mostPatience}, offers: offers{policy: newOfferPolicy()},
+		vain: adapt.Backoff[aheadType]{Most: deciders.MostPatience}, offers: offers{policy: newOfferPolicy()},
 		reports: make(map[string]struct{}), peals: make(map[*alarmBatch]struct{}),
 		recovered:      make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
 		head: make(natsconn.Header, 6), scratch: scratch{alarmHead: make(natsconn.Header, 1)}, intake: intake.New[*message](mostRemembered, blockIDs),
 	}
 	p.keys, p.backlog = newKeys(p), deciders.NewBacklog(deciderHost{p})
+	p.deferrals = deciders.NewDeferrals(deciderHost{p})
 	return p
 }
 

@@ -107,9 +107,7 @@ type run struct {
 
 	pending  []group
 	inflight *commit
-	// deferring: pending waits for the decision that was asked for, in deferList; released: it has waited. See hold.go.
-	deferring, deferred bool
-	deferList           int
+	deferral deciders.Deferral // of pending: whether it waits for a decision
 
 	// positions is how far the workflow id has taken messages of the two logs; a record tells its own group's.
 	positions [2]schemas.Position

@@ -32,7 +32,7 @@ func (p *partition) remember(r *run, number uint64) {
 // others are idle.
 func (p *partition) route(r *run, waits bool) {
 	d, typ := &r.state.Decision, r.state.Start.WorkflowType
-	prefers := waits && !p.lateTypes[r.listOf()].Failing(typ) && len(p.asks) < mostPreferred
+	prefers := waits && !p.deferrals.Failing(typ, r.firedOnly()) && len(p.asks) < mostPreferred
 	if r.slept && !prefers {
 		r.sticky = ""
 	}

@@ -18,6 +18,7 @@ type fakeHost struct {
 	recalled []string
 	from     []*Queue
 	later    []func()
+	over     []uint64
 }
 
 func (h *fakeHost) After(_ time.Duration, f func()) { h.later = append(h.later, f) }
@@ -25,6 +26,8 @@ func (h *fakeHost) After(_ time.Duration, f func()) { h.later = append(h.later, 
 func (h *fakeHost) Recall(wid string, from *Queue) {
 	h.recalled, h.from = append(h.recalled, wid), append(h.from, from)
 }
+
+func (h *fakeHost) DeferralOver(ask uint64) { h.over = append(h.over, ask) }
 
 // run calls what was to be called later, and returns what was recalled since the last time.
 func (h *fakeHost) run() string {

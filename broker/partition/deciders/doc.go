@@ -5,6 +5,7 @@
 //     because something that they may have is late.
 //   - Backlog keeps the workflow ids of the runs without a poller, in the order in which they came,
 //     and says when they are asked for again.
+//   - Deferrals has the runs whose records wait for a decision, and the types whose deciders are late.
 //
 // Nothing here is in the history: another owner finds all of it out again. What is kept is bounded,
 // since workers and types are names that anybody may give. A backlog keeps nothing of a type that no
@@ -21,4 +22,7 @@ type Host interface {
 	After(d time.Duration, f func())
 	// Recall asks the decider for a run that has left the backlog. It tells the queue how that ended.
 	Recall(wid string, from *Queue)
+	// DeferralOver says that the record of a run has waited for the answer to an ask long enough, if
+	// it waits still.
+	DeferralOver(ask uint64)
 }
