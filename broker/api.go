@@ -9,9 +9,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 	"github.com/oklog/ulid/v2"
 
-	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/natsconn"
-	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/types"
 	"github.com/droverhq/drover/internal/runid"
@@ -375,50 +373,4 @@ func (b *Broker) background(r micro.Request, serve func(context.Context) (any, e
 		}
 		b.respond(r.Reply(), content(r), v)
 	})
-}
-
-func (b *Broker) serveDead(r micro.Request) {
-	var q schemas.DeadRequest
-	if err := requested(r, &q); err != nil {
-		b.refuse(r, invalid(err))
-		return
-	}
-	b.scan(r, func(ctx context.Context) (any, error) { return b.dead(ctx, &q) })
-}
-
-// errLettersFull ends the reading of a page of dead letters.
-var errLettersFull = errors.New("the page is full")
-
-func (b *Broker) dead(ctx context.Context, q *schemas.DeadRequest) (*schemas.DeadResponse, error) {
-	limit, quota := runs.Limit(q.Limit), b.bodyLimit()/2
-	filter := b.ns.AllDead()
-	if q.Reason != "" {
-		filter = b.ns.Dead(q.Reason) + ".>"
-	}
-	from := dead.Behind(q.After)
-	if q.Count {
-		return b.countDead(ctx, q, filter)
-	}
-	a := &schemas.DeadResponse{V: schemas.Version, Letters: []schemas.DeadEntry{}}
-	full := false
-	err := b.reads.Scan(ctx, b.ns.StreamDead(), natsconn.ReadOptions{FilterSubjects: []string{filter}, StartSeq: from}, func(m natsconn.Stored) error {
-		quota -= 2 * len(m.Data)
-		if len(a.Letters) == limit || quota < 0 && len(a.Letters) > 0 {
-			full = true
-			return errLettersFull
-		}
-		e := schemas.DeadEntry{Sequence: m.Seq}
-		if err := schemas.Unmarshal(m.Data, &e.DeadLetter); err != nil {
-			e.DeadLetter = schemas.DeadLetter{Reason: "unreadable", Details: err.Error(), Subject: m.Subject, Time: schemas.At(m.Time), Body: m.Data}
-		}
-		a.Letters, a.After = append(a.Letters, e), m.Seq
-		return nil
-	})
-	if err != nil && !full {
-		return nil, unavailable(err)
-	}
-	if !full {
-		a.After = 0
-	}
-	return a, nil
 }
