@@ -1,13 +1,6 @@
 package schemas
 
-import (
-	"encoding/json"
-	"fmt"
-
-	"github.com/vmihailenco/msgpack/v5"
-
-	"github.com/droverhq/drover/schemas/codec"
-)
+import "github.com/vmihailenco/msgpack/v5"
 
 // DecisionType names what a decider wants done.
 type DecisionType string
@@ -74,93 +67,30 @@ type UnknownDecision struct {
 // DecisionType implements [DecisionAttributes].
 func (u *UnknownDecision) DecisionType() DecisionType { return u.Type }
 
-type decisionJSON struct {
-	Type       DecisionType    `json:"type"`
-	Attributes json.RawMessage `json:"attributes,omitempty"`
-}
-
 // MarshalJSON implements [json.Marshaler].
-func (d Decision) MarshalJSON() ([]byte, error) {
-	attrs, err := json.Marshal(d.Attributes)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(decisionJSON{Type: d.Type(), Attributes: attrs})
-}
+func (d Decision) MarshalJSON() ([]byte, error) { return vocabulary.DecisionJSON(codedDecision(&d)) }
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (d *Decision) UnmarshalJSON(b []byte) error {
-	var w decisionJSON
-	if err := json.Unmarshal(b, &w); err != nil {
-		return codec.Located(b, w, err)
+	coded, err := vocabulary.ReadDecisionJSON(b)
+	if err == nil {
+		*d = decisionOf(coded)
 	}
-	d.Attributes = newDecision(w.Type)
-	if _, unknown := d.Attributes.(*UnknownDecision); unknown || len(w.Attributes) == 0 {
-		return nil
-	}
-	if err := json.Unmarshal(w.Attributes, d.Attributes); err != nil {
-		return fmt.Errorf("decision %s: %w", w.Type, codec.Located(w.Attributes, d.Attributes, err))
-	}
-	return nil
+	return err
 }
 
 // EncodeMsgpack implements [msgpack.CustomEncoder].
 func (d Decision) EncodeMsgpack(enc *msgpack.Encoder) error {
-	if err := enc.EncodeMapLen(2); err != nil {
-		return err
-	}
-	if err := enc.EncodeString("type"); err != nil {
-		return err
-	}
-	if err := enc.EncodeString(string(d.Type())); err != nil {
-		return err
-	}
-	if err := enc.EncodeString("attributes"); err != nil {
-		return err
-	}
-	return enc.Encode(d.Attributes)
+	return vocabulary.EncodeDecision(enc, codedDecision(&d))
 }
 
 // DecodeMsgpack implements [msgpack.CustomDecoder]. The keys may come in any order.
 func (d *Decision) DecodeMsgpack(dec *msgpack.Decoder) error {
-	n, err := dec.DecodeMapLen()
-	if err != nil {
-		return err
+	coded, err := vocabulary.DecodeDecision(dec)
+	if err == nil {
+		*d = decisionOf(coded)
 	}
-	var typ string
-	var raw msgpack.RawMessage
-	for range n {
-		key, err := dec.DecodeString()
-		if err != nil {
-			return err
-		}
-		switch key {
-		case "type":
-			typ, err = dec.DecodeString()
-		case "attributes":
-			raw, err = dec.DecodeRaw()
-		default:
-			err = dec.Skip()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	d.Attributes = newDecision(DecisionType(typ))
-	if _, unknown := d.Attributes.(*UnknownDecision); unknown || len(raw) == 0 {
-		return nil
-	}
-	if err := codec.ByLibrary(raw, d.Attributes); err != nil {
-		return fmt.Errorf("decision %s: %w", typ, err)
-	}
-	return nil
-}
-
-func newDecision(t DecisionType) DecisionAttributes {
-	if f := decisions[t]; f != nil {
-		return f()
-	}
-	return &UnknownDecision{Type: t}
+	return err
 }
 
 // DecisionTypes returns every known type, in no order.

@@ -100,7 +100,7 @@ type GetState struct {
 	Scope string `json:"scope,omitempty"`
 }
 
-// SetState sets a state key, if it has the required value: see package requirement.
+// SetState sets a state key, if it has the required value: see require.
 type SetState struct {
 	Key     string  `json:"key"`
 	Scope   string  `json:"scope,omitempty"`

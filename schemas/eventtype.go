@@ -132,10 +132,3 @@ func EventTypes() []EventType {
 	}
 	return all
 }
-
-func newAttributes(t EventType) Attributes {
-	if f := types[t].make; f != nil {
-		return f()
-	}
-	return nil
-}

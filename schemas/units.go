@@ -2,12 +2,11 @@ package schemas
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/droverhq/drover/schemas/codec"
 )
 
 // Duration is a span of time on the wire: seconds in JSON (a number, or a text that [time.ParseDuration] takes),
@@ -15,7 +14,7 @@ import (
 type Duration int64
 
 // Unlimited says that there is no limit, even where a default has one.
-const Unlimited Duration = -1
+const Unlimited Duration = codec.Unlimited
 
 // Seconds returns n seconds, or the longest Duration there is of that sign if none is so long. A NaN is 0.
 func Seconds(n float64) Duration {
@@ -49,20 +48,7 @@ func (d Duration) String() string {
 // MarshalJSON implements [json.Marshaler]. It is exact: a float would lose nanoseconds from 104 days on.
 func (d Duration) MarshalJSON() ([]byte, error) { return d.appendJSON(nil), nil }
 
-func (d Duration) appendJSON(b []byte) []byte {
-	if d == Unlimited {
-		return append(b, `"NONE"`...)
-	}
-	n := uint64(d)
-	if d < 0 {
-		b, n = append(b, '-'), -n
-	}
-	b = strconv.AppendUint(b, n/uint64(time.Second), 10)
-	if n %= uint64(time.Second); n > 0 {
-		b = append(b, bytes.TrimRight(fmt.Appendf(nil, ".%09d", n), "0")...)
-	}
-	return b
-}
+func (d Duration) appendJSON(b []byte) []byte { return codec.AppendDuration(b, int64(d)) }
 
 // UnmarshalJSON implements [json.Unmarshaler]. It takes every number that MarshalJSON writes, also those that are no limit, since what was
 // taken as msgpack must be shown: what is asked for is judged by itself, as by [StartRequest.ValidateLimits].
@@ -70,71 +56,11 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	if bytes.Equal(b, []byte("null")) {
 		return nil
 	}
-	if n, whole := wholeSeconds(b); whole {
-		*d = n
-		return nil
+	n, err := codec.ReadDuration(b)
+	if err == nil {
+		*d = Duration(n)
 	}
-	s, ok := string(b), false
-	if len(b) > 0 && b[0] == '"' {
-		if err := json.Unmarshal(b, &s); err != nil {
-			return err
-		}
-		ok = d.parseText(s) || !strings.HasPrefix(s, "-") && d.parseSeconds(s) // people write texts, and MarshalJSON no negative one
-	} else {
-		ok = d.parseSeconds(s)
-	}
-	if !ok {
-		return fmt.Errorf("duration %s: want seconds (90, 0.5) up to 292 years, a text such as \"1m30s\", or \"NONE\"", b)
-	}
-	return nil
-}
-
-// wholeSeconds reads what most limits are: up to nine digits.
-func wholeSeconds(b []byte) (d Duration, ok bool) {
-	if len(b) == 0 || len(b) > 9 {
-		return 0, false
-	}
-	for _, c := range b {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		d = 10*d + Duration(c-'0')
-	}
-	return d * Duration(time.Second), true
-}
-
-func (d *Duration) parseText(s string) bool {
-	if s == "NONE" {
-		*d = Unlimited
-		return true
-	}
-	v, err := time.ParseDuration(s)
-	if err != nil || v < 0 {
-		return false
-	}
-	*d = Duration(v)
-	return true
-}
-
-// parseSeconds reads plain decimals exactly and any other form of a number to the precision of a float.
-func (d *Duration) parseSeconds(s string) bool {
-	f, err := strconv.ParseFloat(s, 64)
-	if err != nil || math.IsNaN(f) {
-		return false
-	}
-	whole, frac, _ := strings.Cut(s, ".")
-	if len(frac) <= 9 {
-		if n, err := strconv.ParseInt(whole+frac+"000000000"[len(frac):], 10, 64); err == nil {
-			*d = Duration(n)
-			return true
-		}
-	}
-	f = math.Round(f * float64(time.Second))
-	if math.Abs(f) >= math.MaxInt64 {
-		return false
-	}
-	*d = Duration(f)
-	return true
+	return err
 }
 
 // Timestamp is an instant: Unix nanoseconds, UTC. In JSON it is RFC 3339 with nanoseconds.
