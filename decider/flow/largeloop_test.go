@@ -58,6 +58,9 @@ func TestLargeLoops(t *testing.T) {
 		"condition": {`{type: foreach, target: 1..60, target_var_name: n, condition: {target: "${n}", greater-than: 5}, concurrency: WIDTH, steps: ["return ${n}"]}`, numbers(func(n int) bool { return n > 5 })},
 	} {
 		for _, width := range []string{"1", "7"} {
+			if width != "1" && name != "range" {
+				continue // how many iterations run at once makes no difference to what they run over
+			}
 			for how, warm := range map[string]int{"warm": 0, "cold": -1} {
 				for _, continues := range []bool{false, true} {
 					t.Run(fmt.Sprint(name, "/", width, "/", how, "/continues=", continues), func(t *testing.T) {
