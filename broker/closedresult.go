@@ -3,7 +3,6 @@ package broker
 import (
 	"context"
 
-	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/schemas"
 )
@@ -38,7 +37,11 @@ func (p *partition) nothingKnown(wid string) bool {
 func (p *partition) readResult(q *schemas.ExecutionRequest, reply func(any), otherwise func()) {
 	alone := p.singleReplica()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*schemas.ResultResponse, error) {
-		return p.b.lastResult(ctx, p.n, q, alone)
+		s, err := p.b.runs.Closed(ctx, p.n, q.WorkflowID, q.Run, alone)
+		if err != nil || s == nil {
+			return nil, err
+		}
+		return explain.Result(s), nil
 	}, func(a *schemas.ResultResponse, err error) {
 		if err != nil || a == nil {
 			otherwise()
@@ -46,22 +49,4 @@ func (p *partition) readResult(q *schemas.ExecutionRequest, reply func(any), oth
 		}
 		reply(a)
 	})
-}
-
-// lastResult is what the last record of a run tells of its end; nil if it does not. alone is as for [runs.Reader.LastRecord].
-func (b *Broker) lastResult(ctx context.Context, partition int, q *schemas.ExecutionRequest, alone bool) (*schemas.ResultResponse, error) {
-	subj := b.ns.HistoryOfWorkflow(partition, q.WorkflowID)
-	if q.Run != "" {
-		subj = b.ns.History(partition, q.WorkflowID, q.Run)
-	}
-	_, r, err := b.runs.Newest(ctx, partition, subj, alone)
-	if err != nil || r == nil || len(r.Events) == 0 {
-		return nil, err
-	}
-	end := r.Events[len(r.Events)-1]
-	status, closes := schemas.StatusOf(end.Type())
-	if !closes || status == schemas.StatusContinuedAsNew { // its follower may be missing
-		return nil, nil
-	}
-	return explain.Result(&execution.State{Run: r.Run, Status: status, Close: &end}), nil
 }

@@ -12,12 +12,22 @@ import (
 // mostRepeats bounds how many replays of a workflow id are looked at.
 const mostRepeats = 10 * schemas.MaxReplayAttempts
 
-// Attempts are the runs of a workflow id that repeat the same run as the one given, or are it: the initial one first, the others in the
-// order in which they began, which is that of their last records: one run of an id is open at a time. None if the run was never replayed.
-func (r *Reader) Attempts(ctx context.Context, partition int, wid, run string) ([]schemas.ReplayAttempt, error) {
-	latest, err := r.Conn.LastBySubject(ctx, r.Namespace.StreamHistory(partition), r.Namespace.HistoryOfWorkflow(partition, wid))
+// Attempts are the runs of a workflow id that repeat the same run as the one given, or are it: the
+// initial one first, the others in the order in which they began, which is that of their last
+// records: one run of an id is open at a time. None if the run was never replayed.
+func (r *Reader) Attempts(
+	ctx context.Context,
+	partition int,
+	wid, run string,
+) ([]schemas.ReplayAttempt, error) {
+	latest, err := r.Conn.LastBySubject(
+		ctx,
+		r.Namespace.StreamHistory(partition),
+		r.Namespace.HistoryOfWorkflow(partition, wid),
+	)
 	if err == nil && IsRecord(latest) {
-		if i, err := InfoFrom(*latest); err == nil && i.Run == run && i.Replays == nil { // nothing repeats the latest run, and it repeats none
+		if i, err := InfoFrom(*latest); err == nil && i.Run == run && i.Replays == nil {
+			// nothing repeats the latest run, and it repeats none
 			return nil, nil
 		}
 	}
@@ -55,7 +65,11 @@ func (r *Reader) Attempts(ctx context.Context, partition int, wid, run string) (
 	if len(all) == 0 {
 		return nil, nil
 	}
-	m, err := r.Conn.LastBySubject(ctx, r.Namespace.StreamHistory(partition), r.Namespace.History(partition, wid, root))
+	m, err := r.Conn.LastBySubject(
+		ctx,
+		r.Namespace.StreamHistory(partition),
+		r.Namespace.History(partition, wid, root),
+	)
 	switch {
 	case errors.Is(err, natsconn.ErrNotFound): // gone by its retention
 	case err != nil:
@@ -70,7 +84,13 @@ func (r *Reader) Attempts(ctx context.Context, partition int, wid, run string) (
 
 // AttemptOf is what is told of a run that was replayed, or replays one.
 func AttemptOf(i *schemas.ExecutionInfo) schemas.ReplayAttempt {
-	a := schemas.ReplayAttempt{Run: i.Run, Replays: i.Replays, StartedAt: i.StartedAt, ClosedAt: i.ClosedAt, Status: i.Status}
+	a := schemas.ReplayAttempt{
+		Run:       i.Run,
+		Replays:   i.Replays,
+		StartedAt: i.StartedAt,
+		ClosedAt:  i.ClosedAt,
+		Status:    i.Status,
+	}
 	if a.ClosedAt != 0 { // the one is the owner's clock, the other the server's
 		a.ClosedAt = max(a.ClosedAt, a.StartedAt)
 	}

@@ -7,11 +7,15 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// maxCount bounds how much a count reads: what it has counted by then is the answer, with CountResponse.Truncated.
+// maxCount bounds how much a count reads: what it has counted by then is the answer, with
+// CountResponse.Truncated.
 const maxCount = 5 * time.Second
 
 // Count counts the runs that match.
-func (r *Reader) Count(ctx context.Context, q *schemas.CountRequest) (*schemas.CountResponse, error) {
+func (r *Reader) Count(
+	ctx context.Context,
+	q *schemas.CountRequest,
+) (*schemas.CountResponse, error) {
 	if err := validateStatus(q.Status); err != nil {
 		return nil, err
 	}

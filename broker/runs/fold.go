@@ -26,14 +26,15 @@ type Run struct {
 	strange *schemas.Event // the first of a type that this version does not know
 }
 
-// pageRecords is how many records one read of a history asks for, and firstRecords the first one for a page of it.
+// pageRecords is how many records one read of a history asks for, and firstRecords the first one
+// for a page of it.
 const (
 	pageRecords  = 256
 	firstRecords = 8
 )
 
-// fold rebuilds a run from its last snapshot on. last is its last record as the leader has it: a shorter answer comes
-// from a follower that lags, and is not used.
+// fold rebuilds a run from its last snapshot on. last is its last record as the leader has it: a
+// shorter answer comes from a follower that lags, and is not used.
 func (r *Reader) fold(ctx context.Context, partition int, last *natsconn.Stored) (*Run, error) {
 	from := uint64(1)
 	if IsRecord(last) { // else the latest snapshot is not known
@@ -57,10 +58,21 @@ func (r *Reader) fold(ctx context.Context, partition int, last *natsconn.Stored)
 }
 
 // foldUpTo folds the records of a run's subject from one sequence to another.
-func (r *Reader) foldUpTo(ctx context.Context, partition int, subj string, from, last uint64) (*Run, error) {
+func (r *Reader) foldUpTo(
+	ctx context.Context,
+	partition int,
+	subj string,
+	from, last uint64,
+) (*Run, error) {
 	l := &Run{}
 	for {
-		page, _, err := r.Conn.BatchGet(ctx, r.Namespace.StreamHistory(partition), subj, from, pageRecords)
+		page, _, err := r.Conn.BatchGet(
+			ctx,
+			r.Namespace.StreamHistory(partition),
+			subj,
+			from,
+			pageRecords,
+		)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", subj, err)
 		}
@@ -76,7 +88,13 @@ func (r *Reader) foldUpTo(ctx context.Context, partition int, subj string, from,
 		case l.Sequence == last:
 			return l.understood()
 		case len(page) == 0:
-			return nil, fmt.Errorf("%w: read %s: record %d is missing after %d", ErrDamaged, subj, last, l.Sequence)
+			return nil, fmt.Errorf(
+				"%w: read %s: record %d is missing after %d",
+				ErrDamaged,
+				subj,
+				last,
+				l.Sequence,
+			)
 		}
 		from = page[len(page)-1].Seq + 1
 	}
@@ -153,14 +171,22 @@ func (l *Run) record(record *schemas.Record, hash []byte, seq uint64, at schemas
 	return nil
 }
 
-// understood is what was folded; nil if there was nothing but messages that are no records. An open run with events that this version does not know is refused:
-// they may mean that it waits for something, or has ended. One that has closed has nothing more to decide.
+// understood is what was folded; nil if there was nothing but messages that are no records. An open
+// run with events that this version does not know is refused: they may mean that it waits for
+// something, or has ended. One that has closed has nothing more to decide.
 func (l *Run) understood() (*Run, error) {
 	if l.State == nil {
 		return nil, nil
 	}
 	if e := l.strange; e != nil && !l.State.Closed() {
-		return nil, fmt.Errorf("%w: event %d of workflow %q, run %s, is of the type %q, which this version does not know", ErrLater, e.ID, l.State.WorkflowID, l.State.Run, e.Type())
+		return nil, fmt.Errorf(
+			"%w: event %d of workflow %q, run %s, is of the type %q, which this version does not know",
+			ErrLater,
+			e.ID,
+			l.State.WorkflowID,
+			l.State.Run,
+			e.Type(),
+		)
 	}
 	return l, nil
 }
@@ -174,16 +200,28 @@ func Trim(window []schemas.Event, from, previous int64) ([]schemas.Event, int64)
 	return append(window[:0:0], window[n:]...), from + int64(n)
 }
 
-// FromRecord is a run by its last record, which says everything: body is the record at the sequence, hash its SHA-256, at
-// its time. It is an error if the record is of another run.
-func FromRecord(wid, run string, body, hash []byte, seq uint64, at schemas.Timestamp) (*Run, error) {
+// FromRecord is a run by its last record, which says everything: body is the record at the
+// sequence, hash its SHA-256, at its time. It is an error if the record is of another run.
+func FromRecord(
+	wid, run string,
+	body, hash []byte,
+	seq uint64,
+	at schemas.Timestamp,
+) (*Run, error) {
 	var record schemas.Record
 	err := Decode(body, &record)
 	if err == nil && (record.WorkflowID != wid || record.Run != run) {
 		err = fmt.Errorf("it is of workflow %q, run %s", record.WorkflowID, record.Run)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: record %d of workflow %q, run %s: %w", damagedBy(err), seq, wid, run, err)
+		return nil, fmt.Errorf(
+			"%w: record %d of workflow %q, run %s: %w",
+			damagedBy(err),
+			seq,
+			wid,
+			run,
+			err,
+		)
 	}
 	l := &Run{}
 	if err := l.record(&record, hash, seq, at); err != nil {

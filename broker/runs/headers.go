@@ -12,15 +12,16 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Headers of a history record: what a list shows of a run is read from its last record without decoding it. They lie on disk
-// with every record, so four values share one, schemas.StatusHeader: "STATUS LAST STARTED TYPE", the time in Unix nanoseconds
-// to base 36.
+// Headers of a history record: what a list shows of a run is read from its last record without
+// decoding it. They lie on disk with every record, so four values share one, schemas.StatusHeader:
+// "STATUS LAST STARTED TYPE", the time in Unix nanoseconds to base 36.
 const headerMore = "Drover-More"
 
 // Describe writes the headers of a record whose events have just been applied to s.
 func Describe(h natsconn.Header, s *execution.State, events []schemas.Event) {
 	status := s.Status
-	if status == "" || s.Closed() && !events[len(events)-1].Type().Closes() { // the close waits for the next record
+	if status == "" || s.Closed() && !events[len(events)-1].Type().Closes() {
+		// the close waits for the next record
 		status = schemas.StatusOpen
 	}
 	b := append(make([]byte, 0, 64), status...)
@@ -29,10 +30,15 @@ func Describe(h natsconn.Header, s *execution.State, events []schemas.Event) {
 	b = append(append(b, ' '), subject.Token(s.Start.WorkflowType)...)
 	h[schemas.StatusHeader] = []string{string(b)}
 	keeping := s.Keeping()
-	if len(s.Attributes) > 0 || len(s.Start.TagList) > 0 || s.Start.WorkflowTypeVersion != "" || s.Start.ParentWorkflowExecution != nil ||
-		s.Start.Replays != nil || keeping != nil || s.Start.FirstExecutionRun != "" || s.Start.Mode() != schemas.ModeManual || s.Start.Continuation != nil {
+	if len(s.Attributes) > 0 || len(s.Start.TagList) > 0 || s.Start.WorkflowTypeVersion != "" ||
+		s.Start.ParentWorkflowExecution != nil ||
+		s.Start.Replays != nil || keeping != nil || s.Start.FirstExecutionRun != "" ||
+		s.Start.Mode() != schemas.ModeManual ||
+		s.Start.Continuation != nil {
 		all := moreInfo{
-			s.Start.WorkflowTypeVersion, s.Start.TagList, s.Attributes, s.Start.ParentWorkflowExecution, s.Start.Replays, keeping, s.Start.FirstExecutionRun, "", s.Start.Continuation != nil,
+			s.Start.WorkflowTypeVersion, s.Start.TagList, s.Attributes,
+			s.Start.ParentWorkflowExecution, s.Start.Replays, keeping,
+			s.Start.FirstExecutionRun, "", s.Start.Continuation != nil,
 		}
 		if mode := s.Start.Mode(); mode != all.mode() {
 			all.Mode = mode
@@ -105,7 +111,11 @@ func readHeaders(m natsconn.Stored) (i schemas.ExecutionInfo, more moreInfo, err
 	if err != nil {
 		return i, more, err
 	}
-	i = schemas.ExecutionInfo{WorkflowID: wid, Run: run, Status: schemas.HeaderStatus(m.Header.Get(schemas.StatusHeader))}
+	i = schemas.ExecutionInfo{
+		WorkflowID: wid,
+		Run:        run,
+		Status:     schemas.HeaderStatus(m.Header.Get(schemas.StatusHeader)),
+	}
 	all := strings.Split(m.Header.Get(schemas.StatusHeader), " ")
 	if len(all) != 4 {
 		return i, more, fmt.Errorf("header %s has %d words, want 4", schemas.StatusHeader, len(all))
@@ -128,7 +138,8 @@ func readHeaders(m natsconn.Stored) (i schemas.ExecutionInfo, more moreInfo, err
 		if err := json.Unmarshal([]byte(raw), &more); err != nil {
 			return i, more, err
 		}
-		i.TypeVersion, i.Tags, i.Attributes, i.Parent, i.Replays = more.Version, more.Tags, more.Attributes, more.Parent, more.Replays
+		i.TypeVersion, i.Tags, i.Attributes, i.Parent, i.Replays = more.Version, more.Tags,
+			more.Attributes, more.Parent, more.Replays
 	}
 	i.StartMode = more.mode()
 	return i, more, nil

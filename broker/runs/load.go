@@ -11,10 +11,15 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// LastRecord reads the last record of a subject. Whether there is none is decided by the leader of the stream, since a
-// follower may not know of a record yet (P-2); alone says that the stream has no follower, and then a direct get asks the
-// leader for less than half the price.
-func (r *Reader) LastRecord(ctx context.Context, partition int, subj string, alone bool) (*natsconn.Stored, error) {
+// LastRecord reads the last record of a subject. Whether there is none is decided by the leader of
+// the stream, since a follower may not know of a record yet (P-2); alone says that the stream has
+// no follower, and then a direct get asks the leader for less than half the price.
+func (r *Reader) LastRecord(
+	ctx context.Context,
+	partition int,
+	subj string,
+	alone bool,
+) (*natsconn.Stored, error) {
 	if alone {
 		return r.Conn.LastBySubjectDirect(ctx, r.Namespace.StreamHistory(partition), subj)
 	}
@@ -22,7 +27,12 @@ func (r *Reader) LastRecord(ctx context.Context, partition int, subj string, alo
 }
 
 // Newest is [Reader.LastRecord], and what it says; nil if there is none, or it is no record.
-func (r *Reader) Newest(ctx context.Context, partition int, subj string, alone bool) (*natsconn.Stored, *schemas.Record, error) {
+func (r *Reader) Newest(
+	ctx context.Context,
+	partition int,
+	subj string,
+	alone bool,
+) (*natsconn.Stored, *schemas.Record, error) {
 	last, err := r.LastRecord(ctx, partition, subj, alone)
 	switch {
 	case errors.Is(err, natsconn.ErrNotFound):
@@ -34,7 +44,8 @@ func (r *Reader) Newest(ctx context.Context, partition int, subj string, alone b
 	return last, record, err
 }
 
-// Latest reads the latest run of a workflow id; nil if it never had one. alone is as for [Reader.LastRecord].
+// Latest reads the latest run of a workflow id; nil if it never had one. alone is as for
+// [Reader.LastRecord].
 func (r *Reader) Latest(ctx context.Context, partition int, wid string, alone bool) (*Run, error) {
 	last, err := r.LastRecord(ctx, partition, r.Namespace.HistoryOfWorkflow(partition, wid), alone)
 	switch {
@@ -49,7 +60,12 @@ func (r *Reader) Latest(ctx context.Context, partition int, wid string, alone bo
 }
 
 // Load reads one run of a workflow id; nil if there is none. alone is as for [Reader.LastRecord].
-func (r *Reader) Load(ctx context.Context, partition int, wid, id string, alone bool) (*Run, error) {
+func (r *Reader) Load(
+	ctx context.Context,
+	partition int,
+	wid, id string,
+	alone bool,
+) (*Run, error) {
 	last, err := r.LastRecord(ctx, partition, r.Namespace.History(partition, wid, id), alone)
 	switch {
 	case errors.Is(err, natsconn.ErrNotFound):
@@ -60,16 +76,17 @@ func (r *Reader) Load(ctx context.Context, partition int, wid, id string, alone 
 	return r.fold(ctx, partition, last)
 }
 
-// Known is what is known of a run that is read again: its id, its last record and the last one with a snapshot, by sequence,
-// and where its records stand, if that is known.
+// Known is what is known of a run that is read again: its id, its last record and the last one with
+// a snapshot, by sequence, and where its records stand, if that is known.
 type Known struct {
 	Run                string
 	Sequence, Snapshot uint64
 	Records            RecordIndex
 }
 
-// LoadKnown reads a run of which the last record is known, from any replica: one batch from its last snapshot on, or record
-// by record where they are far apart. An answer that does not reach the last record is refused (P-2).
+// LoadKnown reads a run of which the last record is known, from any replica: one batch from its
+// last snapshot on, or record by record where they are far apart. An answer that does not reach the
+// last record is refused (P-2).
 func (r *Reader) LoadKnown(ctx context.Context, partition int, wid string, k Known) (*Run, error) {
 	subj := r.Namespace.History(partition, wid, k.Run)
 	if k.Records.Far() {
@@ -85,12 +102,19 @@ func (r *Reader) LoadKnown(ctx context.Context, partition int, wid string, k Kno
 }
 
 // past reads the latest run of a workflow id where the latest message is no record.
-func (r *Reader) past(ctx context.Context, partition int, wid string, foreign *natsconn.Stored) (*Run, error) {
+func (r *Reader) past(
+	ctx context.Context,
+	partition int,
+	wid string,
+	foreign *natsconn.Stored,
+) (*Run, error) {
 	latest := ""
 	for from, more := uint64(1), true; more; {
 		var page []natsconn.Stored
 		var err error
-		if page, more, err = r.Conn.BatchGet(ctx, r.Namespace.StreamHistory(partition), r.Namespace.HistoryOfWorkflow(partition, wid), from, pageRecords); err != nil {
+		if page, more,
+			err = r.Conn.BatchGet(ctx, r.Namespace.StreamHistory(partition),
+			r.Namespace.HistoryOfWorkflow(partition, wid), from, pageRecords); err != nil {
 			return nil, fmt.Errorf("read after a message that is no record: %w", err)
 		}
 		for i := range page {
@@ -101,10 +125,18 @@ func (r *Reader) past(ctx context.Context, partition int, wid string, foreign *n
 		}
 		more = more && len(page) > 0
 		if !more && from <= foreign.Seq {
-			return nil, fmt.Errorf("%w: a replica shows workflow %q up to record %d only, and its leader %d", natsconn.ErrTimeout, wid, from-1, foreign.Seq)
+			return nil, fmt.Errorf(
+				"%w: a replica shows workflow %q up to record %d only, and its leader %d",
+				natsconn.ErrTimeout,
+				wid,
+				from-1,
+				foreign.Seq,
+			)
 		}
 	}
-	r.Log.WithField("workflow", wid).Warnf("message %d on %s is no record: somebody has published it; it is passed over", foreign.Seq, foreign.Subject)
+	r.Log.WithField("workflow", wid).
+		Warnf("message %d on %s is no record: somebody has published it; it is passed over",
+			foreign.Seq, foreign.Subject)
 	if latest == "" {
 		return nil, nil
 	}
@@ -115,8 +147,14 @@ func (r *Reader) past(ctx context.Context, partition int, wid string, foreign *n
 	return r.Load(ctx, partition, wid, run, false)
 }
 
-// Unread reads the signals that a run is still to have from the one that it continues: its owner has died between the two records.
-func (r *Reader) Unread(ctx context.Context, partition int, s *execution.State, alone bool) ([]schemas.Event, error) {
+// Unread reads the signals that a run is still to have from the one that it continues: its owner
+// has died between the two records.
+func (r *Reader) Unread(
+	ctx context.Context,
+	partition int,
+	s *execution.State,
+	alone bool,
+) ([]schemas.Event, error) {
 	wid, before := s.WorkflowID, s.Start.ContinuedExecutionRun
 	l, err := r.Load(ctx, partition, wid, before, alone)
 	if err != nil {
@@ -125,15 +163,28 @@ func (r *Reader) Unread(ctx context.Context, partition int, s *execution.State, 
 	var unread []schemas.Event
 	if l != nil {
 		last := l.State.LastID
-		events, _, err := r.Events(ctx, partition, wid, before, Span{After: l.State.Decision.Previous, UpTo: last, Least: last})
+		events, _, err := r.Events(
+			ctx,
+			partition,
+			wid,
+			before,
+			Span{After: l.State.Decision.Previous, UpTo: last, Least: last},
+		)
 		if err != nil {
 			return nil, err
 		}
 		unread = l.State.Unread(events)
 	}
 	if len(unread) != s.Start.UnreadSignals {
-		return nil, fmt.Errorf("%w: run %s of workflow %q is to begin with %d signals of run %s, which has %d", ErrDamaged,
-			s.Run, wid, s.Start.UnreadSignals, before, len(unread))
+		return nil, fmt.Errorf(
+			"%w: run %s of workflow %q is to begin with %d signals of run %s, which has %d",
+			ErrDamaged,
+			s.Run,
+			wid,
+			s.Start.UnreadSignals,
+			before,
+			len(unread),
+		)
 	}
 	return unread[s.Copied:], nil
 }

@@ -2,14 +2,15 @@ package runs
 
 import "sync"
 
-// pageIndex remembers where in the stream the next page of a history begins, so that paging through a long one does not
-// read it from the start each time. It is a cache: forgetting costs a read.
+// pageIndex remembers where in the stream the next page of a history begins, so that paging through
+// a long one does not read it from the start each time. It is a cache: forgetting costs a read.
 type pageIndex struct {
 	mu sync.Mutex
 	at map[pageKey]uint64
 }
 
-// pageKey has the workflow id as well: who starts a run may choose its id, and nobody sees to it that two workflows have others.
+// pageKey has the workflow id as well: who starts a run may choose its id, and nobody sees to it
+// that two workflows have others.
 type pageKey struct {
 	wid, run string
 	after    int64

@@ -11,20 +11,22 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// lagPause is how long a replica that lags behind the leader is left alone before it is asked again.
+// lagPause is how long a replica that lags behind the leader is left alone before it is asked
+// again.
 const lagPause = 20 * time.Millisecond
 
 // Span says which events of a run are read.
 type Span struct {
 	After, UpTo int64 // ids of events: After < id ≤ UpTo; without an UpTo there is no end
-	// Least is an event that the history has. Any replica may answer, so what is read ends there only if it has reached this
-	// event; until then it is read on.
+	// Least is an event that the history has. Any replica may answer, so what is read ends there
+	// only if it has reached this event; until then it is read on.
 	Least   int64
 	Limit   int         // events; 0 is no limit
 	Records RecordIndex // where all records of the run stand, if that is known
 }
 
-// Events reads events of a run, as many as take about half of a message; more tells that there are others.
+// Events reads events of a run, as many as take about half of a message; more tells that there are
+// others.
 func (r *Reader) Events(
 	ctx context.Context, partition int, wid, run string, s Span,
 ) (events []schemas.Event, more bool, err error) {
@@ -38,7 +40,8 @@ func (r *Reader) Events(
 			r.pages.put(wid, run, g.last, g.from)
 		}
 	}()
-	if s.Records.Far() && r.pageAlong(ctx, partition, subj, s.Records, g) && (g.more || g.last >= s.Least) {
+	if s.Records.Far() && r.pageAlong(ctx, partition, subj, s.Records, g) &&
+		(g.more || g.last >= s.Least) {
 		return g.events, g.more, nil
 	}
 	// Records may be large: who wants one page gets few of them at first.
@@ -46,7 +49,13 @@ func (r *Reader) Events(
 		if s.Limit == 0 {
 			n = pageRecords
 		}
-		page, rest, err := r.Conn.BatchGet(ctx, r.Namespace.StreamHistory(partition), subj, g.from, n)
+		page, rest, err := r.Conn.BatchGet(
+			ctx,
+			r.Namespace.StreamHistory(partition),
+			subj,
+			g.from,
+			n,
+		)
 		if err != nil {
 			return nil, false, fmt.Errorf("read %s: %w", subj, err)
 		}
@@ -55,18 +64,26 @@ func (r *Reader) Events(
 				return g.events, g.more, err
 			}
 		}
-		if len(page) == 0 || len(page) < n && !rest { // the server cuts a batch that is too large for it
+		if len(page) == 0 || len(page) < n && !rest {
+			// the server cuts a batch that is too large for it
 			if g.last >= s.Least {
 				return g.events, false, nil
 			}
 			if err := sleep.For(ctx, lagPause); err != nil {
-				return nil, false, fmt.Errorf("read %s: the history has event %d and no replica shows more than %d: %w", subj, s.Least, g.last, err)
+				return nil, false, fmt.Errorf(
+					"read %s: the history has event %d and no replica shows more than %d: %w",
+					subj,
+					s.Least,
+					g.last,
+					err,
+				)
 			}
 		}
 	}
 }
 
-// eventPage collects the events of a run with after < id ≤ upTo, at most limit of them and as many as fit the budget.
+// eventPage collects the events of a run with after < id ≤ upTo, at most limit of them and as many
+// as fit the budget.
 type eventPage struct {
 	after, upTo   int64
 	limit, budget int
@@ -82,7 +99,13 @@ func (g *eventPage) take(s *natsconn.Stored) (full bool, err error) {
 	if IsRecord(s) {
 		var record schemas.Record
 		if err := schemas.Unmarshal(s.Data, &record); err != nil {
-			return false, fmt.Errorf("%w: record %d of %s: %w; run drover verify", damagedBy(err), s.Seq, s.Subject, err)
+			return false, fmt.Errorf(
+				"%w: record %d of %s: %w; run drover verify",
+				damagedBy(err),
+				s.Seq,
+				s.Subject,
+				err,
+			)
 		}
 		for _, e := range record.Events {
 			switch {
@@ -127,8 +150,8 @@ const (
 // PageOf says which run a page of a history is of, and what is known of it.
 type PageOf struct {
 	Run string
-	// Least is an event that the history has; with 0 the leader is asked which one it has, and a run that is not there may be
-	// kept softly.
+	// Least is an event that the history has; with 0 the leader is asked which one it has, and a
+	// run that is not there may be kept softly.
 	Least   int64
 	Closed  bool        // nothing follows what the history has
 	Records RecordIndex // where all records of the run stand, if that is known
@@ -163,18 +186,32 @@ func (r *Reader) Page(
 	case events == nil:
 		events = []schemas.Event{}
 	}
-	a := &schemas.HistoryResponse{V: schemas.Version, Run: p.Run, Events: events, More: more, Closed: p.Closed && !more}
+	a := &schemas.HistoryResponse{
+		V:      schemas.Version,
+		Run:    p.Run,
+		Events: events,
+		More:   more,
+		Closed: p.Closed && !more,
+	}
 	if a.Closed && old {
 		r.addReplay(ctx, partition, q.WorkflowID, a)
 	}
 	return a, nil
 }
 
-// addReplay adds to the end of a history who repeats the run. Without it the page is good all the same.
-func (r *Reader) addReplay(ctx context.Context, partition int, wid string, a *schemas.HistoryResponse) {
+// addReplay adds to the end of a history who repeats the run. Without it the page is good all the
+// same.
+func (r *Reader) addReplay(
+	ctx context.Context,
+	partition int,
+	wid string,
+	a *schemas.HistoryResponse,
+) {
 	all, err := r.Attempts(ctx, partition, wid, a.Run)
 	if err != nil {
-		r.Log.WithError(err).WithField("workflow", wid).Debug("whether a run was replayed is not known")
+		r.Log.WithError(err).
+			WithField("workflow", wid).
+			Debug("whether a run was replayed is not known")
 		return
 	}
 	if by := ReplayOf(all, a.Run); by != nil {

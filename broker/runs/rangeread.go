@@ -6,12 +6,13 @@ import (
 	"encoding/binary"
 )
 
-// RangeRead is a piece of a history that is read with one question: the bodies of its records, by which runs are rebuilt
-// whose last record says everything.
+// RangeRead is a piece of a history that is read with one question: the bodies of its records, by
+// which runs are rebuilt whose last record says everything.
 //
-// Only the bodies are read: the headers that the server adds to each message of a direct get, and the reading of them, were
-// more than half of what a read costs. That a body is the record in question its hash says, of which [MarkOf] is known; the
-// sequence alone would not do where messages are missing.
+// Only the bodies are read: the headers that the server adds to each message of a direct get, and
+// the reading of them, were more than half of what a read costs. That a body is the record in
+// question its hash says, of which [MarkOf] is known; the sequence alone would not do where
+// messages are missing.
 type RangeRead struct {
 	From, End uint64 // sequences; End is the first one after it
 
@@ -19,7 +20,8 @@ type RangeRead struct {
 	byMark map[uint64]int // places, where messages are missing
 }
 
-// rangeReadBytes is where a read ends that has brought large records. The others are asked for anew.
+// rangeReadBytes is where a read ends that has brought large records. The others are asked for
+// anew.
 const rangeReadBytes = 4 << 20
 
 // MarkOf is what is kept of the hash of a record to know it again.
@@ -30,9 +32,20 @@ func MarkOf(hash []byte) uint64 {
 	return binary.LittleEndian.Uint64(hash)
 }
 
-// ReadRange reads a piece of a history: the bodies that are there, and the sequence of the last one.
-func (r *Reader) ReadRange(ctx context.Context, partition int, from, end uint64) (bodies [][]byte, last uint64, err error) {
-	return r.Conn.BodiesDirect(ctx, r.Namespace.StreamHistory(partition), from, int(end-from), rangeReadBytes)
+// ReadRange reads a piece of a history: the bodies that are there, and the sequence of the last
+// one.
+func (r *Reader) ReadRange(
+	ctx context.Context,
+	partition int,
+	from, end uint64,
+) (bodies [][]byte, last uint64, err error) {
+	return r.Conn.BodiesDirect(
+		ctx,
+		r.Namespace.StreamHistory(partition),
+		from,
+		int(end-from),
+		rangeReadBytes,
+	)
 }
 
 // Fill takes what [Reader.ReadRange] has brought. The read then ends after the last body.
@@ -55,7 +68,8 @@ func (st *RangeRead) index() {
 	}
 }
 
-// Take gives away the body of the record at a sequence that has this mark, and its hash; nil if it is not there.
+// Take gives away the body of the record at a sequence that has this mark, and its hash; nil if it
+// is not there.
 func (st *RangeRead) Take(seq, mark uint64) (body, hash []byte) {
 	i := seq - st.From
 	if st.byMark != nil {

@@ -13,7 +13,8 @@ type Reader struct {
 	Conn       *natsconn.Conn
 	Namespace  subject.Namespace
 	Partitions int
-	// BodyLimit is the largest body that is published now, in bytes. An answer takes about half of it.
+	// BodyLimit is the largest body that is published now, in bytes. An answer takes about half of
+	// it.
 	BodyLimit func() int
 	Log       logrus.FieldLogger
 

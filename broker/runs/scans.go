@@ -10,16 +10,18 @@ import (
 const (
 	// mostScans is how many requests that read all of something are served at a time.
 	mostScans = 4
-	// mostWaiting bounds those that wait for their turn. Whoever asks above it is told to ask again.
+	// mostWaiting bounds those that wait for their turn. Whoever asks above it is told to ask
+	// again.
 	mostWaiting = 128
 	// longestTurn is how long one may wait: its asker has given up by then, and asks anew.
 	longestTurn = 5 * time.Second
 )
 
-// Scans gives turns to requests that read all of a stream or a bucket, or ask about each stream: lists,
-// counts, dead letters, locks, task lists, types, audits (E13). A few are served at a time. The others wait
-// in queues, one for each asker, which are served in turn; so somebody who asks a thousand times at once
-// delays others by no more than what is being served. When too many wait, the longest queue gives way.
+// Scans gives turns to requests that read all of a stream or a bucket, or ask about each stream:
+// lists, counts, dead letters, locks, task lists, types, audits (E13). A few are served at a time.
+// The others wait in queues, one for each asker, which are served in turn; so somebody who asks a
+// thousand times at once delays others by no more than what is being served. When too many wait,
+// the longest queue gives way.
 type Scans struct {
 	mu      sync.Mutex
 	serving int

@@ -6,14 +6,16 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// SizeOf estimates the encoded size of an event, payloads above all. What there is most of is told without looking at each field.
+// SizeOf estimates the encoded size of an event, payloads above all. What there is most of is told
+// without looking at each field.
 func SizeOf(e schemas.Event) int {
 	const frame = 300
 	switch a := e.Attributes.(type) {
 	case *schemas.DeciderScheduled, *schemas.DeciderStarted, *schemas.ActivityStarted, *schemas.TimerExpired:
 		return frame
 	case *schemas.WorkflowStarted:
-		if a.Attributes == nil && a.TagList == nil && a.SignalIDs == nil && a.RequestIDs == nil && a.Locks == nil && a.ActivityDefaults == nil {
+		if a.Attributes == nil && a.TagList == nil && a.SignalIDs == nil && a.RequestIDs == nil &&
+			a.Locks == nil && a.ActivityDefaults == nil {
 			return frame + 4*len(a.Input)/3
 		}
 	case *schemas.Signal:
@@ -41,7 +43,8 @@ func SizeOf(e schemas.Event) int {
 // ContentSize estimates the encoded size of what a value carries.
 func ContentSize(v any) int { return contentSize(reflect.ValueOf(v)) }
 
-// contentSize adds up texts, bytes, which stand in base64 in JSON, and what is around those of which there may be many.
+// contentSize adds up texts, bytes, which stand in base64 in JSON, and what is around those of
+// which there may be many.
 func contentSize(v reflect.Value) (size int) {
 	const quotes, names = 4, 200
 	switch v.Kind() {

@@ -9,30 +9,46 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Runs that are purged from disk may be kept softly, in the memory of the namespace's master (ADR 0027). Who asks for a run
-// that the history does not have is answered from there, and told so. Nothing else looks there: to a start, a signal and a
-// replay such a run is as one that never was.
+// Runs that are purged from disk may be kept softly, in the memory of the namespace's master (ADR
+// 0027). Who asks for a run that the history does not have is answered from there, and told so.
+// Nothing else looks there: to a start, a signal and a replay such a run is as one that never was.
 
-// softTimeout is how long the master has for all it says of a run. If it says nothing, the run is not there: soft is a favour.
+// softTimeout is how long the master has for all it says of a run. If it says nothing, the run is
+// not there: soft is a favour.
 const softTimeout = time.Second
 
-// Soft asks the master for a run, without one for the latest that it remembers, and folds it; nil if there is none.
+// Soft asks the master for a run, without one for the latest that it remembers, and folds it; nil
+// if there is none.
 func (r *Reader) Soft(ctx context.Context, partition int, wid, run string) (*Run, error) {
 	l := &Run{}
-	found, err := r.softRecords(ctx, schemas.SoftRequest{WorkflowID: wid, Run: run}, func(run string, m *schemas.SoftRecord) (bool, error) {
-		return true, l.add(&natsconn.Stored{
-			Subject: r.Namespace.History(partition, wid, run), Seq: m.Sequence, Time: m.Time.Time(), Header: natsconn.Header{schemas.StatusHeader: {"soft"}}, Data: m.Data,
-		})
-	})
+	found, err := r.softRecords(
+		ctx,
+		schemas.SoftRequest{WorkflowID: wid, Run: run},
+		func(run string, m *schemas.SoftRecord) (bool, error) {
+			return true, l.add(&natsconn.Stored{
+				Subject: r.Namespace.History(
+					partition,
+					wid,
+					run,
+				), Seq: m.Sequence, Time: m.Time.Time(),
+				Header: natsconn.Header{schemas.StatusHeader: {"soft"}}, Data: m.Data,
+			})
+		},
+	)
 	if err != nil || !found {
 		return nil, err
 	}
 	return l, nil
 }
 
-// softRecords yields the records of a run that the master remembers, page by page, until take wants no more. found: that is all that was
-// wanted. Else nobody knows such a run, or it has gone meanwhile.
-func (r *Reader) softRecords(ctx context.Context, q schemas.SoftRequest, take func(run string, m *schemas.SoftRecord) (more bool, err error)) (found bool, err error) {
+// softRecords yields the records of a run that the master remembers, page by page, until take wants
+// no more. found: that is all that was wanted. Else nobody knows such a run, or it has gone
+// meanwhile.
+func (r *Reader) softRecords(
+	ctx context.Context,
+	q schemas.SoftRequest,
+	take func(run string, m *schemas.SoftRecord) (more bool, err error),
+) (found bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, softTimeout)
 	defer cancel()
 	for q.V = schemas.Version; ; {
@@ -40,14 +56,25 @@ func (r *Reader) softRecords(ctx context.Context, q schemas.SoftRequest, take fu
 		if err != nil {
 			return false, err
 		}
-		m, err := r.Conn.Request(ctx, r.Namespace.API("soft"), natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}, body)
+		m, err := r.Conn.Request(
+			ctx,
+			r.Namespace.API("soft"),
+			natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}},
+			body,
+		)
 		if err != nil {
-			r.Log.WithError(err).WithField("workflow", q.WorkflowID).Debug("no master tells whether a run is kept softly")
+			r.Log.WithError(err).
+				WithField("workflow", q.WorkflowID).
+				Debug("no master tells whether a run is kept softly")
 			return false, nil //nolint:nilerr // then it is not
 		}
 		var a schemas.SoftResponse
 		if err := schemas.Unmarshal(m.Data, &a); err != nil {
-			return false, fmt.Errorf("what the master remembers of workflow %q: %w", q.WorkflowID, err)
+			return false, fmt.Errorf(
+				"what the master remembers of workflow %q: %w",
+				q.WorkflowID,
+				err,
+			)
 		}
 		if a.Error != nil || len(a.Records) == 0 {
 			return false, nil
@@ -63,8 +90,8 @@ func (r *Reader) softRecords(ctx context.Context, q schemas.SoftRequest, take fu
 	}
 }
 
-// softPage is a page of the history of a run that is not on disk; without a run of the latest that the master remembers. The index of pages
-// holds for it, too: records keep their sequences.
+// softPage is a page of the history of a run that is not on disk; without a run of the latest that
+// the master remembers. The index of pages holds for it, too: records keep their sequences.
 func (r *Reader) softPage(
 	ctx context.Context, partition int, q *schemas.HistoryRequest, run string, limit int,
 ) (*schemas.HistoryResponse, error) {

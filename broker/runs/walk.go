@@ -11,15 +11,17 @@ import (
 )
 
 const (
-	// walkWindow is how many records are looked at together, and walkReads how many questions about them are open at a time.
+	// walkWindow is how many records are looked at together, and walkReads how many questions about
+	// them are open at a time.
 	walkWindow = 512
 	walkReads  = 8
 )
 
 // walker shows the executions of a partition, in the order of their last records.
 //
-// It reads the headers of all records in their order. To ask for the last record of each subject looks cheaper, but the server
-// answers that in one piece: at 1,000,000 finished runs a list had no answer within its time, and everybody else waited.
+// It reads the headers of all records in their order. To ask for the last record of each subject
+// looks cheaper, but the server answers that in one piece: at 1,000,000 finished runs a list had no
+// answer within its time, and everybody else waited.
 type walker struct {
 	r         *Reader
 	q         *schemas.ListRequest
@@ -34,9 +36,16 @@ type walker struct {
 	moved map[string]bool // subjects of runs that were shown by a record after the end
 }
 
-// walk shows fn each execution that matches, from a place in a partition on. Now and then it calls fn without one: all whose last
-// record stands before seq were shown. An error of fn ends it and is returned.
-func (r *Reader) walk(ctx context.Context, q *schemas.ListRequest, partition int, from uint64, fn func(partition int, seq uint64, i *schemas.ExecutionInfo) error) error {
+// walk shows fn each execution that matches, from a place in a partition on. Now and then it calls
+// fn without one: all whose last record stands before seq were shown. An error of fn ends it and is
+// returned.
+func (r *Reader) walk(
+	ctx context.Context,
+	q *schemas.ListRequest,
+	partition int,
+	from uint64,
+	fn func(partition int, seq uint64, i *schemas.ExecutionInfo) error,
+) error {
 	for ; partition < r.Partitions; partition, from = partition+1, 1 {
 		w := walker{r: r, q: q, partition: partition, fn: fn}
 		var err error
@@ -60,23 +69,29 @@ func (r *Reader) walk(ctx context.Context, q *schemas.ListRequest, partition int
 func (w *walker) records(ctx context.Context, from uint64) error {
 	w.place, w.moved = make(map[string]int), make(map[string]bool)
 	var err error
-	if w.end, err = w.r.Conn.StreamLastSeq(ctx, w.r.Namespace.StreamHistory(w.partition)); err != nil || w.end < from {
+	if w.end, err = w.r.Conn.StreamLastSeq(ctx, w.r.Namespace.StreamHistory(w.partition)); err != nil ||
+		w.end < from {
 		return err
 	}
-	err = w.r.Conn.Scan(ctx, w.r.Namespace.StreamHistory(w.partition), natsconn.ReadOptions{StartSeq: from, EndSeq: w.end, HeadersOnly: true}, func(m natsconn.Stored) error {
-		if !IsRecord(&m) {
-			return nil
-		}
-		if i, known := w.place[m.Subject]; known {
-			w.window[i].Subject = ""
-		}
-		w.place[m.Subject] = len(w.window)
-		w.window = append(w.window, m)
-		if w.read++; w.read < walkWindow {
-			return nil
-		}
-		return w.show(ctx, m.Seq+1)
-	})
+	err = w.r.Conn.Scan(
+		ctx,
+		w.r.Namespace.StreamHistory(w.partition),
+		natsconn.ReadOptions{StartSeq: from, EndSeq: w.end, HeadersOnly: true},
+		func(m natsconn.Stored) error {
+			if !IsRecord(&m) {
+				return nil
+			}
+			if i, known := w.place[m.Subject]; known {
+				w.window[i].Subject = ""
+			}
+			w.place[m.Subject] = len(w.window)
+			w.window = append(w.window, m)
+			if w.read++; w.read < walkWindow {
+				return nil
+			}
+			return w.show(ctx, m.Seq+1)
+		},
+	)
 	if err != nil {
 		return err
 	}
@@ -97,7 +112,8 @@ func (w *walker) show(ctx context.Context, next uint64) error {
 			continue
 		}
 		if i, ok := w.info(m); ok {
-			// Nothing follows the end of a run, and the last window comes to the end of the walk. To ask brings the whole record.
+			// Nothing follows the end of a run, and the last window comes to the end of the walk.
+			// To ask brings the whole record.
 			lines = append(lines, &line{Stored: m, info: i, last: next == 0 || i.Status.Closed()})
 		}
 	}
@@ -160,24 +176,33 @@ func (w *walker) newest(ctx context.Context, m natsconn.Stored) (*natsconn.Store
 // runs walks the runs of one workflow id.
 func (w *walker) runs(ctx context.Context, from uint64) error {
 	options := natsconn.ReadOptions{
-		FilterSubjects: []string{w.r.Namespace.HistoryOfWorkflow(w.partition, w.q.WorkflowID)}, LastPerSubject: true, HeadersOnly: true,
+		FilterSubjects: []string{
+			w.r.Namespace.HistoryOfWorkflow(w.partition, w.q.WorkflowID),
+		}, LastPerSubject: true, HeadersOnly: true,
 	}
-	return w.r.Conn.Scan(ctx, w.r.Namespace.StreamHistory(w.partition), options, func(m natsconn.Stored) error {
-		if m.Seq < from {
-			return nil
-		}
-		if i, ok := w.info(m); ok {
-			return w.fn(w.partition, m.Seq, &i)
-		}
-		return w.fn(w.partition, m.Seq+1, nil)
-	})
+	return w.r.Conn.Scan(
+		ctx,
+		w.r.Namespace.StreamHistory(w.partition),
+		options,
+		func(m natsconn.Stored) error {
+			if m.Seq < from {
+				return nil
+			}
+			if i, ok := w.info(m); ok {
+				return w.fn(w.partition, m.Seq, &i)
+			}
+			return w.fn(w.partition, m.Seq+1, nil)
+		},
+	)
 }
 
 // info reads what a list shows of a run, and tells whether it is asked for.
 func (w *walker) info(m natsconn.Stored) (i schemas.ExecutionInfo, ok bool) {
 	i, err := InfoFrom(m)
 	if err != nil {
-		w.r.Log.WithError(err).WithField("subject", m.Subject).Warn("a record has no readable headers")
+		w.r.Log.WithError(err).
+			WithField("subject", m.Subject).
+			Warn("a record has no readable headers")
 		return i, false
 	}
 	return i, matches(w.q, &i)
