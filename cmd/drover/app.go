@@ -39,21 +39,35 @@ type app struct {
 
 	where   []string // the flags that say where to connect, as words
 	running bool     // the arguments were understood: what fails now is not wrong usage
+
+	groups func(*app) []commandGroup // makes the commands
 }
 
-// run executes one command line and returns the exit code. It touches nothing of the process but its environment, so that
-// tests call it as it is.
-func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return execute(context.Background(), args, stdin, stdout, stderr)
+// commandGroup is a part of the list of commands that help shows.
+type commandGroup struct {
+	id, title string
+	commands  []*cobra.Command
 }
 
-func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// groupOther is the group of the commands that cobra brings.
+const groupOther = "other"
+
+// newApp makes an invocation with these streams. Groups makes all commands.
+func newApp(stdin io.Reader, stdout, stderr io.Writer, groups func(*app) []commandGroup) *app {
+	return &app{stdin: stdin, stdout: stdout, stderr: stderr, defaultLevel: logrus.WarnLevel, groups: groups}
+}
+
+// run executes one command line and returns the exit code. It touches nothing of the process but its
+// environment, so that tests call it as it is.
+func run(
+	ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, groups func(*app) []commandGroup,
+) int {
 	guarded := &guard{w: stderr}
 	defer guarded.close()
-	a := &app{stdin: stdin, stdout: stdout, stderr: guarded, defaultLevel: logrus.WarnLevel}
-	return a.execute(ctx, args)
+	return newApp(stdin, stdout, guarded, groups).execute(ctx, args)
 }
 
+// execute is run for an app that is made already.
 func (a *app) execute(ctx context.Context, args []string) int {
 	root := a.root()
 	root.SetArgs(args)
@@ -76,6 +90,7 @@ func (a *app) execute(ctx context.Context, args []string) int {
 	return exitCode(err)
 }
 
+// root is the tree of all commands.
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "drover",
@@ -115,7 +130,7 @@ Exit codes: 0 done, 1 the workflow failed or the request was refused, 2 wrong us
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
 	a.globals(root)
-	for _, g := range commandGroups(a) {
+	for _, g := range a.groups(a) {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, cmd := range g.commands {
 			cmd.GroupID = g.id

@@ -6,12 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"regexp"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/schemas"
@@ -22,9 +18,6 @@ const slowAfter = 2 * time.Second
 
 // runPatience bounds how long an interrupted command looks for the run that it waited for.
 const runPatience = time.Second
-
-// errInterrupted is the end of a wait by Ctrl-C.
-var errInterrupted = errors.New("interrupted, and the workflow goes on")
 
 // await is outcome for a workflow that goes on without this process: Ctrl-C ends the wait, and says how to go on with it.
 func (a *app) await(ctx context.Context, c *drover.Client, run *drover.Run, began time.Time) error {
@@ -78,36 +71,4 @@ func (a *app) wait(ctx context.Context, c *drover.Client, run *drover.Run) (*dro
 		}
 	}()
 	return run.Wait(ctx)
-}
-
-// whereFlags are the global flags that say where to connect, without secrets.
-var whereFlags = []string{"namespace", "nats", "context", "creds", "nkey", "user", "tlsca", "tlscert", "tlskey"}
-
-// noteWhere keeps where this command connects, for commands that it tells of.
-func (a *app) noteWhere(fs *pflag.FlagSet) {
-	a.where = nil
-	for _, name := range whereFlags {
-		if f := fs.Lookup(name); f != nil && f.Changed {
-			a.where = append(a.where, "--"+name, f.Value.String())
-		}
-	}
-}
-
-// commandLine is a command to type in a shell, which connects as this one.
-func (a *app) commandLine(words ...string) string {
-	line := "drover"
-	for _, w := range append(words, a.where...) {
-		line += " " + shellWord(w)
-	}
-	return line
-}
-
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
-
-// shellWord quotes a word for a shell.
-func shellWord(w string) string {
-	if plainWord.MatchString(w) {
-		return w
-	}
-	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }

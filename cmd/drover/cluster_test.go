@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -42,7 +43,7 @@ func TestClusterUsage(t *testing.T) {
 		{"--cluster-name c --nats nats://h --routes " + clusterRoutes, []string{"--cluster-name is given, which goes with an embedded server"}},
 	} {
 		var stdout, stderr bytes.Buffer
-		code := run(append([]string{"server"}, strings.Split(tc.args, " ")...), strings.NewReader(""), &stdout, &stderr)
+		code := execute(context.Background(), append([]string{"server"}, strings.Split(tc.args, " ")...), strings.NewReader(""), &stdout, &stderr)
 		if code != exitUsage || stdout.Len() > 0 {
 			t.Errorf("server %s: got code %d, %s, want %d and nothing on stdout", tc.args, code, stdout.String(), exitUsage)
 		}
@@ -61,7 +62,7 @@ func TestStoreOfASingleServerIsNoNode(t *testing.T) {
 	s.end(t)
 	var stdout, stderr bytes.Buffer
 	args := fmt.Sprintf("server --port -1 --store %s --cluster-name c --cluster-port 29222 --routes %s", dir, clusterRoutes)
-	code := run(strings.Split(args, " "), strings.NewReader(""), &stdout, &stderr)
+	code := execute(context.Background(), strings.Split(args, " "), strings.NewReader(""), &stdout, &stderr)
 	if code != exitFailed || !strings.Contains(stderr.String(), "which cluster c would delete") ||
 		!strings.Contains(stderr.String(), "without --cluster-name") || !strings.Contains(stderr.String(), "empty --store") {
 		t.Fatalf("got code %d, %s, want the store refused", code, stderr.String())

@@ -33,6 +33,9 @@ const (
 	exitInterrupted  = 130 // Ctrl-C ended a wait
 )
 
+// errInterrupted is the end of a wait by Ctrl-C.
+var errInterrupted = errors.New("interrupted, and the workflow goes on")
+
 // hintNoNamespace is about a namespace that is not where it was looked for.
 const hintNoNamespace = "check --namespace, --nats, and the JetStream domain of its context; a server makes the namespace when it starts"
 

@@ -2,14 +2,6 @@ package main
 
 import "github.com/spf13/cobra"
 
-// commandGroup is a part of the list of commands that help shows.
-type commandGroup struct {
-	id, title string
-	commands  []*cobra.Command
-}
-
-const groupOther = "other"
-
 // commandGroups are all commands.
 func commandGroups(a *app) []commandGroup {
 	return []commandGroup{

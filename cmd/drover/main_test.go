@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"os"
@@ -119,7 +120,7 @@ func (s *service) settle() {
 
 func command(stdin string, args ...string) result {
 	var out, err bytes.Buffer
-	code := run(args, strings.NewReader(stdin), &out, &err)
+	code := execute(context.Background(), args, strings.NewReader(stdin), &out, &err)
 	return result{code, out.String(), err.String()}
 }
 

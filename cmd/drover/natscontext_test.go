@@ -50,31 +50,34 @@ func TestDialOptions(t *testing.T) {
 	}
 	change := func(o natsconn.Options, f func(*natsconn.Options)) natsconn.Options { f(&o); return o }
 	for _, tt := range []struct {
-		name string
-		a    app
-		env  map[string]string
-		want natsconn.Options
+		name, flags string
+		env         map[string]string
+		want        natsconn.Options
 	}{
-		{"the selected one", app{}, nil, natsconn.Options{URL: "nats://picked:1"}},
-		{"not beside --nats", app{nats: "nats://flag:1"}, nil, natsconn.Options{URL: "nats://flag:1"}},
-		{"not beside NATS_URL", app{}, map[string]string{"NATS_URL": "nats://env:1"}, natsconn.Options{}},
-		{"none wanted", app{context: contextFlag{given: true}}, nil, natsconn.Options{}},
-		{"all of one", app{context: contextFlag{"full", true}}, nil, full},
-		{"by the environment", app{}, map[string]string{contextEnv: "full"}, full},
-		{"the flag wins", app{context: contextFlag{"token", true}}, map[string]string{contextEnv: "full"}, natsconn.Options{URL: "nats://token:1", Token: "t"}},
-		{"over NATS_URL", app{context: contextFlag{"full", true}}, map[string]string{"NATS_URL": "nats://env:1"}, full},
-		{"without an address", app{context: contextFlag{"creds", true}}, map[string]string{"NATS_URL": "nats://env:1"}, natsconn.Options{URL: "nats://127.0.0.1:4222", CredsFile: "/home/joe/my.creds"}},
-		{"nkey", app{context: contextFlag{"nkey", true}}, nil, natsconn.Options{URL: "nats://nkey:1", NKeyFile: "seed.nk", APIPrefix: "$JS.x.API"}},
-		{"unknown settings", app{context: contextFlag{"future", true}}, nil, natsconn.Options{URL: "nats://future:1"}},
-		{"--nats wins over its address", app{context: contextFlag{"full", true}, nats: "nats://flag:1"}, nil, change(full, func(o *natsconn.Options) { o.URL = "nats://flag:1" })},
-		{"who connects is one thing", app{context: contextFlag{"full", true}, nkey: "n"}, nil, change(full, func(o *natsconn.Options) { o.User, o.Password, o.NKeyFile = "", "", "n" })},
-		{"so is the certificate", app{context: contextFlag{"full", true}, tlsCert: "c", tlsKey: "k", tlsCA: "ca"}, nil, change(full, func(o *natsconn.Options) { o.CertFile, o.KeyFile, o.CAFile = "c", "k", "ca" })},
+		{"the selected one", "", nil, natsconn.Options{URL: "nats://picked:1"}},
+		{"not beside --nats", "--nats nats://flag:1", nil, natsconn.Options{URL: "nats://flag:1"}},
+		{"not beside NATS_URL", "", map[string]string{"NATS_URL": "nats://env:1"}, natsconn.Options{}},
+		{"none wanted", "--context=", nil, natsconn.Options{}},
+		{"all of one", "--context full", nil, full},
+		{"by the environment", "", map[string]string{contextEnv: "full"}, full},
+		{"the flag wins", "--context token", map[string]string{contextEnv: "full"}, natsconn.Options{URL: "nats://token:1", Token: "t"}},
+		{"over NATS_URL", "--context full", map[string]string{"NATS_URL": "nats://env:1"}, full},
+		{"without an address", "--context creds", map[string]string{"NATS_URL": "nats://env:1"}, natsconn.Options{URL: "nats://127.0.0.1:4222", CredsFile: "/home/joe/my.creds"}},
+		{"nkey", "--context nkey", nil, natsconn.Options{URL: "nats://nkey:1", NKeyFile: "seed.nk", APIPrefix: "$JS.x.API"}},
+		{"unknown settings", "--context future", nil, natsconn.Options{URL: "nats://future:1"}},
+		{"--nats wins over its address", "--context full --nats nats://flag:1", nil, change(full, func(o *natsconn.Options) { o.URL = "nats://flag:1" })},
+		{"who connects is one thing", "--context full --nkey n", nil, change(full, func(o *natsconn.Options) { o.User, o.Password, o.NKeyFile = "", "", "n" })},
+		{"so is the certificate", "--context full --tlscert c --tlskey k --tlsca ca", nil, change(full, func(o *natsconn.Options) { o.CertFile, o.KeyFile, o.CAFile = "c", "k", "ca" })},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for k, v := range tt.env {
 				t.Setenv(k, v)
 			}
-			got, err := tt.a.dialOptions()
+			a := newApp(nil, nil, nil, commandGroups)
+			if err := a.root().ParseFlags(strings.Fields(tt.flags)); err != nil {
+				t.Fatal(err)
+			}
+			got, err := a.dialOptions()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,7 +152,7 @@ func TestServerWithAContext(t *testing.T) {
 		{"--context=", nil},
 		{"--context= --nats nats://127.0.0.1:2", &natsconn.Options{URL: "nats://127.0.0.1:2"}},
 	} {
-		a := &app{}
+		a := newApp(nil, nil, nil, commandGroups)
 		root := a.root()
 		cmd := find(root, "server")
 		if err := cmd.ParseFlags(strings.Fields(tt.args)); err != nil {

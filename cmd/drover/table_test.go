@@ -19,7 +19,8 @@ func (s *service) wide(columns int, args ...string) result {
 	s.settle()
 	defer s.settle()
 	var out, err bytes.Buffer
-	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &err, columns: columns}
+	a := newApp(strings.NewReader(""), &out, &err, commandGroups)
+	a.columns = columns
 	code := a.execute(context.Background(), append(args, "--nats", s.url))
 	return result{code, out.String(), err.String()}
 }
@@ -172,7 +173,7 @@ func TestEmptyListsSaySo(t *testing.T) {
 // An error ends a table after the rows that came before it, and is no empty list.
 func TestTableOfAnErrorSaysNothingOfEmptiness(t *testing.T) {
 	var out, stderr bytes.Buffer
-	a := &app{stdout: &out, stderr: &stderr}
+	a := newApp(strings.NewReader(""), &out, &stderr, commandGroups)
 	bad := errors.New("broken")
 	err := lines(a, table{columns("N"), "none"}, func(yield func(int, error) bool) { yield(0, bad) }, func(int) []string { return []string{"x"} })
 	if !errors.Is(err, bad) || out.Len() > 0 || stderr.Len() > 0 {

@@ -252,7 +252,7 @@ func TestHelpOfDefaults(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(new(app).root())
+	walk(newApp(nil, nil, nil, commandGroups).root())
 }
 
 // Every refusal of the service has its exit code, its words, its id and its way out.

@@ -26,5 +26,5 @@ func TestHelpFitsATerminal(t *testing.T) {
 			walk(sub, append(path[:len(path):len(path)], sub.Name()), all || narrow[sub.Name()])
 		}
 	}
-	walk((&app{}).root(), nil, false)
+	walk(newApp(nil, nil, nil, commandGroups).root(), nil, false)
 }
