@@ -16,7 +16,7 @@ PACKAGES ?= $(shell echo $$(($$(nproc) + 1)))
 # Every package is tested without the race detector. With it, which makes bubbles many times as slow, one of eight bubbles
 # (internal/sample) of the packages that start goroutines: not of these, which start none, or run in processes that are
 # built as they are shipped, or put together what has tests of its own.
-PLAIN := cmd/drover docs drovertest e2e e2e/cluster e2e/damage e2e/guides e2e/power examples/[a-z-]+ schemas schemas/codec schemas/jsonschema schemas/requirement \
+PLAIN := cmd/drover(/[a-z]+)? docs drovertest e2e e2e/cluster e2e/damage e2e/guides e2e/power examples/[a-z-]+ schemas schemas/codec schemas/jsonschema schemas/requirement \
 	activity/kinds broker/(checker|execution|locks|openruns|states|subject) ops/operations ops/permissions timers/calendar \
 	decider/flow/(backoff|concurrency|condition|define|expr|graph|machine|model|store|syntax|value) \
 	internal/(bucketkey|compactmap|diskspace|duration|freeport|gosource|idset|logs|logx|picture|retention|rootcause|runid|safecall|sample) \
@@ -47,7 +47,7 @@ run: build
 	./examples/manifest/run.sh
 
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/drover
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X github.com/droverhq/drover/cmd/drover/cli.version=$(VERSION)' -o $(BIN) ./cmd/drover
 
 # Cheap checks come first. The order is kept under make -j: each step is a command of its own. go test need not vet: vet has.
 test:

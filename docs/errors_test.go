@@ -102,9 +102,9 @@ func TestCauses(t *testing.T) {
 
 func TestExitCodes(t *testing.T) {
 	var codes []string
-	source(t, "cmd/drover").Each(func(n ast.Node) {
+	source(t, "cmd/drover/cli").Each(func(n ast.Node) {
 		spec, ok := n.(*ast.ValueSpec)
-		if !ok || len(spec.Values) != 1 || !strings.HasPrefix(spec.Names[0].Name, "exit") {
+		if !ok || len(spec.Values) != 1 || !strings.HasPrefix(spec.Names[0].Name, "Exit") {
 			return
 		}
 		if lit, ok := spec.Values[0].(*ast.BasicLit); ok && lit.Kind == token.INT {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/droverhq/drover/cmd/drover/cli"
+	"github.com/droverhq/drover/cmd/drover/schedules"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -24,7 +26,7 @@ func TestAlwaysOnCommands(t *testing.T) {
 		"", "always-on", "add", "poll", "--type", "poller", "--input", "1", "--restart", "on-failure",
 		"--continue-after", "30m", "--continue-events", "500", "--timeout-workflow", "NONE", "--tag", "x",
 	).
-		want(t, exitDone, "added always-on workflow poll\n")
+		want(t, cli.ExitDone, "added always-on workflow poll\n")
 	want := schemas.AlwaysOn{Restart: schemas.RestartOnFailure, Start: schemas.StartRequest{
 		WorkflowID: "poll", Type: "poller", Input: schemas.Payload("1"),
 		ExecutionStartToCloseTimeout: schemas.Unlimited, TagList: []string{"x"},
@@ -35,7 +37,7 @@ func TestAlwaysOnCommands(t *testing.T) {
 	}
 	changed = false
 	s.drover("", "always-on", "add", "poll", "--type", "poller").want(
-		t, exitDone, "always-on workflow poll was there before\n",
+		t, cli.ExitDone, "always-on workflow poll was there before\n",
 	)
 	if added.AlwaysOn.Start.Continuation != nil {
 		t.Errorf("got %+v, want the defaults of the server", added.AlwaysOn.Start.Continuation)
@@ -44,7 +46,7 @@ func TestAlwaysOnCommands(t *testing.T) {
 		"start.continuation.events",
 	).WithHint("say at least 10")
 	s.drover("", "always-on", "add", "poll", "--type", "poller", "--continue-events", "3").
-		want(t, exitUsage, "", "--continue-events: too few", "say at least 10")
+		want(t, cli.ExitUsage, "", "--continue-events: too few", "say at least 10")
 
 	var asked schemas.AlwaysRequest
 	for _, verb := range []string{"alwaysStop", "alwaysStart", "alwaysRemove"} {
@@ -55,14 +57,14 @@ func TestAlwaysOnCommands(t *testing.T) {
 	}
 	s.drover(
 		"", "always-on", "stop", "poll", "--terminate", "--reason", "r",
-	).want(t, exitDone, "stopped always-on workflow poll\n")
+	).want(t, cli.ExitDone, "stopped always-on workflow poll\n")
 	if asked.ID != "poll" || !asked.Terminate || asked.Reason != "r" {
 		t.Errorf("asked %+v", asked)
 	}
-	s.drover("", "always-on", "start", "poll").want(t, exitDone, "started always-on workflow poll\n")
+	s.drover("", "always-on", "start", "poll").want(t, cli.ExitDone, "started always-on workflow poll\n")
 	s.drover(
 		"", "always-on", "remove", "poll", "--keep-run",
-	).want(t, exitDone, "removed always-on workflow poll\n")
+	).want(t, cli.ExitDone, "removed always-on workflow poll\n")
 	if !asked.KeepRun {
 		t.Errorf("asked %+v", asked)
 	}
@@ -74,7 +76,7 @@ func TestAlwaysOnCommands(t *testing.T) {
 		"always-on stop a --terminate --keep-run":  "exclude each other",
 		"always-on stop": "ID is missing",
 	} {
-		s.drover("", strings.Fields(args)...).want(t, exitUsage, "", want)
+		s.drover("", strings.Fields(args)...).want(t, cli.ExitUsage, "", want)
 	}
 }
 
@@ -91,7 +93,7 @@ func TestAlwaysOnShow(t *testing.T) {
 	on(s, "alwaysList", func(schemas.AlwaysListRequest) any {
 		return schemas.AlwaysListResponse{AlwaysOn: []schemas.AlwaysOnRecord{r}}
 	})
-	s.drover("", "always-on", "show", "poll").want(t, exitDone, `workflow    poll
+	s.drover("", "always-on", "show", "poll").want(t, cli.ExitDone, `workflow    poll
 type        poller
 restart     always
 state       failing since 2026-01-02 03:04:14.000Z
@@ -103,7 +105,7 @@ next start  2026-01-02 03:09:14.000Z
 added       2026-01-02 03:04:05.000Z by ann
 `)
 	got := s.drover("", "always-on", "list")
-	if got.code != exitDone || !strings.Contains(
+	if got.code != cli.ExitDone || !strings.Contains(
 		got.stdout, "failing",
 	) || !strings.Contains(got.stdout, "poller") {
 		t.Errorf("got %+v", got)
@@ -124,12 +126,12 @@ func TestAlwaysState(t *testing.T) {
 			},
 		},
 	} {
-		if got, since := alwaysState(&r); got != want || since != 1 {
+		if got, since := schedules.AlwaysState(&r); got != want || since != 1 {
 			t.Errorf("got %s since %d of %+v, want %s since 1", got, since, r, want)
 		}
 	}
-	row := alwaysRow(&schemas.AlwaysOnRecord{Open: true, StartedAt: at(0)}, at(60).Time())
-	if row[3] != span(time.Minute) {
+	row := schedules.AlwaysRow(&schemas.AlwaysOnRecord{Open: true, StartedAt: at(0)}, at(60).Time())
+	if row[3] != cli.Span(time.Minute) {
 		t.Errorf("got %v", row)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/ops/audit"
 	"github.com/droverhq/drover/ops/doctor"
@@ -31,7 +32,7 @@ func TestAuditWithoutAStream(t *testing.T) {
 			t.Errorf("without %s: got %+v, want the way out", stream, e)
 		}
 	}
-	finding(t, diagnose(t, exitFailed, "--nats", s.URL), doctor.Bad, "streams", ns.StreamAlarms(0), ns.StreamHistory(1))
+	finding(t, diagnose(t, cli.ExitFailed, "--nats", s.URL), doctor.Bad, "streams", ns.StreamAlarms(0), ns.StreamHistory(1))
 }
 
 // A system that lacks nothing passes with notices; what is lost is repaired, and told if that is not wanted; what cannot be
@@ -40,7 +41,7 @@ func TestAudit(t *testing.T) {
 	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
 	on := func(args ...string) result { return command("", append(args, "--nats", nats.ClientURL())...) }
 	r := on("audit", "--json")
-	if e := wantErrorDocument(t, r, schemas.CodeNotFound, ""); r.code != exitFailed || !strings.Contains(e.Message, `"default"`) {
+	if e := wantErrorDocument(t, r, schemas.CodeNotFound, ""); r.code != cli.ExitFailed || !strings.Contains(e.Message, `"default"`) {
 		t.Fatalf("got %d, %+v, want an error that names the namespace", r.code, e)
 	}
 	ns := subject.Namespace("default")
@@ -80,38 +81,38 @@ func TestAudit(t *testing.T) {
 		}
 		return last > 0
 	})
-	if r := look(exitDone); r.Runs != 1 || r.Alarms != 1 {
+	if r := look(cli.ExitDone); r.Runs != 1 || r.Alarms != 1 {
 		t.Fatalf("looked at %d runs and %d alarms, want 1 and 1: %+v", r.Runs, r.Alarms, r)
 	}
 	stale := `{"workflowId":"ghost","run":"r","due":"2099-01-01T00:00:00Z"}`
 	if _, err := conn.PublishSync(t.Context(), ns.Alarm(subject.Partition("ghost", 2), "ghost", "r"), nil, []byte(stale)); err != nil {
 		t.Fatal(err)
 	}
-	want(look(exitDone, "--repair=false"), "alarm-stale", "no-decider")
+	want(look(cli.ExitDone, "--repair=false"), "alarm-stale", "no-decider")
 	out := on("audit")
 	for _, part := range []string{
 		`notice  alarm-stale: workflow "ghost" run r is not open and has an alarm for 2099-01-01T00:00:00Z → message `,
 		`notice  no-decider: no decider of type "nobody" listens: 1 run waits for one, workflow "lonely" longest`,
 		"namespace default: 1 open run, 0 tasks and 2 alarms looked at in ", ": nothing is wrong that was not repaired\n",
 	} {
-		if !strings.Contains(out.stdout, part) || out.code != exitDone {
+		if !strings.Contains(out.stdout, part) || out.code != cli.ExitDone {
 			t.Fatalf("got %+v, want it to say %q", out, part)
 		}
 	}
-	want(look(exitDone), "no-decider")
+	want(look(cli.ExitDone), "no-decider")
 
 	s.end(t)
-	want(look(exitFailed), "alarms-unowned", "no-master", "partition-unowned")
+	want(look(cli.ExitFailed), "alarms-unowned", "no-master", "partition-unowned")
 	out = on("audit")
-	if out.code != exitFailed || !strings.Contains(out.stdout, "fault   partition-unowned: partition 0 has no owner; node ") ||
+	if out.code != cli.ExitFailed || !strings.Contains(out.stdout, "fault   partition-unowned: partition 0 has no owner; node ") ||
 		!strings.Contains(out.stderr, "audit: 4 faults are not repaired") {
 		t.Fatalf("got %+v", out)
 	}
 	out = on("why", "lonely", "--timeout", "1s")
-	if out.code != exitDone || !strings.Contains(out.stdout, "has no owner; node ") || !strings.Contains(out.stdout, "owned it last, since 20") {
+	if out.code != cli.ExitDone || !strings.Contains(out.stdout, "has no owner; node ") || !strings.Contains(out.stdout, "owned it last, since 20") {
 		t.Fatalf("why without a server: got %+v", out)
 	}
-	if out = on("why", "nobody-has-this-id", "--timeout", "1s"); out.code != exitNoConnection {
+	if out = on("why", "nobody-has-this-id", "--timeout", "1s"); out.code != cli.ExitNoConnection {
 		t.Fatalf("why of what was never started, without a server: got %+v", out)
 	}
 }

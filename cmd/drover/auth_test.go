@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/ops/permissions"
 )
 
 func TestAuthTemplate(t *testing.T) {
 	r := command("", "auth", "template", "activity", "--list", "PCI", "--list", "mail", "--user", "pci", "--password", "p", "--namespace", "shop")
-	if r.code != exitDone || r.stderr != "" {
+	if r.code != cli.ExitDone || r.stderr != "" {
 		t.Fatalf("got %d: %s", r.code, r.stderr)
 	}
 	for _, want := range []string{`{ user: pci, password: "p", permissions: {`, `"drover.shop.in.*.*.act.mail"`, `"$JS.ACK._.*.drover-shop-tasks-PCI.>"`, `"_INBOX.pci.>"`, "allow_responses"} {
@@ -65,6 +66,6 @@ func TestAuthTemplate(t *testing.T) {
 		"auth template client --user drover --account DROVER": "that of the servers",
 		"auth template client --account a\"b":                 "account",
 	} {
-		command("", strings.Fields(args)...).want(t, exitUsage, "", want)
+		command("", strings.Fields(args)...).want(t, cli.ExitUsage, "", want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -41,7 +42,7 @@ func TestWaits(t *testing.T) {
 			stderr := newWatched("waiting: nobody decides for it\n", interrupt)
 			var stdout bytes.Buffer
 			code := execute(ctx, append(tt.args, "--nats", s.url, "--timeout", "50s"), strings.NewReader(""), &stdout, stderr)
-			result{code, stdout.String(), stderr.String()}.want(t, exitInterrupted, "", "the workflow goes on", "  wait for it again: "+tt.hint+"\n")
+			result{code, stdout.String(), stderr.String()}.want(t, cli.ExitInterrupted, "", "the workflow goes on", "  wait for it again: "+tt.hint+"\n")
 		})
 	}
 }
@@ -58,7 +59,7 @@ func TestInterruptedWaitIsOneDocument(t *testing.T) {
 	var stderr bytes.Buffer
 	code := execute(ctx, []string{"result", "order-17", "--run", "r1", "--json", "--nats", s.url}, strings.NewReader(""), io.Discard, &stderr)
 	var doc struct{ Error schemas.Error }
-	if err := json.Unmarshal(stderr.Bytes(), &doc); err != nil || code != exitInterrupted || !strings.Contains(doc.Error.Hint, "drover result order-17 --run r1") {
+	if err := json.Unmarshal(stderr.Bytes(), &doc); err != nil || code != cli.ExitInterrupted || !strings.Contains(doc.Error.Hint, "drover result order-17 --run r1") {
 		t.Errorf("got %d %v %s", code, err, &stderr)
 	}
 }

@@ -11,7 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/cmd/drover/cli"
+	"github.com/droverhq/drover/cmd/drover/workflows"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -26,20 +27,20 @@ func TestStart(t *testing.T) {
 	if err := os.WriteFile(file, []byte(" {\"from\": \"file\"}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.drover("", "start", "order", "--id", "order-17", "--input", `{"amount": 12}`).want(t, exitDone, "started order-17 run r1\n")
+	s.drover("", "start", "order", "--id", "order-17", "--input", `{"amount": 12}`).want(t, cli.ExitDone, "started order-17 run r1\n")
 	if got.Type != "order" || string(got.Input) != `{"amount": 12}` {
 		t.Fatalf("got %+v", got)
 	}
-	s.drover("", "start", "order", "--id", "a b", "--json").want(t, exitDone, `{"workflowId":"a b","run":"r1"}`+"\n")
+	s.drover("", "start", "order", "--id", "a b", "--json").want(t, cli.ExitDone, `{"workflowId":"a b","run":"r1"}`+"\n")
 	if got.Input != nil {
 		t.Fatalf("got input %q, want none", got.Input)
 	}
 	for in, want := range map[string]string{"@" + file: `{"from": "file"}`, "-": `["stdin"]`, "null": "null", `"x"`: `"x"`} {
-		if r := s.drover(`["stdin"]`, "start", "order", "--id", "a", "--input", in); r.code != exitDone || string(got.Input) != want {
+		if r := s.drover(`["stdin"]`, "start", "order", "--id", "a", "--input", in); r.code != cli.ExitDone || string(got.Input) != want {
 			t.Fatalf("--input %s: got %d %q, want %q", in, r.code, got.Input, want)
 		}
 	}
-	if r := s.drover("\x00\xff ", "start", "order", "--input", "-", "--raw"); r.code != exitDone || string(got.Input) != "\x00\xff " {
+	if r := s.drover("\x00\xff ", "start", "order", "--input", "-", "--raw"); r.code != cli.ExitDone || string(got.Input) != "\x00\xff " {
 		t.Fatalf("--raw: got %d %q", r.code, got.Input)
 	}
 }
@@ -54,7 +55,7 @@ func TestStartFlags(t *testing.T) {
 	r := s.drover("", "start", "order", "--id", "a", "--request-id", "q", "--type-version", "2", "--timeout-workflow", "NONE",
 		"--timeout-decider", "5s", "--timeout-activity", "90", "--list", "PCI", "--priority", "3", "--child-policy", "cancel",
 		"--tag", "x", "--tag", "y", "--attribute", "k=v", "--attribute", "l=w")
-	if r.code != exitDone {
+	if r.code != cli.ExitDone {
 		t.Fatalf("got %d %s", r.code, r.stderr)
 	}
 	want := schemas.StartRequest{
@@ -83,25 +84,25 @@ func TestResult(t *testing.T) {
 	})
 
 	answer = schemas.ResultResponse{Run: "r1", Status: schemas.StatusCompleted, Result: schemas.Payload(`{"ok": true}`)}
-	s.drover("", "result", "a").want(t, exitDone, "{\"ok\":true}\n")
-	s.drover("", "result", "a", "--run", "r3").want(t, exitDone, "{\"ok\":true}\n")
-	s.drover("", "result", "a", "--json").want(t, exitDone, `{"workflowId":"a","run":"r3","status":"completed","result":{"ok":true}}`+"\n")
-	s.drover("", "start", "t", "--id", "a", "--wait").want(t, exitDone, "{\"ok\":true}\n", "started a run r9\n")
+	s.drover("", "result", "a").want(t, cli.ExitDone, "{\"ok\":true}\n")
+	s.drover("", "result", "a", "--run", "r3").want(t, cli.ExitDone, "{\"ok\":true}\n")
+	s.drover("", "result", "a", "--json").want(t, cli.ExitDone, `{"workflowId":"a","run":"r3","status":"completed","result":{"ok":true}}`+"\n")
+	s.drover("", "start", "t", "--id", "a", "--wait").want(t, cli.ExitDone, "{\"ok\":true}\n", "started a run r9\n")
 	s.drover("", "start", "t", "--id", "a", "--wait", "--json").
-		want(t, exitDone, `{"workflowId":"a","run":"r9","status":"completed","result":{"ok":true}}`+"\n")
+		want(t, cli.ExitDone, `{"workflowId":"a","run":"r9","status":"completed","result":{"ok":true}}`+"\n")
 
 	answer = schemas.ResultResponse{Run: "r1", Status: schemas.StatusCompleted}
-	s.drover("", "result", "a").want(t, exitDone, "", "completed without a result")
+	s.drover("", "result", "a").want(t, cli.ExitDone, "", "completed without a result")
 
 	answer = schemas.ResultResponse{Run: "r1", Status: schemas.StatusFailed, Reason: "card-declined", Details: schemas.Payload(`{"n":1}`)}
-	s.drover("", "result", "a").want(t, exitFailed, "", `details: {"n":1}`, `drover: workflow "a" run r1: failed: card-declined`)
+	s.drover("", "result", "a").want(t, cli.ExitFailed, "", `details: {"n":1}`, `drover: workflow "a" run r1: failed: card-declined`)
 	r := s.drover("", "result", "a", "--json")
-	r.want(t, exitFailed, `{"workflowId":"a","run":"r1","status":"failed","reason":"card-declined","details":{"n":1}}`+"\n", "{")
+	r.want(t, cli.ExitFailed, `{"workflowId":"a","run":"r1","status":"failed","reason":"card-declined","details":{"n":1}}`+"\n", "{")
 	wantErrorDocument(t, r, "failed", "a")
-	s.drover("", "start", "t", "--id", "a", "--wait").want(t, exitFailed, "", "failed: card-declined")
+	s.drover("", "start", "t", "--id", "a", "--wait").want(t, cli.ExitFailed, "", "failed: card-declined")
 
 	answer = schemas.ResultResponse{Run: "r1", Status: schemas.StatusTimedOut}
-	s.drover("", "result", "a").want(t, exitFailed, "", `run r1: timed out`)
+	s.drover("", "result", "a").want(t, cli.ExitFailed, "", `run r1: timed out`)
 }
 
 func TestSignalWhyPauseResume(t *testing.T) {
@@ -123,24 +124,24 @@ func TestSignalWhyPauseResume(t *testing.T) {
 		on(s, verb, func(req schemas.ExecutionRequest) any { ask = req; return schemas.AckResponse{Run: req.Run} })
 	}
 
-	s.drover("", "signal", "a", "ready", "--input", "7").want(t, exitDone, "signaled a with ready\n")
+	s.drover("", "signal", "a", "ready", "--input", "7").want(t, cli.ExitDone, "signaled a with ready\n")
 	if signal.WorkflowID != "a" || signal.Name != "ready" || string(signal.Input) != "7" || signal.RequestID == "" {
 		t.Fatalf("got %+v", signal)
 	}
-	s.drover("", "signal", "a", "x y", "--json").want(t, exitDone, `{"workflowId":"a","name":"x y"}`+"\n")
+	s.drover("", "signal", "a", "x y", "--json").want(t, cli.ExitDone, `{"workflowId":"a","name":"x y"}`+"\n")
 
-	s.drover("", "why", "a").want(t, exitDone, "no decider for type \"order\" is listening\n")
+	s.drover("", "why", "a").want(t, cli.ExitDone, "no decider for type \"order\" is listening\n")
 	s.drover("", "why", "a", "--run", "r2", "--json").
-		want(t, exitDone, `{"workflowId":"a","run":"r2","because":"no decider for type \"order\" is listening"}`+"\n")
+		want(t, cli.ExitDone, `{"workflowId":"a","run":"r2","because":"no decider for type \"order\" is listening"}`+"\n")
 	if ask.Run != "r2" {
 		t.Fatalf("got %+v", ask)
 	}
 
-	s.drover("", "pause", "a", "--reason", "to look").want(t, exitDone, "paused a run r1\n")
+	s.drover("", "pause", "a", "--reason", "to look").want(t, cli.ExitDone, "paused a run r1\n")
 	if ask.Run != "r1" || ask.Reason != "to look" {
 		t.Fatalf("got %+v", ask)
 	}
-	s.drover("", "resume", "a", "--run", "r5", "--json").want(t, exitDone, `{"workflowId":"a","run":"r5"}`+"\n")
+	s.drover("", "resume", "a", "--run", "r5", "--json").want(t, cli.ExitDone, `{"workflowId":"a","run":"r5"}`+"\n")
 	if ask.Run != "r5" {
 		t.Fatalf("got %+v", ask)
 	}
@@ -155,7 +156,7 @@ func TestList(t *testing.T) {
 	}
 	on(s, "list", func(req schemas.ListRequest) any { got = req; return schemas.ListResponse{Executions: runs} })
 	r := s.drover("", "list", "--status", "open", "--type", "order", "--prefix", "o", "--limit", "9")
-	r.want(t, exitDone, r.stdout)
+	r.want(t, cli.ExitDone, r.stdout)
 	golden(t, "list.golden", r.stdout)
 	if diff := cmp.Diff(schemas.ListRequest{V: 1, Status: schemas.StatusOpen, Type: "order", Prefix: "o", TopLevel: true, Limit: 10}, got); diff != "" {
 		t.Fatal(diff)
@@ -164,8 +165,8 @@ func TestList(t *testing.T) {
 	golden(t, "list.json.golden", r.stdout)
 
 	runs = nil
-	s.drover("", "list").want(t, exitDone, "", "no workflows")
-	s.drover("", "list", "--json").want(t, exitDone, "")
+	s.drover("", "list").want(t, cli.ExitDone, "", "no workflows")
+	s.drover("", "list", "--json").want(t, cli.ExitDone, "")
 }
 
 func TestListThatBreaksOff(t *testing.T) {
@@ -177,7 +178,7 @@ func TestListThatBreaksOff(t *testing.T) {
 		return schemas.ListResponse{Executions: []schemas.ExecutionInfo{{WorkflowID: "a", Run: "r1"}}, Cursor: "x"}
 	})
 	r := s.drover("", "list", "--json")
-	if r.code != exitFailed || !strings.HasPrefix(r.stdout, `{"workflowId":"a"`) || strings.Count(r.stdout, "\n") != 1 {
+	if r.code != cli.ExitFailed || !strings.HasPrefix(r.stdout, `{"workflowId":"a"`) || strings.Count(r.stdout, "\n") != 1 {
 		t.Fatalf("got %d, stdout %q", r.code, r.stdout)
 	}
 	wantErrorDocument(t, r, schemas.CodeInternal, "")
@@ -193,12 +194,12 @@ func TestDead(t *testing.T) {
 		}}}}
 	})
 	r := s.drover("", "dead", "--reason", "unknown-workflow", "--limit", "1", "--after", "4")
-	r.want(t, exitDone, r.stdout)
+	r.want(t, cli.ExitDone, r.stdout)
 	golden(t, "dead.golden", r.stdout)
 	if diff := cmp.Diff(schemas.DeadRequest{V: 1, Reason: "unknown-workflow", Limit: 1, After: 4}, got); diff != "" {
 		t.Fatal(diff)
 	}
-	s.drover("", "dead", "--json").want(t, exitDone, `{"sequence":5,"reason":"unknown-workflow","details":"no run of it","subject":"drover.default.signal.a.b","time":"2026-01-02T03:04:05Z","body":"aGk="}`+"\n")
+	s.drover("", "dead", "--json").want(t, cli.ExitDone, `{"sequence":5,"reason":"unknown-workflow","details":"no run of it","subject":"drover.default.signal.a.b","time":"2026-01-02T03:04:05Z","body":"aGk="}`+"\n")
 }
 
 func TestDeadCount(t *testing.T) {
@@ -209,11 +210,11 @@ func TestDeadCount(t *testing.T) {
 		return schemas.DeadResponse{Counts: []schemas.DeadCount{{Reason: "stale-token", Count: 2}, {Reason: "unknown-workflow", Count: 1}}}
 	})
 	r := s.drover("", "dead", "--count")
-	r.want(t, exitDone, "REASON            LETTERS\nstale-token       2\nunknown-workflow  1\n")
+	r.want(t, cli.ExitDone, "REASON            LETTERS\nstale-token       2\nunknown-workflow  1\n")
 	if diff := cmp.Diff(schemas.DeadRequest{V: 1, Count: true}, got); diff != "" {
 		t.Fatal(diff)
 	}
-	s.drover("", "dead", "--count", "--json").want(t, exitDone, `{"reason":"stale-token","count":2}`+"\n"+`{"reason":"unknown-workflow","count":1}`+"\n")
+	s.drover("", "dead", "--count", "--json").want(t, cli.ExitDone, `{"reason":"stale-token","count":2}`+"\n"+`{"reason":"unknown-workflow","count":1}`+"\n")
 }
 
 func TestDescribe(t *testing.T) {
@@ -234,20 +235,20 @@ func TestDescribe(t *testing.T) {
 		Alarm:        at(60), Timeout: at(86400), PausedCause: "DECIDER_ATTEMPTS_EXCEEDED", PausedDetails: "panic: nil map\ngoroutine 1", Input: schemas.Payload(`{"n":1}`),
 		LatestContext: schemas.Payload{0xff, 0xfe},
 	}
-	golden(t, "describe.golden", string(describeText(d, nil, at(90.25).Time())))
+	golden(t, "describe.golden", string(workflows.DescribeText(d, nil, at(90.25).Time())))
 	closed := &schemas.DescribeResponse{
 		Execution: schemas.ExecutionInfo{WorkflowID: "w", Run: "r", Type: "t", Status: schemas.StatusCompleted, StartedAt: at(0), ClosedAt: at(12), Events: 5},
 		Timeout:   at(99), Input: schemas.Payload(`"` + strings.Repeat("long ", 100) + `"`),
 		Children: []schemas.OpenChild{{WorkflowID: "w-1", Run: "c", Type: "kid", ScheduledAt: at(1), Started: true, Policy: schemas.ChildTerminate}},
 	}
-	golden(t, "describe-closed.golden", string(describeText(closed, nil, time.Now())))
+	golden(t, "describe-closed.golden", string(workflows.DescribeText(closed, nil, time.Now())))
 
 	s := newService(t)
 	on(s, "describe", func(schemas.ExecutionRequest) any { return d })
 	r := s.drover("", "describe", "order-17", "--json")
-	r.want(t, exitDone, r.stdout)
+	r.want(t, cli.ExitDone, r.stdout)
 	golden(t, "describe.json.golden", r.stdout)
-	if r := s.drover("", "describe", "order-17"); r.code != exitDone || !strings.HasPrefix(r.stdout, "workflow ") {
+	if r := s.drover("", "describe", "order-17"); r.code != cli.ExitDone || !strings.HasPrefix(r.stdout, "workflow ") {
 		t.Fatalf("got %d %q", r.code, r.stdout)
 	}
 }
@@ -289,13 +290,13 @@ func TestHistory(t *testing.T) {
 		return schemas.HistoryResponse{Run: "r1", Events: all[req.After:end], Closed: end == len(all)}
 	})
 	r := s.drover("", "history", "order-17")
-	r.want(t, exitDone, r.stdout)
+	r.want(t, cli.ExitDone, r.stdout)
 	golden(t, "history.golden", r.stdout)
-	s.drover("", "history", "order-17", "--follow").want(t, exitDone, r.stdout)
+	s.drover("", "history", "order-17", "--follow").want(t, cli.ExitDone, r.stdout)
 
 	// The JSON form is a contract: one event a line with exactly these keys.
 	all = all[:3]
-	s.drover("", "history", "order-17", "--json", "--run", "r1").want(t, exitDone, strings.Join([]string{
+	s.drover("", "history", "order-17", "--json", "--run", "r1").want(t, cli.ExitDone, strings.Join([]string{
 		`{"id":1,"type":"WorkflowStarted","time":"2026-01-02T03:04:05Z","attributes":{"workflowId":"order-17","run":"r1","workflowType":"order","workflowTypeVersion":"2","input":{"n":1},"executionStartToCloseTimeout":3600,"tagList":["x","y z"],"attributes":{"k":"v"},"parentWorkflowExecution":{"workflowId":"parent 1","run":"r0"},"identity":"host:1"}}`,
 		`{"id":2,"type":"DeciderScheduled","time":"2026-01-02T03:04:05Z","attributes":{"startToCloseTimeout":10,"attempt":1}}`,
 		`{"id":3,"type":"DeciderStarted","time":"2026-01-02T03:04:05.0124Z","attributes":{"scheduledEventId":2}}`,
@@ -311,11 +312,11 @@ func TestTimelineOfEveryEventType(t *testing.T) {
 		if err := e.UnmarshalJSON([]byte(raw)); err != nil {
 			t.Fatalf("%s: %v", typ, err)
 		}
-		line := strings.TrimSuffix(new(timeline).print(e), "\n")
+		line := strings.TrimSuffix(new(workflows.Timeline).Print(e), "\n")
 		if strings.ContainsAny(line, "\n\x1b") || strings.Contains(line, "deciderCompleted") || !strings.Contains(line, string(typ)) {
 			t.Fatalf("%s: got %q", typ, line)
 		}
-		if len(typ) > widestType {
+		if len(typ) > workflows.WidestType {
 			t.Fatalf("%s has %d letters: raise widestType", typ, len(typ))
 		}
 	}
@@ -336,36 +337,9 @@ func FuzzTimeline(f *testing.F) {
 		if e.UnmarshalJSON(b) != nil {
 			return
 		}
-		line := strings.TrimSuffix(new(timeline).print(e), "\n")
+		line := strings.TrimSuffix(new(workflows.Timeline).Print(e), "\n")
 		if !utf8.ValidString(line) || strings.ContainsFunc(line, unicode.IsControl) {
 			t.Fatalf("%q: got %q", b, line)
 		}
 	})
-}
-
-func TestWords(t *testing.T) {
-	for in, want := range map[string]string{
-		"": `""`, "abc": "abc", "a b": `"a b"`, "a\nb": `"a\nb"`, "é": "é", "\xff": `"\xff"`, "a=b": `"a=b"`, "\u202eabc": `"\u202eabc"`,
-		"0123456789abc": "012345678…",
-	} {
-		if got := word(in, 10); got != want {
-			t.Fatalf("%q: got %s, want %s", in, got, want)
-		}
-	}
-	for in, want := range map[time.Duration]string{
-		0: "0.000s", 12 * time.Millisecond: "0.012s", 59999 * time.Millisecond: "59.999s", time.Minute: "1m00.000s",
-		61*time.Second + 5*time.Millisecond: "1m01.005s", time.Hour: "1h00m00s", 25 * time.Hour: "1d01h00m", -time.Second: "-1.000s",
-	} {
-		if got := span(in); got != want {
-			t.Fatalf("%v: got %s, want %s", in, got, want)
-		}
-	}
-	for in, want := range map[int]string{0: "0B", 1023: "1023B", 1536: "1.5KiB", 3 << 20: "3.0MiB"} {
-		if got := size(in); got != want {
-			t.Fatalf("%d: got %s, want %s", in, got, want)
-		}
-	}
-	if drover.Unlimited != time.Duration(schemas.Unlimited) {
-		t.Fatal("Unlimited of the client is not that of the wire")
-	}
 }

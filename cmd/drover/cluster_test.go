@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/server"
 )
 
@@ -44,8 +45,8 @@ func TestClusterUsage(t *testing.T) {
 	} {
 		var stdout, stderr bytes.Buffer
 		code := execute(context.Background(), append([]string{"server"}, strings.Split(tc.args, " ")...), strings.NewReader(""), &stdout, &stderr)
-		if code != exitUsage || stdout.Len() > 0 {
-			t.Errorf("server %s: got code %d, %s, want %d and nothing on stdout", tc.args, code, stdout.String(), exitUsage)
+		if code != cli.ExitUsage || stdout.Len() > 0 {
+			t.Errorf("server %s: got code %d, %s, want %d and nothing on stdout", tc.args, code, stdout.String(), cli.ExitUsage)
 		}
 		for _, want := range tc.want {
 			if !strings.Contains(stderr.String(), want) {
@@ -63,7 +64,7 @@ func TestStoreOfASingleServerIsNoNode(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	args := fmt.Sprintf("server --port -1 --store %s --cluster-name c --cluster-port 29222 --routes %s", dir, clusterRoutes)
 	code := execute(context.Background(), strings.Split(args, " "), strings.NewReader(""), &stdout, &stderr)
-	if code != exitFailed || !strings.Contains(stderr.String(), "which cluster c would delete") ||
+	if code != cli.ExitFailed || !strings.Contains(stderr.String(), "which cluster c would delete") ||
 		!strings.Contains(stderr.String(), "without --cluster-name") || !strings.Contains(stderr.String(), "empty --store") {
 		t.Fatalf("got code %d, %s, want the store refused", code, stderr.String())
 	}

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/schemas"
 )
 
 // completed is what the shell is offered: the lines without descriptions and without cobra's directive.
 func completed(t *testing.T, r result) []string {
 	t.Helper()
-	if r.code != exitDone {
+	if r.code != cli.ExitDone {
 		t.Fatalf("got exit code %d, want 0, stderr %q", r.code, r.stderr)
 	}
 	// Cobra itself says on stderr which directive it gave; the scripts drop that.
@@ -135,7 +136,7 @@ func TestCompletionWithoutAnswer(t *testing.T) {
 		if got := completed(t, command("", append([]string{"__complete"}, args...)...)); len(got) > 0 {
 			t.Errorf("%v: got %v", args, got)
 		}
-		if took := time.Since(began); took > 4*completeTime {
+		if took := time.Since(began); took > 4*cli.CompleteTime {
 			t.Errorf("%v: took %v", args, took)
 		}
 	}
@@ -144,7 +145,7 @@ func TestCompletionWithoutAnswer(t *testing.T) {
 func TestCompletionScripts(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		r := command("", "completion", shell)
-		if r.code != exitDone || r.stderr != "" || !strings.Contains(r.stdout, "__complete") {
+		if r.code != cli.ExitDone || r.stderr != "" || !strings.Contains(r.stdout, "__complete") {
 			t.Errorf("%s: got %d, stderr %q, stdout %.80q", shell, r.code, r.stderr, r.stdout)
 		}
 	}

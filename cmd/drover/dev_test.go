@@ -5,9 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/droverhq/drover/server"
+	"github.com/droverhq/drover/cmd/drover/cli"
 )
 
 // U13: dev says one line, with the next command to type and the flags that it needs; more only if that is asked for.
@@ -22,24 +20,8 @@ func TestDevSaysOneLine(t *testing.T) {
 		stop()
 		text := stderr.String()
 		_, next, ok := strings.Cut(text, "next, in another terminal: drover start hello --wait --nats nats://127.0.0.1:")
-		if code != exitDone || !ok || !strings.Contains(next, " --namespace shop\n") || strings.Contains(text, `"level":"info"`) != tt.many {
+		if code != cli.ExitDone || !ok || !strings.Contains(next, " --namespace shop\n") || strings.Contains(text, `"level":"info"`) != tt.many {
 			t.Errorf("%q: got %d\n%s", tt.args, code, text)
-		}
-	}
-}
-
-func TestDevLine(t *testing.T) {
-	for _, tt := range []struct{ url, env, context, namespace, want string }{
-		{defaultNATS, "", "", "default", ""},
-		{defaultNATS, "nats://elsewhere:4222", "", "default", " --nats nats://127.0.0.1:4222"},
-		{defaultNATS, "", "prod", "default", " --nats nats://127.0.0.1:4222"},
-		{"nats://127.0.0.1:5000", "", "", "shop", " --nats nats://127.0.0.1:5000 --namespace shop"},
-	} {
-		t.Setenv("NATS_URL", tt.env)
-		t.Setenv(contextEnv, tt.context)
-		want := "drover is ready at " + tt.url + ", and forgets everything when it ends; next, in another terminal: drover start hello --wait" + tt.want
-		if diff := cmp.Diff(want, devLine(server.Info{URL: tt.url, Namespace: tt.namespace})); diff != "" {
-			t.Error(diff)
 		}
 	}
 }
@@ -53,7 +35,7 @@ func TestNoSuchNamespace(t *testing.T) {
 		"start order --id x --signal go",
 	} {
 		r := command("", append(strings.Fields(args), "--namespace", "nosuch", "--nats", s.URL, "--timeout", "50s")...)
-		if r.code != exitFailed || !strings.Contains(r.stderr, "nosuch") || strings.Contains(r.stderr, "no answer yet") || strings.Contains(r.stderr, "outcome is unknown") {
+		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "nosuch") || strings.Contains(r.stderr, "no answer yet") || strings.Contains(r.stderr, "outcome is unknown") {
 			t.Errorf("%s: got %+v, want that there is no such namespace", args, r)
 		}
 	}
@@ -63,7 +45,7 @@ func TestNoSuchNamespace(t *testing.T) {
 func TestNamespaceFlagIsNamed(t *testing.T) {
 	for _, args := range []string{"list", "server --memory", "dev", "worker", "node list", "start order"} {
 		r := command("", append(strings.Fields(args), "--namespace", "a b")...)
-		if r.code != exitUsage || !strings.Contains(r.stderr, "--namespace: ") || strings.Contains(r.stderr, "Options") || strings.Contains(r.stderr, "invalid id") {
+		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, "--namespace: ") || strings.Contains(r.stderr, "Options") || strings.Contains(r.stderr, "invalid id") {
 			t.Errorf("%s: got %+v", args, r)
 		}
 	}

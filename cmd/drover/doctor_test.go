@@ -12,6 +12,7 @@ import (
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/ops/doctor"
 	"github.com/droverhq/drover/ops/permissions"
@@ -52,7 +53,7 @@ func finding(t *testing.T, all []doctor.Finding, status doctor.Status, check str
 
 func TestDoctorOnAServer(t *testing.T) {
 	s := serving(t, memoryServer())
-	well := diagnose(t, exitDone, "--nats", s.URL)
+	well := diagnose(t, cli.ExitDone, "--nats", s.URL)
 	for _, f := range well {
 		if f.Status != doctor.OK && f.Check != "profile" && f.Check != "disk" {
 			t.Errorf("got %+v, want it ok", f)
@@ -62,7 +63,7 @@ func TestDoctorOnAServer(t *testing.T) {
 	finding(t, well, doctor.OK, "owners", "4 partitions")
 	finding(t, well, doctor.OK, "permissions", "everything that an operator does")
 	r := command("", "doctor", "--nats", s.URL)
-	if r.code != exitDone || !strings.HasPrefix(r.stdout, "STATUS  CHECK") || !strings.Contains(r.stdout, "warn    profile") {
+	if r.code != cli.ExitDone || !strings.HasPrefix(r.stdout, "STATUS  CHECK") || !strings.Contains(r.stdout, "warn    profile") {
 		t.Fatalf("got %d %s%s", r.code, r.stdout, r.stderr)
 	}
 
@@ -100,28 +101,28 @@ func TestDoctorOnAServer(t *testing.T) {
 		stream, err := js.Stream(t.Context(), "drover-default-dead")
 		return err == nil && stream.CachedInfo().State.Msgs > 0
 	})
-	ill := diagnose(t, exitFailed, "--nats", s.URL)
+	ill := diagnose(t, cli.ExitFailed, "--nats", s.URL)
 	finding(t, ill, doctor.Warn, "streams", "drover-default-history-0 (max_age)")
 	finding(t, ill, doctor.Bad, "streams", "drover-default-in-1", "allow_msg_ttl")
 	finding(t, ill, doctor.Bad, "streams", "missing: drover-default-alarms-2")
 	finding(t, ill, doctor.Bad, "streams", "the stream TAPS", "drover.default.api.*", "take the subjects out of it")
 	finding(t, ill, doctor.Warn, "dead letters", "1, the oldest of")
-	finding(t, diagnose(t, exitFailed, "--nats", s.URL, "--namespace", "other"), doctor.Bad, "streams", "there is no namespace other")
+	finding(t, diagnose(t, cli.ExitFailed, "--nats", s.URL, "--namespace", "other"), doctor.Bad, "streams", "there is no namespace other")
 
 	// Without claims there are no owners, and nobody makes the bucket anew unasked.
 	if err := js.DeleteStream(t.Context(), "KV_drover-default-claims"); err != nil {
 		t.Fatal(err)
 	}
-	ill = diagnose(t, exitFailed, "--nats", s.URL)
+	ill = diagnose(t, cli.ExitFailed, "--nats", s.URL)
 	finding(t, ill, doctor.Bad, "streams", "missing: ", "KV_drover-default-claims", "drover namespace create default")
 	finding(t, ill, doctor.Bad, "owners", "the bucket drover-default-claims is missing", "see the check streams")
-	command("", "claims", "--nats", s.URL).want(t, exitFailed, "", "the bucket drover-default-claims is gone", "drover namespace create default")
+	command("", "claims", "--nats", s.URL).want(t, cli.ExitFailed, "", "the bucket drover-default-claims is gone", "drover namespace create default")
 
 	// What says what the namespace is can be lost as well, and the way out must not be a namespace of another size.
 	if err := js.DeleteStream(t.Context(), "drover-default-signals"); err != nil {
 		t.Fatal(err)
 	}
-	finding(t, diagnose(t, exitFailed, "--nats", s.URL), doctor.Bad, "streams", "drover-default-signals is gone", "of 4 partitions: delete none of them", "drover namespace create default")
+	finding(t, diagnose(t, cli.ExitFailed, "--nats", s.URL), doctor.Bad, "streams", "drover-default-signals is gone", "of 4 partitions: delete none of them", "drover namespace create default")
 }
 
 // Without a server of Drover, and as users who may see little.
@@ -138,7 +139,7 @@ func TestDoctorOnABareNATS(t *testing.T) {
 	as := func(user string) []string {
 		return []string{"--nats", url, "--user", user, "--password", embeddedtest.Password}
 	}
-	got := diagnose(t, exitFailed, append(as("root"), "--timeout", "1m")...)
+	got := diagnose(t, cli.ExitFailed, append(as("root"), "--timeout", "1m")...)
 	finding(t, got, doctor.Bad, "nodes", "no server is running")
 	finding(t, got, doctor.Bad, "streams", "there is no namespace default")
 	finding(t, got, doctor.Warn, "sync", "--system-context")
@@ -152,7 +153,7 @@ func TestDoctorOnABareNATS(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	got = diagnose(t, exitFailed, as("viewer")...)
+	got = diagnose(t, cli.ExitFailed, as("viewer")...)
 	finding(t, got, doctor.Warn, "server", "cannot be seen with this user", "$JS.API.INFO", "drover auth template")
 	finding(t, got, doctor.Warn, "account", "cannot be seen with this user")
 	finding(t, got, doctor.OK, "clock", "this machine")
@@ -160,7 +161,7 @@ func TestDoctorOnABareNATS(t *testing.T) {
 	finding(t, got, doctor.Warn, "streams", "cannot be seen with this user", "$JS.API.STREAM.INFO.drover-default-signals")
 	finding(t, got, doctor.Bad, "task lists", "nobody answers")
 	finding(t, got, doctor.OK, "permissions", "what a viewer does, and not: ")
-	got = diagnose(t, exitDone, as("nobody")...)
+	got = diagnose(t, cli.ExitDone, as("nobody")...)
 	finding(t, got, doctor.Warn, "permissions", "may not ask")
 	for _, check := range []string{"server", "account", "clock", "nodes", "streams", "owners", "task lists"} {
 		finding(t, got, doctor.Warn, check, "cannot be seen with this user")
@@ -168,8 +169,8 @@ func TestDoctorOnABareNATS(t *testing.T) {
 	if took := time.Since(began); took > time.Minute {
 		t.Errorf("took %v, want it at once", took)
 	}
-	command("", "doctor", "--nats", "nats://127.0.0.1:1").want(t, exitNoConnection, "", "127.0.0.1:1")
-	command("", "doctor", "--nats", "nats://127.0.0.1:1", "--retry-connect", "--timeout", "200ms").want(t, exitNoConnection, "", "yet, trying again")
+	command("", "doctor", "--nats", "nats://127.0.0.1:1").want(t, cli.ExitNoConnection, "", "127.0.0.1:1")
+	command("", "doctor", "--nats", "nats://127.0.0.1:1", "--retry-connect", "--timeout", "200ms").want(t, cli.ExitNoConnection, "", "yet, trying again")
 	command("", "doctor", "--nats", url, "--user", "root", "--password", embeddedtest.Password, "--system-context", "nope").
-		want(t, exitUsage, "", fmt.Sprintf("context %q", "nope"))
+		want(t, cli.ExitUsage, "", fmt.Sprintf("context %q", "nope"))
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -16,55 +16,34 @@ func TestS2_01DrainFromAnywhere(t *testing.T) {
 	two := serving(t, o)
 	on := against(url)
 	work(t, url)
-	on("drain", "nobody").want(t, exitFailed, "", `"nobody"`, "no node of that name", "--namespace")
-	on("drain", "one", "--wait", "--reason", "new machine", "--drain-timeout", "1m").want(t, exitDone, "one has left\n")
+	on("drain", "nobody").want(t, cli.ExitFailed, "", `"nobody"`, "no node of that name", "--namespace")
+	on("drain", "one", "--wait", "--reason", "new machine", "--drain-timeout", "1m").want(t, cli.ExitDone, "one has left\n")
 	<-one.ended
 	if one.err != nil {
 		t.Fatalf("got %v, want a clean end", one.err)
 	}
-	if r := on("node", "list", "--json"); r.code != exitDone || strings.Contains(r.stdout, `"one"`) {
+	if r := on("node", "list", "--json"); r.code != cli.ExitDone || strings.Contains(r.stdout, `"one"`) {
 		t.Fatalf("got %+v, want no record of one that has left", r)
 	}
-	if r := on("start", "greet", "--id", "g", "--input", `"ox"`, "--wait"); r.code != exitDone || r.stdout != "\"hello ox\"\n" {
+	if r := on("start", "greet", "--id", "g", "--input", `"ox"`, "--wait"); r.code != cli.ExitDone || r.stdout != "\"hello ox\"\n" {
 		t.Fatalf("got %+v, want the other node at work", r)
 	}
-	on("drain", "two", "--json").want(t, exitDone, `{"node":"two","status":"draining","gone":false}`+"\n")
+	on("drain", "two", "--json").want(t, cli.ExitDone, `{"node":"two","status":"draining","gone":false}`+"\n")
 	<-two.ended
 	if two.err != nil {
 		t.Fatalf("got %v, want a clean end", two.err)
 	}
 	died(t, url, "three")
-	on("drain", "three").want(t, exitFailed, "", "does not listen", "drover node remove three")
+	on("drain", "three").want(t, cli.ExitFailed, "", "does not listen", "drover node remove three")
 }
 
 // The NATS server of the node is gone with it, and the command still returns.
 func TestDrainOfAServerOfItsOwn(t *testing.T) {
 	s := serving(t, memoryServer())
-	command("", "drain", s.Node, "--wait", "--nats", s.URL, "--timeout", "30s").want(t, exitDone, s.Node+" has left\n", "")
+	command("", "drain", s.Node, "--wait", "--nats", s.URL, "--timeout", "30s").want(t, cli.ExitDone, s.Node+" has left\n", "")
 	<-s.ended
 	if s.err != nil {
 		t.Fatalf("got %v, want a clean end", s.err)
-	}
-}
-
-// The streams of the node's own NATS server go before its connections. Whoever looks in between looks again.
-func TestDrainLooksWhileTheStreamsGo(t *testing.T) {
-	s := serving(t, memoryServer())
-	conn := dialed(t, s.URL)
-	list, err := registry(t, conn).List(t.Context())
-	if err != nil || len(list) != 1 {
-		t.Fatalf("got %+v, %v, want one node", list, err)
-	}
-	d := &target{op: "drain", name: s.Node, conn: conn, register: registry(t, conn), node: &list[0], own: true}
-	if err := conn.JetStream().DeleteStream(t.Context(), "KV_"+subject.BucketNodes); err != nil {
-		t.Fatal(err)
-	}
-	if gone, err := d.gone(t.Context(), schemas.Control{}); gone || err != nil {
-		t.Fatalf("got %v, %v while the server is there, want neither its end nor an error", gone, err)
-	}
-	s.end(t)
-	if err := d.awaitEnd(t.Context(), schemas.Control{}); err != nil {
-		t.Fatalf("got %v behind its end", err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/cmd/drover/cli"
 )
 
 // Definitions that are made to hurt are refused, with a place and in few words, before anything of them is written out.
@@ -36,7 +37,7 @@ func TestFlowValidateHostile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := command(tc.text, "flow", "validate", "-")
-			if r.code != exitFailed || !strings.Contains(r.stdout, tc.want) || !strings.Contains(r.stdout, "stdin:") {
+			if r.code != cli.ExitFailed || !strings.Contains(r.stdout, tc.want) || !strings.Contains(r.stdout, "stdin:") {
 				t.Errorf("got %d, %.1000q, %q, want a refusal with %q and its place", r.code, r.stdout, r.stderr, tc.want)
 			}
 			if len(r.stdout) > 4000 {

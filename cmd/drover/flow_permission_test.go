@@ -11,6 +11,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/ops/permissions"
 )
 
@@ -58,7 +59,7 @@ func TestFlowRunningPermissions(t *testing.T) {
 		command("", as(permissions.Operator, "start", "f", "--wait", "--timeout", "1m", "--json")...).wantHolds(t, `"result":"f"`)
 		if tt.worker {
 			worker.end()
-			command("", as("blind", "worker", "--flows")...).want(t, exitFailed, "", "DIRECT.GET.KV_drover-default-flows", "allow the NATS user to publish")
+			command("", as("blind", "worker", "--flows")...).want(t, cli.ExitFailed, "", "DIRECT.GET.KV_drover-default-flows", "allow the NATS user to publish")
 		}
 		server.end()
 	}
@@ -67,7 +68,7 @@ func TestFlowRunningPermissions(t *testing.T) {
 // wantHolds wants success, and a text in what was printed.
 func (r result) wantHolds(t *testing.T, want string) {
 	t.Helper()
-	if r.code != exitDone || !strings.Contains(r.stdout, want) {
+	if r.code != cli.ExitDone || !strings.Contains(r.stdout, want) {
 		t.Errorf("got %+v, want success with %q", r, want)
 	}
 }
@@ -88,11 +89,11 @@ func TestFlowPermissions(t *testing.T) {
 		return command("", append(args, "--nats", url, "--user", string(user), "--password", embeddedtest.Password)...)
 	}
 	flowFiles(t, someFlows)
-	if r := as(permissions.Operator, "flow", "deploy", "greet.yaml", "order.yaml"); r.code != exitDone {
+	if r := as(permissions.Operator, "flow", "deploy", "greet.yaml", "order.yaml"); r.code != cli.ExitDone {
 		t.Fatalf("got %+v, want both deployed", r)
 	}
 	for _, args := range [][]string{{"flow", "list"}, {"flow", "show", "order"}, {"flow", "graph", "order"}, {"flow", "validate", "order.yaml", "--registered"}, {"flow", "deploy", "order.yaml", "--dry-run"}} {
-		if r := as(permissions.Viewer, args...); r.code != exitDone || r.stdout == "" {
+		if r := as(permissions.Viewer, args...); r.code != cli.ExitDone || r.stdout == "" {
 			t.Errorf("%v: got %+v, want an answer", args, r)
 		}
 	}
@@ -100,7 +101,7 @@ func TestFlowPermissions(t *testing.T) {
 	if err := writeFile("order.yaml", "name: order\nsteps: [no-op]\n"); err != nil {
 		t.Fatal(err)
 	}
-	as(permissions.Viewer, "flow", "deploy", "order.yaml").want(t, exitFailed, "", "not permitted", fmt.Sprintf(`"$KV.%s.flow.order.`, bucket))
+	as(permissions.Viewer, "flow", "deploy", "order.yaml").want(t, cli.ExitFailed, "", "not permitted", fmt.Sprintf(`"$KV.%s.flow.order.`, bucket))
 
 	operator, err := natsconn.Dial(t.Context(), natsconn.Options{URL: url, User: string(permissions.Operator), Password: embeddedtest.Password})
 	if err != nil {
@@ -111,7 +112,7 @@ func TestFlowPermissions(t *testing.T) {
 	if err == nil {
 		t.Error("an operator may empty the bucket of flows with one message")
 	}
-	if r := as(permissions.Viewer, "flow", "show", "order"); r.code != exitDone {
+	if r := as(permissions.Viewer, "flow", "show", "order"); r.code != cli.ExitDone {
 		t.Errorf("got %+v, want what was there", r)
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/cmd/drover/cli"
+	"github.com/droverhq/drover/cmd/drover/flows"
 	"github.com/droverhq/drover/decider/flow/model"
 	"github.com/droverhq/drover/schemas"
 )
@@ -48,23 +50,23 @@ const (
 func TestFlowValidate(t *testing.T) {
 	flowFiles(t, someFlows)
 	r := command("", "flow", "validate", "greet.yaml", "order.yaml")
-	if r.code != exitDone || !strings.HasPrefix(r.stdout, "greet.yaml: step type greet, 1 step, version ") || !strings.Contains(r.stdout, "order.yaml: flow order, 2 steps, version ") {
+	if r.code != cli.ExitDone || !strings.HasPrefix(r.stdout, "greet.yaml: step type greet, 1 step, version ") || !strings.Contains(r.stdout, "order.yaml: flow order, 2 steps, version ") {
 		t.Fatalf("got %+v, want two valid files", r)
 	}
-	command("", "flow", "validate", "wrong.yaml").want(t, exitFailed, wrongShown, "flow validate: 1 file is wrong")
+	command("", "flow", "validate", "wrong.yaml").want(t, cli.ExitFailed, wrongShown, "flow validate: 1 file is wrong")
 	r = command("", "flow", "validate", "order.yaml")
-	r.want(t, exitFailed, r.stdout, "1 file is wrong")
+	r.want(t, cli.ExitFailed, r.stdout, "1 file is wrong")
 	if !strings.Contains(r.stdout, `order.yaml:6:9: there is no step type "greet"`) {
 		t.Fatalf("got %q, want that the type of the other file is not known", r.stdout)
 	}
-	command("name: a\nsteps: [no-op]\n", "flow", "validate", "-").want(t, exitDone, "stdin: flow a, 1 step, version 62c6b2c957be76f808490f1d9590b5ea\n")
-	command("", "flow", "validate", "nowhere.yaml").want(t, exitUsage, "", "nowhere.yaml", "drover flow validate --help")
-	command("", "flow", "validate").want(t, exitUsage, "", "FILE is missing")
-	command("", "flow", "frob").want(t, exitUsage, "", `no command "flow frob"`)
-	command("", "flow").want(t, exitUsage, "", "a command is missing")
+	command("name: a\nsteps: [no-op]\n", "flow", "validate", "-").want(t, cli.ExitDone, "stdin: flow a, 1 step, version 62c6b2c957be76f808490f1d9590b5ea\n")
+	command("", "flow", "validate", "nowhere.yaml").want(t, cli.ExitUsage, "", "nowhere.yaml", "drover flow validate --help")
+	command("", "flow", "validate").want(t, cli.ExitUsage, "", "FILE is missing")
+	command("", "flow", "frob").want(t, cli.ExitUsage, "", `no command "flow frob"`)
+	command("", "flow").want(t, cli.ExitUsage, "", "a command is missing")
 	huge := strings.Repeat("- no-op\n", 200_000)
 	r = command(huge, "flow", "validate", "-")
-	r.want(t, exitFailed, r.stdout, "wrong")
+	r.want(t, cli.ExitFailed, r.stdout, "wrong")
 	if len(r.stdout) > 1000 {
 		t.Fatalf("got %d bytes about a file that is too large, want a few", len(r.stdout))
 	}
@@ -73,13 +75,13 @@ func TestFlowValidate(t *testing.T) {
 func TestFlowValidateDocuments(t *testing.T) {
 	flowFiles(t, someFlows)
 	r := command("", "flow", "validate", "greet.yaml", "wrong.yaml", "--json")
-	if r.code != exitFailed {
+	if r.code != cli.ExitFailed {
 		t.Fatalf("got %+v, want exit code 1", r)
 	}
 	wantErrorDocument(t, r, schemas.CodeInvalid, "")
-	var got []flowReport
+	var got []flows.FlowReport
 	for line := range strings.Lines(r.stdout) {
-		var one flowReport
+		var one flows.FlowReport
 		if err := json.Unmarshal([]byte(line), &one); err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +98,7 @@ func TestFlowValidateDocuments(t *testing.T) {
 // What a file holds does not command the terminal.
 func TestFlowErrorsAreHarmless(t *testing.T) {
 	r := command("- \"log ${a\\e[2J b}\"\n- \"fr\\e]0;x\\a\"\n", "flow", "validate", "-")
-	if r.code != exitFailed || strings.ContainsAny(r.stdout+r.stderr, "\x1b\a") {
+	if r.code != cli.ExitFailed || strings.ContainsAny(r.stdout+r.stderr, "\x1b\a") {
 		t.Fatalf("got %d, %q, %q, want no control characters", r.code, r.stdout, r.stderr)
 	}
 }
@@ -107,16 +109,16 @@ func TestFlowWarnings(t *testing.T) {
 		"install.yaml": "id: install\nparameters: {package: string}\nsteps: [no-op]\n", "f.yaml": "name: f\nsteps:\n- type: install\n  colour: red\n",
 	})
 	r := command("", "flow", "validate", "install.yaml", "f.yaml")
-	if r.code != exitDone || !strings.Contains(r.stdout, `warning: f.yaml:4:3: install has no parameter "colour" (its parameters are package)`) {
+	if r.code != cli.ExitDone || !strings.Contains(r.stdout, `warning: f.yaml:4:3: install has no parameter "colour" (its parameters are package)`) {
 		t.Fatalf("got %+v, want a warning", r)
 	}
-	if r := command("", "flow", "validate", "install.yaml", "f.yaml", "--json"); r.code != exitDone || !strings.Contains(r.stdout, `"warnings":[{"line":4,"column":3,`) {
+	if r := command("", "flow", "validate", "install.yaml", "f.yaml", "--json"); r.code != cli.ExitDone || !strings.Contains(r.stdout, `"warnings":[{"line":4,"column":3,`) {
 		t.Fatalf("got %+v, want a warning", r)
 	}
 }
 
 func TestFlowSchema(t *testing.T) {
-	command("", "flow", "schema").want(t, exitDone, string(model.Schema()))
+	command("", "flow", "schema").want(t, cli.ExitDone, string(model.Schema()))
 	r := command("", "flow", "schema", "--json")
 	var doc map[string]any
 	if err := json.Unmarshal([]byte(r.stdout), &doc); err != nil || strings.Count(r.stdout, "\n") != 1 || doc["title"] != "Drover flow" {
@@ -126,17 +128,17 @@ func TestFlowSchema(t *testing.T) {
 
 func TestFlowGraphOfFile(t *testing.T) {
 	dir := flowFiles(t, map[string]string{"a.yaml": "name: a\nsteps:\n- {id: x, step: log 1}\n- goto x\n", "wrong.yaml": someFlows["wrong.yaml"]})
-	command("", "flow", "graph", "a.yaml").want(t, exitDone, "a\n├─ [x] log 1\n└─ goto → x\n")
-	command("", "flow", "graph", "./a.yaml", "--svg", "a.svg").want(t, exitDone, "wrote a.svg\n")
+	command("", "flow", "graph", "a.yaml").want(t, cli.ExitDone, "a\n├─ [x] log 1\n└─ goto → x\n")
+	command("", "flow", "graph", "./a.yaml", "--svg", "a.svg").want(t, cli.ExitDone, "wrote a.svg\n")
 	svg, err := os.ReadFile(filepath.Join(dir, "a.svg"))
 	if err != nil || !strings.HasPrefix(string(svg), "<svg ") || !strings.Contains(string(svg), "goto → x") {
 		t.Fatalf("got %.100q, %v, want a picture", svg, err)
 	}
-	command("", "flow", "graph", "a.yaml", "--json").want(t, exitDone,
+	command("", "flow", "graph", "a.yaml", "--json").want(t, cli.ExitDone,
 		`{"kind":"flow","label":"a","below":[{"kind":"step","ref":"0","type":"log","id":"x","label":"log 1"},{"kind":"step","ref":"1","type":"goto","label":"goto","jump":"x","target":"0"}]}`+"\n")
-	command("", "flow", "graph", "wrong.yaml").want(t, exitFailed, "", "wrong.yaml:3:13", "wrong.yaml:6:43")
-	command("", "flow", "graph", "a.yaml", "--version", "1").want(t, exitUsage, "", "--version and --step-type are for deployed flows")
-	command("", "flow", "graph").want(t, exitUsage, "", "FILE or NAME is missing")
+	command("", "flow", "graph", "wrong.yaml").want(t, cli.ExitFailed, "", "wrong.yaml:3:13", "wrong.yaml:6:43")
+	command("", "flow", "graph", "a.yaml", "--version", "1").want(t, cli.ExitUsage, "", "--version and --step-type are for deployed flows")
+	command("", "flow", "graph").want(t, cli.ExitUsage, "", "FILE or NAME is missing")
 }
 
 // newFlows is a server with the streams of a namespace.
@@ -160,35 +162,35 @@ func TestFlowDeploy(t *testing.T) {
 		return seq
 	}
 	r := s.drover("", "flow", "deploy", "greet.yaml", "wrong.yaml")
-	r.want(t, exitFailed, wrongShown, "1 file is wrong, of 2, so nothing was deployed")
+	r.want(t, cli.ExitFailed, wrongShown, "1 file is wrong, of 2, so nothing was deployed")
 	for name, text := range map[string]string{"again.yaml": someFlows["order.yaml"] + "- no-op\n", "greets.yaml": someFlows["greet.yaml"]} {
 		if err := writeFile(name, text); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.drover("", "flow", "deploy", "greet.yaml", "order.yaml", "again.yaml").want(t, exitFailed, "", "order.yaml and again.yaml both define flow order, so nothing was deployed", "another name")
-	s.drover("", "flow", "deploy", "greet.yaml", "greets.yaml", "--dry-run").want(t, exitFailed, "", "greet.yaml and greets.yaml both define step type greet, so nothing was deployed")
+	s.drover("", "flow", "deploy", "greet.yaml", "order.yaml", "again.yaml").want(t, cli.ExitFailed, "", "order.yaml and again.yaml both define flow order, so nothing was deployed", "another name")
+	s.drover("", "flow", "deploy", "greet.yaml", "greets.yaml", "--dry-run").want(t, cli.ExitFailed, "", "greet.yaml and greets.yaml both define step type greet, so nothing was deployed")
 	r = s.drover("", "flow", "deploy", "greet.yaml", "order.yaml", "--dry-run")
-	if r.code != exitDone || !strings.HasPrefix(r.stdout, "would deploy step type greet: version ") || !strings.Contains(r.stdout, "would deploy flow order: version ") || wrote() != 0 {
+	if r.code != cli.ExitDone || !strings.HasPrefix(r.stdout, "would deploy step type greet: version ") || !strings.Contains(r.stdout, "would deploy flow order: version ") || wrote() != 0 {
 		t.Fatalf("got %+v and %d writes, want a plan only", r, wrote())
 	}
 	r = s.drover("", "flow", "deploy", "greet.yaml", "order.yaml")
-	if r.code != exitDone || !strings.HasPrefix(r.stdout, "deployed step type greet: version ") || !strings.HasSuffix(r.stdout, ", before that none\n") {
+	if r.code != cli.ExitDone || !strings.HasPrefix(r.stdout, "deployed step type greet: version ") || !strings.HasSuffix(r.stdout, ", before that none\n") {
 		t.Fatalf("got %+v, want both deployed", r)
 	}
 	first := strings.Fields(r.stdout)[len(strings.Fields(r.stdout))-4]
 	first = strings.TrimSuffix(first, ",")
 	// The type is registered now, so the flow needs its file no more; validate asks only if it is told to.
-	s.drover("", "flow", "deploy", "order.yaml").want(t, exitDone, "flow order is unchanged: version "+first+"\n")
-	if r := s.drover("", "flow", "validate", "order.yaml", "--registered"); r.code != exitDone || !strings.Contains(r.stdout, first) {
+	s.drover("", "flow", "deploy", "order.yaml").want(t, cli.ExitDone, "flow order is unchanged: version "+first+"\n")
+	if r := s.drover("", "flow", "validate", "order.yaml", "--registered"); r.code != cli.ExitDone || !strings.Contains(r.stdout, first) {
 		t.Fatalf("got %+v, want version %s", r, first)
 	}
 	if err := writeFile("order.yaml", someFlows["order.yaml"]+"- no-op\n"); err != nil {
 		t.Fatal(err)
 	}
-	var doc deployment
+	var doc flows.Deployment
 	r = s.drover("", "flow", "deploy", "order.yaml", "--json")
-	if err := json.Unmarshal([]byte(r.stdout), &doc); err != nil || r.code != exitDone {
+	if err := json.Unmarshal([]byte(r.stdout), &doc); err != nil || r.code != cli.ExitDone {
 		t.Fatalf("got %+v, %v", r, err)
 	}
 	if doc.Kind != "flow" || doc.Name != "order" || doc.Previous != first || !doc.Changed || !doc.Stored || doc.Version == first || doc.File != "order.yaml" {
@@ -197,22 +199,22 @@ func TestFlowDeploy(t *testing.T) {
 	if err := writeFile("order.yaml", someFlows["order.yaml"]); err != nil {
 		t.Fatal(err)
 	}
-	s.drover("", "flow", "deploy", "order.yaml").want(t, exitDone, "deployed flow order: back to version "+first+", before that "+doc.Version+"\n")
-	s.drover("- no-op", "flow", "deploy", "-").want(t, exitFailed, "", "the flow has no name", "write name: …")
-	s.drover("", "flow", "deploy", "order.yaml", "--namespace", "nowhere").want(t, exitFailed, "", "keeps no flows")
+	s.drover("", "flow", "deploy", "order.yaml").want(t, cli.ExitDone, "deployed flow order: back to version "+first+", before that "+doc.Version+"\n")
+	s.drover("- no-op", "flow", "deploy", "-").want(t, cli.ExitFailed, "", "the flow has no name", "write name: …")
+	s.drover("", "flow", "deploy", "order.yaml", "--namespace", "nowhere").want(t, cli.ExitFailed, "", "keeps no flows")
 }
 
 func TestFlowListAndShow(t *testing.T) {
 	flowFiles(t, someFlows)
 	s := newFlows(t)
-	s.drover("", "flow", "list").want(t, exitDone, "", "no flows")
+	s.drover("", "flow", "list").want(t, cli.ExitDone, "", "no flows")
 	s.drover("", "flow", "deploy", "greet.yaml", "order.yaml").done(t)
 	if _, err := s.conn.KVCreate(t.Context(), subject.Namespace("default").BucketFlows(), "flow.bad.current", []byte("{"), 0); err != nil {
 		t.Fatal(err)
 	}
 	r := s.drover("", "flow", "list")
 	rows := strings.Split(strings.TrimSpace(r.stdout), "\n")
-	if r.code != exitDone || len(rows) != 4 {
+	if r.code != cli.ExitDone || len(rows) != 4 {
 		t.Fatalf("got %+v, want a head and three rows", r)
 	}
 	var first []string
@@ -222,9 +224,9 @@ func TestFlowListAndShow(t *testing.T) {
 	if want := []string{"KIND NAME", "flow bad", "flow order", "type greet"}; !slices.Equal(first, want) || !strings.Contains(rows[1], "key flow.bad.current: it is no JSON") || !strings.Contains(rows[2], "An order.") {
 		t.Fatalf("got %q, want %q", rows, want)
 	}
-	var entries []flowEntry
+	var entries []flows.FlowEntry
 	for line := range strings.Lines(s.drover("", "flow", "list", "--json").stdout) {
-		var e flowEntry
+		var e flows.FlowEntry
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatal(err)
 		}
@@ -240,17 +242,17 @@ func TestFlowListAndShow(t *testing.T) {
 			t.Errorf("got %s, want it to hold %q", r.stdout, want)
 		}
 	}
-	s.drover("", "flow", "show", "order", "--version", version[:6]).want(t, exitDone, r.stdout)
-	if r := s.drover("", "flow", "show", "greet", "--step-type"); r.code != exitDone || !strings.Contains(r.stdout, "shorthand:   ${who}\n") {
+	s.drover("", "flow", "show", "order", "--version", version[:6]).want(t, cli.ExitDone, r.stdout)
+	if r := s.drover("", "flow", "show", "greet", "--step-type"); r.code != cli.ExitDone || !strings.Contains(r.stdout, "shorthand:   ${who}\n") {
 		t.Fatalf("got %+v", r)
 	}
-	var doc flowDocument
+	var doc flows.FlowDocument
 	if err := json.Unmarshal([]byte(s.drover("", "flow", "show", "order", "--json").stdout), &doc); err != nil || doc.Version != version || len(doc.Versions) != 1 || !strings.Contains(string(doc.Definition), `"id":"begin"`) {
 		t.Fatalf("got %+v, %v", doc, err)
 	}
 	r = s.drover("", "flow", "show", "nobody")
-	r.want(t, exitFailed, "", `there is no flow "nobody"`, "drover flow list")
-	s.drover("", "flow", "graph", "order").want(t, exitDone, "order  (parameters who)\n├─ [begin] greet ${who}\n└─ goto → begin  (if {\"equals\":1,\"target\":\"${x}\"})\n")
+	r.want(t, cli.ExitFailed, "", `there is no flow "nobody"`, "drover flow list")
+	s.drover("", "flow", "graph", "order").want(t, cli.ExitDone, "order  (parameters who)\n├─ [begin] greet ${who}\n└─ goto → begin  (if {\"equals\":1,\"target\":\"${x}\"})\n")
 	if got := completed(t, command("", "__complete", "--nats", s.url, "flow", "show", "or")); !slices.Equal(got, []string{"order"}) {
 		t.Fatalf("got %v, want order", got)
 	}

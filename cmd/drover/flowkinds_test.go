@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/droverhq/drover/cmd/drover/cli"
 )
 
 // The steps that need no program, as a flow sees them.
@@ -78,7 +80,7 @@ output:
 `,
 	})
 	r := command("", "flow", "run", "kinds.yaml", "--kinds", "http,load,shell,publish,request", "--load-dir", dir, "--input", "url="+s.URL, "--input", "dir="+dir, "--timeout", "5m")
-	if r.code != exitDone {
+	if r.code != cli.ExitDone {
 		t.Fatalf("got %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
 	var got map[string]any
@@ -98,7 +100,7 @@ output:
 	if err := writeFile("sh.yaml", "steps: [shell id]\n"); err != nil {
 		t.Fatal(err)
 	}
-	command("", "flow", "run", "sh.yaml").want(t, exitFailed, "", "the activity shell, which nobody does here", "--kinds http,request,publish,load,shell")
+	command("", "flow", "run", "sh.yaml").want(t, cli.ExitFailed, "", "the activity shell, which nobody does here", "--kinds http,request,publish,load,shell")
 	if r := command("", "worker", "--help"); !strings.Contains(strings.Join(strings.Fields(r.stdout), " "), "(default [http,request,publish,load])") {
 		t.Errorf("the worker has other kinds by default than those without harm:\n%s", r.stdout)
 	}

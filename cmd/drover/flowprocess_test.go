@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -73,7 +74,7 @@ func (f *farm) run(args ...string) result {
 func (f *farm) ok(args ...string) string {
 	f.t.Helper()
 	r := f.run(args...)
-	if r.code != exitDone {
+	if r.code != cli.ExitDone {
 		f.t.Fatalf("%v: got %d: %s%s", args, r.code, r.stdout, r.stderr)
 	}
 	return r.stdout
@@ -114,10 +115,10 @@ func TestFlowsByCommands(t *testing.T) {
 		f.wants(want, "result", id)
 	}
 
-	f.run("start", "waits", "--type-version", "abcdef", "--wait").want(t, exitFailed, "", "definition", "begin with abcdef", "drover flow show waits")
-	f.run("start", "greet", "--wait").want(t, exitFailed, "", "required")
-	f.run("start", "nobody", "--flow").want(t, exitFailed, "", `there is no flow "nobody"`, "drover flow deploy")
-	f.run("start", "greet", "--flow", "--type-version", "abcdef").want(t, exitFailed, "", "begin with abcdef")
+	f.run("start", "waits", "--type-version", "abcdef", "--wait").want(t, cli.ExitFailed, "", "definition", "begin with abcdef", "drover flow show waits")
+	f.run("start", "greet", "--wait").want(t, cli.ExitFailed, "", "required")
+	f.run("start", "nobody", "--flow").want(t, cli.ExitFailed, "", `there is no flow "nobody"`, "drover flow deploy")
+	f.run("start", "greet", "--flow", "--type-version", "abcdef").want(t, cli.ExitFailed, "", "begin with abcdef")
 	f.wants(`"Hello Bob"`, "start", "greet", "--flow", "--input", `{"who":"Bob"}`, "--wait")
 	f.wants(`"flow \"a.b c\""`, f.odd()...)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/droverhq/drover/cmd/drover/cli"
 )
 
 var triedFlows = map[string]string{
@@ -38,22 +40,22 @@ func TestFlowRun(t *testing.T) {
 	t.Setenv("TMPDIR", temp)
 	all := []string{"hello.yaml", "--with", "greet.yaml", "--with", "greet.yaml", "--with", "ship.yaml", "--activity", `charge={"r":1}`}
 	try := func(args ...string) result { return command("", append([]string{"flow", "run"}, args...)...) }
-	try(append(all, "--input", "who=Ada", "--input", "times=3", "--wait")...).want(t, exitDone, "\"3 shipped to Ada\"\n",
+	try(append(all, "--input", "who=Ada", "--input", "times=3", "--wait")...).want(t, cli.ExitDone, "\"3 shipped to Ada\"\n",
 		"info: hello Ada", "step 1.steps.0, return: done", "step 2, activity: begins", `step 2, activity: done: {"r":1}`, "step 3, sleep: done", "ship  step 1, return: done", "welcome Ada")
 	r := try(append(all, "--input", `{"who": "Bob"}`, "--json", "--id", "b")...)
-	if want := `"workflowId":"b",`; r.code != exitDone || r.stderr != "" || !strings.Contains(r.stdout, want) || !strings.Contains(r.stdout, `"result":"2 shipped to Bob"`) {
+	if want := `"workflowId":"b",`; r.code != cli.ExitDone || r.stderr != "" || !strings.Contains(r.stdout, want) || !strings.Contains(r.stdout, `"result":"2 shipped to Bob"`) {
 		t.Errorf("got %+v, want one document with %s", r, want)
 	}
-	try("within.yaml").want(t, exitFailed, "", "failed: child", "cause: expression: ", "there is no such value", " (at step 0.steps.0)\n")
-	try("fails.yaml").want(t, exitFailed, "", "no way", "step 0, fail: failed: no way")
-	try("waits.yaml", "--timeout", "1s").want(t, exitTimeout, "", "drover: ", "give it a longer --timeout")
+	try("within.yaml").want(t, cli.ExitFailed, "", "failed: child", "cause: expression: ", "there is no such value", " (at step 0.steps.0)\n")
+	try("fails.yaml").want(t, cli.ExitFailed, "", "no way", "step 0, fail: failed: no way")
+	try("waits.yaml", "--timeout", "1s").want(t, cli.ExitTimeout, "", "drover: ", "give it a longer --timeout")
 	early := try("waits.yaml", "--timeout", "1ms")
-	early.want(t, exitTimeout, "", "drover: flow run: ", "--timeout (1ms) was over", "had not begun", "give it a longer --timeout")
+	early.want(t, cli.ExitTimeout, "", "drover: flow run: ", "--timeout (1ms) was over", "had not begun", "give it a longer --timeout")
 	if n := strings.Count(early.stderr, "\n"); n != 2 {
 		t.Errorf("got %d lines, want what was waited for and the way out: %s", n, early.stderr)
 	}
-	try("any.yaml", "--activity", `charge={"r":7}`).want(t, exitDone, "7\n", "step 2, return: done")
-	try(append(all, "--input", "times=3")...).want(t, exitFailed, "", "input who", "required")
+	try("any.yaml", "--activity", `charge={"r":7}`).want(t, cli.ExitDone, "7\n", "step 2, return: done")
+	try(append(all, "--input", "times=3")...).want(t, cli.ExitFailed, "", "input who", "required")
 	left, err := os.ReadDir(temp)
 	if here, hereErr := os.ReadDir("."); err != nil || hereErr != nil || len(left) > 0 || len(here) != len(triedFlows) {
 		t.Errorf("%v, %v: %v and %v are left behind", err, hereErr, left, here)
@@ -67,24 +69,24 @@ func TestFlowRunRefuses(t *testing.T) {
 		args string
 		want []string
 	}{
-		{exitUsage, "", []string{"FILE is missing"}},
-		{exitUsage, "nobody.yaml", []string{"nobody.yaml"}},
-		{exitUsage, "fails.yaml --nats nats://x", []string{"has a server of its own"}},
-		{exitUsage, "fails.yaml --creds x", []string{"--creds is given", "has a server of its own"}},
-		{exitUsage, "fails.yaml --id=", []string{"--id is empty"}},
-		{exitUsage, "fails.yaml --activity charge", []string{"--activity charge: want TYPE=JSON"}},
-		{exitUsage, "fails.yaml --input x", []string{"want NAME=VALUE"}},
-		{exitUsage, "fails.yaml --input x=1 --input x=2", []string{"gives x twice"}},
-		{exitUsage, "fails.yaml --input {", []string{"is not JSON"}},
-		{exitUsage, "fails.yaml --activity http=1", []string{"done already"}},
-		{exitUsage, "fails.yaml --activity =1", []string{"want TYPE=JSON"}},
-		{exitUsage, "fails.yaml --kinds frob", []string{`--kinds names "frob"`}},
-		{exitFailed, "broken.yaml", []string{"broken.yaml:2", "nothing was run"}},
-		{exitFailed, "greet.yaml", []string{"step type greet", "--with greet.yaml"}},
-		{exitFailed, "hello.yaml --with greet.yaml --with ship.yaml", []string{"step 2 runs the activity charge", "--activity charge=JSON"}},
-		{exitFailed, "hello.yaml --activity charge=1", []string{"starts the workflow ship", "--with FILE"}},
-		{exitFailed, "hello.yaml --with greet.yaml --with twin.yaml --with ship.yaml", []string{"greet.yaml and twin.yaml both define step type greet, so nothing was run"}},
-		{exitFailed, "shell.yaml", []string{"the activity ssh", "--activity ssh=JSON"}},
+		{cli.ExitUsage, "", []string{"FILE is missing"}},
+		{cli.ExitUsage, "nobody.yaml", []string{"nobody.yaml"}},
+		{cli.ExitUsage, "fails.yaml --nats nats://x", []string{"has a server of its own"}},
+		{cli.ExitUsage, "fails.yaml --creds x", []string{"--creds is given", "has a server of its own"}},
+		{cli.ExitUsage, "fails.yaml --id=", []string{"--id is empty"}},
+		{cli.ExitUsage, "fails.yaml --activity charge", []string{"--activity charge: want TYPE=JSON"}},
+		{cli.ExitUsage, "fails.yaml --input x", []string{"want NAME=VALUE"}},
+		{cli.ExitUsage, "fails.yaml --input x=1 --input x=2", []string{"gives x twice"}},
+		{cli.ExitUsage, "fails.yaml --input {", []string{"is not JSON"}},
+		{cli.ExitUsage, "fails.yaml --activity http=1", []string{"done already"}},
+		{cli.ExitUsage, "fails.yaml --activity =1", []string{"want TYPE=JSON"}},
+		{cli.ExitUsage, "fails.yaml --kinds frob", []string{`--kinds names "frob"`}},
+		{cli.ExitFailed, "broken.yaml", []string{"broken.yaml:2", "nothing was run"}},
+		{cli.ExitFailed, "greet.yaml", []string{"step type greet", "--with greet.yaml"}},
+		{cli.ExitFailed, "hello.yaml --with greet.yaml --with ship.yaml", []string{"step 2 runs the activity charge", "--activity charge=JSON"}},
+		{cli.ExitFailed, "hello.yaml --activity charge=1", []string{"starts the workflow ship", "--with FILE"}},
+		{cli.ExitFailed, "hello.yaml --with greet.yaml --with twin.yaml --with ship.yaml", []string{"greet.yaml and twin.yaml both define step type greet, so nothing was run"}},
+		{cli.ExitFailed, "shell.yaml", []string{"the activity ssh", "--activity ssh=JSON"}},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
 			command("", append([]string{"flow", "run"}, strings.Fields(tt.args)...)...).want(t, tt.code, "", tt.want...)
@@ -111,7 +113,7 @@ func TestFlowRunIsInterrupted(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != exitFailed {
-		t.Errorf("got %v, want exit code %d", err, exitFailed)
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != cli.ExitFailed {
+		t.Errorf("got %v, want exit code %d", err, cli.ExitFailed)
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/droverhq/drover/cmd/drover/cli"
+	"github.com/droverhq/drover/cmd/drover/workflows"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -43,7 +45,7 @@ func TestHistoryShowsValues(t *testing.T) {
 	panicked(s)
 	for _, width := range []int{0, 80, 160} {
 		r := s.wide(width, "history", "o")
-		if r.code != exitDone || strings.Count(r.stdout, "\n") != 12 {
+		if r.code != cli.ExitDone || strings.Count(r.stdout, "\n") != 12 {
 			t.Fatalf("width %d: got %+v, want 12 lines", width, r)
 		}
 		for line := range strings.Lines(r.stdout) {
@@ -57,7 +59,7 @@ func TestHistoryShowsValues(t *testing.T) {
 			}
 		}
 		r = s.wide(width, "history", "o", "--full")
-		for _, want := range []string{strings.Repeat("long ", 100), "\n" + strings.Repeat(" ", indent) + "    /src/pay.go:17 +0x1d\n"} {
+		for _, want := range []string{strings.Repeat("long ", 100), "\n" + strings.Repeat(" ", workflows.Indent) + "    /src/pay.go:17 +0x1d\n"} {
 			if !strings.Contains(r.stdout, want) {
 				t.Errorf("width %d: want %q in\n%s", width, want, r.stdout)
 			}
@@ -82,10 +84,10 @@ func TestCompactHistory(t *testing.T) {
 		`ActivityFailed activity=pay-1 reason=panic details="assignment to entry in nil map"…`,
 		"Decision asked for, not made yet",
 	}
-	if diff := cmp.Diff(want, got[1:]); r.code != exitDone || diff != "" {
+	if diff := cmp.Diff(want, got[1:]); r.code != cli.ExitDone || diff != "" {
 		t.Errorf("(-want +got):\n%s\n%+v", diff, r)
 	}
-	s.drover("", "history", "o", "--compact", "--json").want(t, exitUsage, "", "--compact")
+	s.drover("", "history", "o", "--compact", "--json").want(t, cli.ExitUsage, "", "--compact")
 }
 
 // U5: of a run that did not complete the reason comes first, and a stack is lines.
@@ -100,12 +102,12 @@ func TestDescribeTellsWhyARunFailed(t *testing.T) {
 	})
 	r := s.drover("", "describe", "o")
 	for _, want := range []string{"status     failed\nreason     panic\nstarted ", "\ndetails\n  assignment to entry in nil map\n", "\n      /src/pay.go:17 +0x1d\n"} {
-		if r.code != exitDone || !strings.Contains(r.stdout, want) {
+		if r.code != cli.ExitDone || !strings.Contains(r.stdout, want) {
 			t.Errorf("want %q in\n%s%s", want, r.stdout, r.stderr)
 		}
 	}
 	r = s.drover("", "result", "o")
-	if want := "details:\n  assignment to entry in nil map\n"; r.code != exitFailed || !strings.Contains(r.stderr, want) || !strings.Contains(r.stderr, "\n      /src/pay.go:17 +0x1d\n") {
+	if want := "details:\n  assignment to entry in nil map\n"; r.code != cli.ExitFailed || !strings.Contains(r.stderr, want) || !strings.Contains(r.stderr, "\n      /src/pay.go:17 +0x1d\n") {
 		t.Errorf("want %q in\n%s", want, r.stderr)
 	}
 	details = schemas.Payload(`{"message":"outer","cause":{"message":"no money","step":"pay"}}`)
@@ -114,7 +116,7 @@ func TestDescribeTellsWhyARunFailed(t *testing.T) {
 		t.Errorf("want %q in\n%s", want, r.stdout)
 	}
 	r = s.drover("", "describe", "o", "--json")
-	if want := `"reason":"panic","cause":"no money (at step pay)","details":{"message"`; r.code != exitDone || !strings.Contains(r.stdout, want) {
+	if want := `"reason":"panic","cause":"no money (at step pay)","details":{"message"`; r.code != cli.ExitDone || !strings.Contains(r.stdout, want) {
 		t.Errorf("want %s in\n%s", want, r.stdout)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/cmd/drover/cli"
+	"github.com/droverhq/drover/cmd/drover/workflows"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -31,7 +33,7 @@ func TestDescribeTellsOfContinuation(t *testing.T) {
 		},
 		{schemas.DescribeResponse{Execution: schemas.ExecutionInfo{StartMode: schemas.ModeManual}}, nil, "mode"},
 	} {
-		got := string(describeText(&tt.d, nil, time.Now()))
+		got := string(workflows.DescribeText(&tt.d, nil, time.Now()))
 		for _, want := range tt.want {
 			if !strings.Contains(got, want) {
 				t.Errorf("got\n%s\nwant %q in it", got, want)
@@ -51,15 +53,15 @@ func TestStartWithAContinuationPolicy(t *testing.T) {
 		got = req
 		return schemas.StartResponse{WorkflowID: "a", Run: "r1", Started: true}
 	})
-	s.drover("", "start", "order", "--id", "a", "--continue-after", "1h", "--continue-events", "500").want(t, exitDone, "started a run r1\n")
+	s.drover("", "start", "order", "--id", "a", "--continue-after", "1h", "--continue-events", "500").want(t, cli.ExitDone, "started a run r1\n")
 	if c := got.Continuation; c == nil || c.After != schemas.Seconds(3600) || c.Events != 500 {
 		t.Fatalf("got %+v", c)
 	}
-	s.drover("", "start", "order", "--id", "a").want(t, exitDone, "started a run r1\n")
+	s.drover("", "start", "order", "--id", "a").want(t, cli.ExitDone, "started a run r1\n")
 	if got.Continuation != nil {
 		t.Fatalf("got %+v, want none", got.Continuation)
 	}
 	for flag, value := range map[string]string{"--continue-after": "10ms", "--continue-events": "3"} {
-		s.drover("", "start", "order", flag, value).want(t, exitUsage, "", flag+": ", "say at least")
+		s.drover("", "start", "order", flag, value).want(t, cli.ExitUsage, "", flag+": ", "say at least")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -32,11 +33,11 @@ func TestLocks(t *testing.T) {
 	})
 	r := s.drover("", "lock", "list")
 	for _, want := range []string{"apt    -         1      w1       ", "w2, w3", `"host 1"`, "a, b", "x, xx, xxx, xxxx, xxxxx, and 2 more"} {
-		if r.code != exitDone || !strings.Contains(r.stdout, want) {
+		if r.code != cli.ExitDone || !strings.Contains(r.stdout, want) {
 			t.Errorf("want %q in (exit %d)\n%s%s", want, r.code, r.stdout, r.stderr)
 		}
 	}
-	s.drover("", "lock", "list", "--lock", "apt", "--json").want(t, exitDone, `{"lock":"apt","limit":1,"next":8,"holders":[{"workflowId":"w1","run":"r","eventId":5,"fence":7,"since":"1970-01-01T00:00:00.000000001Z"}],`+
+	s.drover("", "lock", "list", "--lock", "apt", "--json").want(t, cli.ExitDone, `{"lock":"apt","limit":1,"next":8,"holders":[{"workflowId":"w1","run":"r","eventId":5,"fence":7,"since":"1970-01-01T00:00:00.000000001Z"}],`+
 		`"waiters":[{"workflowId":"w2","run":"r","eventId":5,"since":"1970-01-01T00:00:00.000000001Z"},{"workflowId":"w3","run":"r","eventId":5,"since":"1970-01-01T00:00:00.000000001Z"}]}`+"\n")
 	if asked.Lock != "apt" || asked.Scope != "" {
 		t.Fatalf("asked %+v", asked)
@@ -47,12 +48,12 @@ func TestLocks(t *testing.T) {
 		return schemas.DescribeResponse{Execution: schemas.ExecutionInfo{Run: "r9"}}
 	})
 	on(s, "breakLock", func(q schemas.ExecutionRequest) any { got = q; return schemas.AckResponse{Run: q.Run} })
-	s.drover("", "lock", "break", "apt", "--reason", "stuck").want(t, exitDone, "took lock apt from w1\n")
+	s.drover("", "lock", "break", "apt", "--reason", "stuck").want(t, cli.ExitDone, "took lock apt from w1\n")
 	if got.WorkflowID != "w1" || got.Run != "r9" || got.Lock != "apt" || got.Reason != "stuck" || got.RequestID == "" || got.Identity == "" || !got.Chain {
 		t.Fatalf("got %+v", got)
 	}
 	s.drover("", "lock", "break", "slots", "--scope", "host 1", "--reason", "stuck", "--holder", "b", "-o", "json").
-		want(t, exitDone, `{"lock":"slots","scope":"host 1","workflowId":"b"}`+"\n")
+		want(t, cli.ExitDone, `{"lock":"slots","scope":"host 1","workflowId":"b"}`+"\n")
 	if got.WorkflowID != "b" || got.Scope != "host 1" {
 		t.Fatalf("got %+v", got)
 	}
@@ -61,30 +62,17 @@ func TestLocks(t *testing.T) {
 		want string
 		args []string
 	}{
-		{exitUsage, "--reason is missing", []string{"lock", "break", "apt"}},
-		{exitUsage, "--reason is missing", []string{"lock", "break", "apt", "--reason", " "}},
-		{exitUsage, "LOCK is missing", []string{"lock", "break", "--reason", "x"}},
-		{exitUsage, "break is missing", []string{"lock"}},
-		{exitUsage, `there is no command "lock open"`, []string{"lock", "open"}},
-		{exitUsage, "--scope needs --lock", []string{"lock", "list", "--scope", "s"}},
-		{exitFailed, "the lock has 2 holders: name one with --holder", []string{"lock", "break", "slots", "--reason", "x"}},
-		{exitFailed, "nobody holds the lock", []string{"lock", "break", "free", "--reason", "x"}},
+		{cli.ExitUsage, "--reason is missing", []string{"lock", "break", "apt"}},
+		{cli.ExitUsage, "--reason is missing", []string{"lock", "break", "apt", "--reason", " "}},
+		{cli.ExitUsage, "LOCK is missing", []string{"lock", "break", "--reason", "x"}},
+		{cli.ExitUsage, "break is missing", []string{"lock"}},
+		{cli.ExitUsage, `there is no command "lock open"`, []string{"lock", "open"}},
+		{cli.ExitUsage, "--scope needs --lock", []string{"lock", "list", "--scope", "s"}},
+		{cli.ExitFailed, "the lock has 2 holders: name one with --holder", []string{"lock", "break", "slots", "--reason", "x"}},
+		{cli.ExitFailed, "nobody holds the lock", []string{"lock", "break", "free", "--reason", "x"}},
 	} {
 		if r := s.drover("", tt.args...); r.code != tt.code || !strings.Contains(r.stderr, tt.want) {
 			t.Errorf("%v: exit %d, %s; want %d and %q", tt.args, r.code, r.stderr, tt.code, tt.want)
-		}
-	}
-}
-
-func TestDescribeLocks(t *testing.T) {
-	got := string(describeText(&schemas.DescribeResponse{Locks: []schemas.OpenLock{
-		{Lock: "apt", Scope: "host 1", Fence: 7, Since: 1, Expires: 60_000_000_001},
-		{Lock: "db", Since: 1},
-		{Lock: "up", Fence: 3, Since: 1, Holder: &schemas.Execution{WorkflowID: "top"}},
-	}}, nil, schemas.Timestamp(2).Time()))
-	for _, want := range []string{"holds it, fence 7", "waits for it", "entered by top", `"host 1"`, "1970-01-01 00:01:00"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("want %q in\n%s", want, got)
 		}
 	}
 }
@@ -111,7 +99,7 @@ func TestLocksOfParts(t *testing.T) {
 	})
 	r := s.drover("", "lock", "list")
 	for _, want := range []string{"  order-17 step 0#1/0:2#1/3, plain  ", "  order-17 step 0#1/0, 01M8EK6YG5ATV73GEJ7E43Q3W8:9#1/3\n"} {
-		if r.code != exitDone || !strings.Contains(r.stdout, want) {
+		if r.code != cli.ExitDone || !strings.Contains(r.stdout, want) {
 			t.Errorf("want %q in\n%+v", want, r)
 		}
 	}
@@ -121,7 +109,7 @@ func TestLocksOfParts(t *testing.T) {
 	}
 	var broke schemas.ExecutionRequest
 	on(s, "breakLock", func(q schemas.ExecutionRequest) any { broke = q; return schemas.AckResponse{Run: q.Run} })
-	s.drover("", "lock", "break", "apt", "--holder", "order-17", "--reason", "stuck").want(t, exitDone, "took lock apt from "+inner+"\n")
+	s.drover("", "lock", "break", "apt", "--holder", "order-17", "--reason", "stuck").want(t, cli.ExitDone, "took lock apt from "+inner+"\n")
 	if broke.WorkflowID != inner {
 		t.Errorf("got %+v", broke)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 
 // alone runs the tests without what the machine says about NATS.
 func alone(m *testing.M) int {
-	for _, name := range []string{"NATS_URL", contextEnv} {
+	for _, name := range []string{"NATS_URL", cli.ContextEnv} {
 		if err := os.Unsetenv(name); err != nil {
 			panic(err)
 		}
@@ -132,8 +133,8 @@ func against(url string) func(args ...string) result {
 // done returns what a command printed, which has to succeed.
 func (r result) done(t *testing.T) (stdout string) {
 	t.Helper()
-	if r.code != exitDone {
-		t.Fatalf("got exit code %d, want %d\nstdout: %s\nstderr: %s", r.code, exitDone, r.stdout, r.stderr)
+	if r.code != cli.ExitDone {
+		t.Fatalf("got exit code %d, want %d\nstdout: %s\nstderr: %s", r.code, cli.ExitDone, r.stdout, r.stderr)
 	}
 	return r.stdout
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
@@ -34,7 +35,7 @@ func TestNamespaceCommands(t *testing.T) {
 		return command(stdin, append(args, "--nats", s.URL, "--timeout", "30s")...)
 	}
 	on("", "namespace", "create", "shop", "--partitions", "2", "--max-bytes", "64MiB", "--compression", "s2", "--description", "of the shop").
-		want(t, exitDone, "namespace shop has 2 partitions, 1 replica, storage memory, limit 64.0MiB, histories compressed by s2\n")
+		want(t, cli.ExitDone, "namespace shop has 2 partitions, 1 replica, storage memory, limit 64.0MiB, histories compressed by s2\n")
 	for args, want := range map[string]string{
 		"--max-bytes 3":         "--max-bytes is 3: use at least 16777216, NONE for no limit, or leave it out for what the namespace has\n",
 		"--replicas 2":          "--replicas is 2: use 1, 3 or 5",
@@ -43,7 +44,7 @@ func TestNamespaceCommands(t *testing.T) {
 		"--retention soon":      "--retention: ",
 		"--retention-flows 3x4": "--retention-flows: ",
 	} {
-		on("", append([]string{"namespace", "create", "other"}, strings.Fields(args)...)...).want(t, exitUsage, "", want)
+		on("", append([]string{"namespace", "create", "other"}, strings.Fields(args)...)...).want(t, cli.ExitUsage, "", want)
 	}
 	on("", "start", "greet", "--id", "g", "-n", "shop").done(t)
 	var i schemas.NamespaceInfo
@@ -51,7 +52,7 @@ func TestNamespaceCommands(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &i); err != nil || i.Partitions != 2 || i.MaxBytes != 0 || i.Description != "of the shop" {
 		t.Fatalf("got %+v: %v", r, err)
 	}
-	if r := on("", "namespace", "list"); r.code != exitDone || strings.Count(r.stdout, "\n") != 3 || !strings.Contains(r.stdout, "NAME") {
+	if r := on("", "namespace", "list"); r.code != cli.ExitDone || strings.Count(r.stdout, "\n") != 3 || !strings.Contains(r.stdout, "NAME") {
 		t.Fatalf("got %+v", r)
 	}
 	r = on("", "namespace", "list", "--json")
@@ -67,34 +68,25 @@ func TestNamespaceCommands(t *testing.T) {
 	}
 	r = on("", "namespace", "describe", "shop")
 	for _, want := range []string{"namespace    shop\n", "description  of the shop\n", "partitions   2\n", "compression  s2\n", "  KIND ", "  history "} {
-		if r.code != exitDone || !strings.Contains(r.stdout, want) {
+		if r.code != cli.ExitDone || !strings.Contains(r.stdout, want) {
 			t.Fatalf("got %+v, want %q in it", r, want)
 		}
 	}
-	on("", "namespace", "create", "shop", "--partitions", "3").want(t, exitFailed, "", `namespace create "shop"`, "is 2, want 3", "fixed")
-	on("", "namespace", "create", "shop", "--compression", "zip").want(t, exitUsage, "", `--compression is "zip"`, "use none or s2")
-	on("", "namespace", "describe", "nobody").want(t, exitFailed, "", "no such namespace", "drover namespace list")
-	on("", "namespace", "delete", "nobody", "--yes").want(t, exitFailed, "", `namespace delete "nobody": no such namespace`)
-	on("", "namespace", "delete", "shop", "--yes").want(t, exitFailed, "", "runs are open: 1", `"g"`)
-	on("show\n", "namespace", "delete", "shop").want(t, exitUsage, "", "Type its name", `"show" is not the name shop`)
-	on("", "namespace", "delete", "shop", "--force").want(t, exitUsage, "", "nothing was deleted")
-	on("shop\n", "namespace", "delete", "shop", "--force", "--reason", "closed").want(t, exitDone, "deleted namespace shop\n", "Type its name")
+	on("", "namespace", "create", "shop", "--partitions", "3").want(t, cli.ExitFailed, "", `namespace create "shop"`, "is 2, want 3", "fixed")
+	on("", "namespace", "create", "shop", "--compression", "zip").want(t, cli.ExitUsage, "", `--compression is "zip"`, "use none or s2")
+	on("", "namespace", "describe", "nobody").want(t, cli.ExitFailed, "", "no such namespace", "drover namespace list")
+	on("", "namespace", "delete", "nobody", "--yes").want(t, cli.ExitFailed, "", `namespace delete "nobody": no such namespace`)
+	on("", "namespace", "delete", "shop", "--yes").want(t, cli.ExitFailed, "", "runs are open: 1", `"g"`)
+	on("show\n", "namespace", "delete", "shop").want(t, cli.ExitUsage, "", "Type its name", `"show" is not the name shop`)
+	on("", "namespace", "delete", "shop", "--force").want(t, cli.ExitUsage, "", "nothing was deleted")
+	on("shop\n", "namespace", "delete", "shop", "--force", "--reason", "closed").want(t, cli.ExitDone, "deleted namespace shop\n", "Type its name")
 	if r := on("", "namespace", "list", "--json"); strings.Count(r.stdout, "\n") != 1 {
 		t.Fatalf("got %+v, want default alone", r)
 	}
-	on("", "namespace", "create", "shop", "--partitions", "1").want(t, exitDone, "namespace shop has 1 partition, 1 replica, storage memory, limit none\n")
-	on("", "namespace", "delete", "shop", "--yes", "--json").want(t, exitDone, `{"name":"shop","deleted":true}`+"\n")
+	on("", "namespace", "create", "shop", "--partitions", "1").want(t, cli.ExitDone, "namespace shop has 1 partition, 1 replica, storage memory, limit none\n")
+	on("", "namespace", "delete", "shop", "--yes", "--json").want(t, cli.ExitDone, `{"name":"shop","deleted":true}`+"\n")
 	s.end(t)
 	wantQuiet(t, kept)
-}
-
-func TestIncompleteNamespace(t *testing.T) {
-	text := string(namespaceText(&schemas.NamespaceInfo{Name: "shop", Status: schemas.NamespaceIncomplete}))
-	for _, want := range []string{"incomplete: some of its streams are missing", "drover doctor -n shop", "drover namespace create shop makes them"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("got %s, want %q in it", text, want)
-		}
-	}
 }
 
 func TestNamespaceUsage(t *testing.T) {
@@ -110,15 +102,15 @@ func TestNamespaceUsage(t *testing.T) {
 		"namespace delete":                        "NAME is missing",
 		"namespace list x":                        `argument "x" is too much`,
 	} {
-		command("", strings.Fields(args)...).want(t, exitUsage, "", want)
+		command("", strings.Fields(args)...).want(t, cli.ExitUsage, "", want)
 	}
 	for in, want := range map[string]int64{"1": 1, "16MiB": 16 << 20, "1 GiB": 1 << 30, "2TiB": 2 << 40, "NONE": -1} {
-		f := sizeFlag{unlimited: true}
-		if err := f.Set(in); err != nil || f.value != want || f.String() == "" {
-			t.Errorf("%s: got %d, %v, want %d", in, f.value, err, want)
+		f := cli.SizeFlag{Unlimited: true}
+		if err := f.Set(in); err != nil || f.Value != want || f.String() == "" {
+			t.Errorf("%s: got %d, %v, want %d", in, f.Value, err, want)
 		}
 	}
-	var f sizeFlag
+	var f cli.SizeFlag
 	if err := f.Set("NONE"); err == nil {
 		t.Error("NONE is taken where there is no limit to take away")
 	}
@@ -137,30 +129,30 @@ func TestNamespacesAreIsolated(t *testing.T) {
 		defer greeter(t, s.URL, ns, greeting)()
 	}
 	for ns := range greetings {
-		if r := on("start", "greet", "--id", "same", "--input", `"`+ns+`"`, "-n", ns); r.code != exitDone {
+		if r := on("start", "greet", "--id", "same", "--input", `"`+ns+`"`, "-n", ns); r.code != cli.ExitDone {
 			t.Fatalf("%s: got %+v", ns, r)
 		}
 	}
 	// A signal to the one leaves the other alone.
 	on("signal", "same", "go", "--input", `"by the gate"`, "-n", "east").done(t)
-	on("result", "same", "-n", "east").want(t, exitDone, `"\"good morning east\" \"by the gate\" 1"`+"\n")
-	if r := on("describe", "same", "-n", "west"); r.code != exitDone || !strings.Contains(r.stdout, "open") {
+	on("result", "same", "-n", "east").want(t, cli.ExitDone, `"\"good morning east\" \"by the gate\" 1"`+"\n")
+	if r := on("describe", "same", "-n", "west"); r.code != cli.ExitDone || !strings.Contains(r.stdout, "open") {
 		t.Fatalf("got %+v, want it open", r)
 	}
 	conn := dialed(t, s.URL)
 	if _, err := conn.PublishSync(t.Context(), "drover.west.signal.same.go", nil, []byte(`"by the sea"`)); err != nil {
 		t.Fatal(err)
 	}
-	on("result", "same", "-n", "west").want(t, exitDone, `"\"good evening west\" \"by the sea\" 1"`+"\n")
+	on("result", "same", "-n", "west").want(t, cli.ExitDone, `"\"good evening west\" \"by the sea\" 1"`+"\n")
 
 	for ns := range greetings {
 		if r := on("list", "-n", ns, "--json"); strings.Count(r.stdout, "\n") != 1 {
 			t.Errorf("%s: got %+v, want its own run alone", ns, r)
 		}
-		if r := on("dead", "-n", ns, "--json"); r.code != exitDone || r.stdout != "" {
+		if r := on("dead", "-n", ns, "--json"); r.code != cli.ExitDone || r.stdout != "" {
 			t.Errorf("%s: got %+v, want no dead letters", ns, r)
 		}
-		if r := on("verify", "-n", ns); r.code != exitDone {
+		if r := on("verify", "-n", ns); r.code != cli.ExitDone {
 			t.Errorf("%s: got %+v", ns, r)
 		}
 		if r := on("history", "same", "-n", ns); strings.Contains(r.stdout, map[string]string{"east": "west", "west": "east"}[ns]) {
@@ -171,10 +163,10 @@ func TestNamespacesAreIsolated(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, want the list words", ns, i, err)
 		}
 	}
-	on("describe", "same").want(t, exitFailed, "", "no workflow")
+	on("describe", "same").want(t, cli.ExitFailed, "", "no workflow")
 	// The end of one is not the end of the other.
-	on("namespace", "delete", "east", "--yes").want(t, exitDone, "deleted namespace east\n")
-	on("result", "same", "-n", "west").want(t, exitDone, `"\"good evening west\" \"by the sea\" 1"`+"\n")
+	on("namespace", "delete", "east", "--yes").want(t, cli.ExitDone, "deleted namespace east\n")
+	on("result", "same", "-n", "west").want(t, cli.ExitDone, `"\"good evening west\" \"by the sea\" 1"`+"\n")
 	wantQuiet(t, kept)
 }
 
@@ -193,13 +185,13 @@ func TestNamespacesComeAndGo(t *testing.T) {
 			t.Fatal(err)
 		}
 		took := poll.Until(t, 20*time.Second, "served", func() bool {
-			return command("", "start", "greet", "--nats", nats.ClientURL(), "-n", "shop", "--timeout", "2s").code == exitDone
+			return command("", "start", "greet", "--nats", nats.ClientURL(), "-n", "shop", "--timeout", "2s").code == cli.ExitDone
 		})
 		if took > 10*time.Second {
 			t.Errorf("served after %v, want about a second", took)
 		}
 		// Deleted while a run is open.
-		on("namespace", "delete", "shop", "--yes", "--force").want(t, exitDone, "deleted namespace shop\n")
+		on("namespace", "delete", "shop", "--yes", "--force").want(t, cli.ExitDone, "deleted namespace shop\n")
 		if _, err := topology.Lookup(t.Context(), conn, "shop"); err == nil {
 			t.Fatal("the namespace is there again")
 		}
@@ -225,7 +217,7 @@ func TestNamespacesComeAndGo(t *testing.T) {
 		_, _ = topology.Ensure(ctx, conn, topology.Options{Namespace: "half", Memory: true, Partitions: 2, Logger: dying})
 		cancel()
 		on("start", "greet", "--id", "g", "-n", "half").done(t)
-		on("namespace", "delete", "half", "--yes", "--force").want(t, exitDone, "deleted namespace half\n")
+		on("namespace", "delete", "half", "--yes", "--force").want(t, cli.ExitDone, "deleted namespace half\n")
 	}
 	second.end(t)
 	first.end(t)

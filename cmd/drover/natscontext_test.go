@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/cmd/drover/cli"
+	"github.com/droverhq/drover/cmd/drover/serve"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -59,8 +61,8 @@ func TestDialOptions(t *testing.T) {
 		{"not beside NATS_URL", "", map[string]string{"NATS_URL": "nats://env:1"}, natsconn.Options{}},
 		{"none wanted", "--context=", nil, natsconn.Options{}},
 		{"all of one", "--context full", nil, full},
-		{"by the environment", "", map[string]string{contextEnv: "full"}, full},
-		{"the flag wins", "--context token", map[string]string{contextEnv: "full"}, natsconn.Options{URL: "nats://token:1", Token: "t"}},
+		{"by the environment", "", map[string]string{cli.ContextEnv: "full"}, full},
+		{"the flag wins", "--context token", map[string]string{cli.ContextEnv: "full"}, natsconn.Options{URL: "nats://token:1", Token: "t"}},
 		{"over NATS_URL", "--context full", map[string]string{"NATS_URL": "nats://env:1"}, full},
 		{"without an address", "--context creds", map[string]string{"NATS_URL": "nats://env:1"}, natsconn.Options{URL: "nats://127.0.0.1:4222", CredsFile: "/home/joe/my.creds"}},
 		{"nkey", "--context nkey", nil, natsconn.Options{URL: "nats://nkey:1", NKeyFile: "seed.nk", APIPrefix: "$JS.x.API"}},
@@ -73,11 +75,11 @@ func TestDialOptions(t *testing.T) {
 			for k, v := range tt.env {
 				t.Setenv(k, v)
 			}
-			a := newApp(nil, nil, nil, commandGroups)
-			if err := a.root().ParseFlags(strings.Fields(tt.flags)); err != nil {
+			a := cli.NewApp(nil, nil, nil, commandGroups)
+			if err := a.Root().ParseFlags(strings.Fields(tt.flags)); err != nil {
 				t.Fatal(err)
 			}
-			got, err := a.dialOptions()
+			got, err := a.DialOptions()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,16 +111,16 @@ func TestBrokenContexts(t *testing.T) {
 		{[]string{"why", "x", "--context", "op"}, []string{"1Password"}},
 		{[]string{"list"}, []string{`context "gone" is not known`, "nats context select", "--nats"}},
 	} {
-		command("", tt.args...).want(t, exitUsage, "", append(tt.want, "drover: ")...)
+		command("", tt.args...).want(t, cli.ExitUsage, "", append(tt.want, "drover: ")...)
 	}
-	t.Setenv(contextEnv, "c")
+	t.Setenv(cli.ContextEnv, "c")
 	r := command("", "list", "--json")
-	r.want(t, exitUsage, "", "{")
+	r.want(t, cli.ExitUsage, "", "{")
 	if e := wantErrorDocument(t, r, schemas.CodeInvalid, ""); !strings.Contains(e.Message, `"c" is not known`) {
 		t.Fatalf("got %+v", e)
 	}
 	contexts(t, "", nil)
-	command("", "list").want(t, exitUsage, "", "there are none", "nats context add")
+	command("", "list").want(t, cli.ExitUsage, "", "there are none", "nats context add")
 }
 
 func TestContextIsUsed(t *testing.T) {
@@ -130,19 +132,19 @@ func TestContextIsUsed(t *testing.T) {
 		defer s.settle()
 		return command("", append([]string{"why", "a"}, args...)...)
 	}
-	ask().want(t, exitDone, "of nothing\n")
-	ask("--context", "there").want(t, exitDone, "of nothing\n")
-	ask("--context", "nowhere").want(t, exitNoConnection, "", "127.0.0.1:1")
-	ask("--context", "nowhere", "--nats", s.url).want(t, exitDone, "of nothing\n")
+	ask().want(t, cli.ExitDone, "of nothing\n")
+	ask("--context", "there").want(t, cli.ExitDone, "of nothing\n")
+	ask("--context", "nowhere").want(t, cli.ExitNoConnection, "", "127.0.0.1:1")
+	ask("--context", "nowhere", "--nats", s.url).want(t, cli.ExitDone, "of nothing\n")
 	t.Setenv("NATS_URL", "nats://127.0.0.1:2")
-	ask().want(t, exitNoConnection, "", "127.0.0.1:2")
-	ask("--context", "there").want(t, exitDone, "of nothing\n")
+	ask().want(t, cli.ExitNoConnection, "", "127.0.0.1:2")
+	ask("--context", "there").want(t, cli.ExitDone, "of nothing\n")
 }
 
 // A server of its own has no context, whatever the environment says; one beside a NATS elsewhere has.
 func TestServerWithAContext(t *testing.T) {
 	contexts(t, "picked", map[string]string{"picked": `{"url":"nats://127.0.0.1:1","user":"u","password":"p"}`})
-	t.Setenv(contextEnv, "picked")
+	t.Setenv(cli.ContextEnv, "picked")
 	for _, tt := range []struct {
 		args string
 		want *natsconn.Options
@@ -152,13 +154,13 @@ func TestServerWithAContext(t *testing.T) {
 		{"--context=", nil},
 		{"--context= --nats nats://127.0.0.1:2", &natsconn.Options{URL: "nats://127.0.0.1:2"}},
 	} {
-		a := newApp(nil, nil, nil, commandGroups)
-		root := a.root()
-		cmd := find(root, "server")
+		a := cli.NewApp(nil, nil, nil, commandGroups)
+		root := a.Root()
+		cmd := cli.Find(root, "server")
 		if err := cmd.ParseFlags(strings.Fields(tt.args)); err != nil {
 			t.Fatal(err)
 		}
-		o, err := (&serverFlags{}).options(a, cmd)
+		o, err := (&serve.ServerFlags{}).Options(a, cmd)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +168,7 @@ func TestServerWithAContext(t *testing.T) {
 			t.Fatalf("%q: %s", tt.args, diff)
 		}
 	}
-	command("", "server", "--context", "nowhere").want(t, exitUsage, "", `"nowhere" is not known`, "picked")
-	command("", "server", "--context", "picked", "--store", "x").want(t, exitUsage, "", "--store is given", "--context")
-	command("", "server", "--context", "picked").want(t, exitNoConnection, "", "127.0.0.1:1")
+	command("", "server", "--context", "nowhere").want(t, cli.ExitUsage, "", `"nowhere" is not known`, "picked")
+	command("", "server", "--context", "picked", "--store", "x").want(t, cli.ExitUsage, "", "--store is given", "--context")
+	command("", "server", "--context", "picked").want(t, cli.ExitNoConnection, "", "127.0.0.1:1")
 }

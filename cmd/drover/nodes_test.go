@@ -16,6 +16,8 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/cmd/drover/cli"
+	nodescmd "github.com/droverhq/drover/cmd/drover/nodes"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/server"
@@ -116,10 +118,10 @@ func TestS3_02AnUnexpectedShutdownHaltsUntilAcknowledged(t *testing.T) {
 	}
 	s, ready = beginning(t, o)
 	halted()
-	if got := on("node", "list"); got.code != exitDone || !strings.Contains(got.stdout, "unexpected-shutdown") {
+	if got := on("node", "list"); got.code != cli.ExitDone || !strings.Contains(got.stdout, "unexpected-shutdown") {
 		t.Fatalf("got %+v", got)
 	}
-	on("node", "ack", "n", "--reason", "looked").want(t, exitDone, "node n is recovering\n")
+	on("node", "ack", "n", "--reason", "looked").want(t, cli.ExitDone, "node n is recovering\n")
 	select {
 	case s.Info = <-ready:
 	case <-s.ended:
@@ -128,7 +130,7 @@ func TestS3_02AnUnexpectedShutdownHaltsUntilAcknowledged(t *testing.T) {
 	if got := statusOf(t, r, "n"); got != schemas.NodeReady {
 		t.Fatalf("got %q, want %s", got, schemas.NodeReady)
 	}
-	on("node", "ack", "n").want(t, exitFailed, "", "n is ready", "no acknowledgement")
+	on("node", "ack", "n").want(t, cli.ExitFailed, "", "n is ready", "no acknowledgement")
 	s.end(t)
 	if got := statusOf(t, r, "n"); got != "" {
 		t.Fatalf("got %q behind a clean stop, want no record", got)
@@ -152,9 +154,9 @@ func TestNodesAndClaims(t *testing.T) {
 		!strings.Contains(table[2], "broker+timers+ops+flows") || !strings.Contains(table[2], " 0-1 ") || !strings.Contains(table[2], " default ") {
 		t.Fatalf("got\n%s", strings.Join(table, "\n"))
 	}
-	var docs []nodeInfo
+	var docs []nodescmd.NodeInfo
 	for line := range strings.Lines(on("node", "list", "--json").stdout) {
-		var n nodeInfo
+		var n nodescmd.NodeInfo
 		if err := json.Unmarshal([]byte(line), &n); err != nil {
 			t.Fatal(err)
 		}
@@ -163,21 +165,21 @@ func TestNodesAndClaims(t *testing.T) {
 	if len(docs) != 2 || docs[1].Node != "one" || docs[1].Status != schemas.NodeReady || !docs[1].Alive || docs[1].HeardAt == 0 || !slices.Equal(docs[1].Partitions, []int{0, 1}) {
 		t.Fatalf("got %+v", docs)
 	}
-	if r := on("node", "list", "-o", "yaml"); r.code != exitDone || strings.Count(r.stdout, "\nstatus: ready\n") != 2 {
+	if r := on("node", "list", "-o", "yaml"); r.code != cli.ExitDone || strings.Count(r.stdout, "\nstatus: ready\n") != 2 {
 		t.Fatalf("got %+v", r)
 	}
 
-	if r := on("claims"); r.code != exitDone || !strings.HasPrefix(r.stdout, "CLAIM ") || strings.Count(r.stdout, "\n") != 1+7 || strings.Count(r.stdout, " in ") != 7 {
+	if r := on("claims"); r.code != cli.ExitDone || !strings.HasPrefix(r.stdout, "CLAIM ") || strings.Count(r.stdout, "\n") != 1+7 || strings.Count(r.stdout, " in ") != 7 {
 		t.Fatalf("got %+v", r) // broker.one, timers.one, master, and two each of partition and alarms
 	}
 	for line := range strings.Lines(on("claims", "--json").stdout) {
-		var i claimInfo
+		var i nodescmd.ClaimInfo
 		if err := json.Unmarshal([]byte(line), &i); err != nil || i.Node != "one" || i.Number == 0 || i.Expired || !i.ExpiresAt.Time().After(i.Since.Time()) {
 			t.Fatalf("got %s: %v", line, err)
 		}
 	}
-	on("claims", "-n", "nowhere").want(t, exitFailed, "", `no namespace "nowhere"`)
-	if r := on("node", "list", "-n", "nowhere"); r.code != exitDone || strings.Count(r.stdout, "\n") != 3 {
+	on("claims", "-n", "nowhere").want(t, cli.ExitFailed, "", `no namespace "nowhere"`)
+	if r := on("node", "list", "-n", "nowhere"); r.code != cli.ExitDone || strings.Count(r.stdout, "\n") != 3 {
 		t.Fatalf("got %+v, want the nodes without partitions", r)
 	}
 
@@ -187,27 +189,27 @@ func TestNodesAndClaims(t *testing.T) {
 			t.Fatalf("%v: got %q, want the node's name", args, got)
 		}
 	}
-	on("node", "remove", "one").want(t, exitFailed, "", "the node is alive", "drover drain")
-	on("node", "remove", "dead node").want(t, exitFailed, "", "the node is alive") // a moment ago it was
-	on("node", "remove", "nobody").want(t, exitFailed, "", `"nobody"`, "no such node")
-	if r := on("node", "ack", "nobody"); r.code != exitFailed || !strings.Contains(r.stderr, "there is no node of that name") || strings.Contains(r.stderr, "worker") {
+	on("node", "remove", "one").want(t, cli.ExitFailed, "", "the node is alive", "drover drain")
+	on("node", "remove", "dead node").want(t, cli.ExitFailed, "", "the node is alive") // a moment ago it was
+	on("node", "remove", "nobody").want(t, cli.ExitFailed, "", `"nobody"`, "no such node")
+	if r := on("node", "ack", "nobody"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "there is no node of that name") || strings.Contains(r.stderr, "worker") {
 		t.Fatalf("got %+v, want that there is no such node, and no word of workers, who have nothing to acknowledge", r)
 	}
 	junk := dialed(t, url)
 	if _, err := junk.KVCreate(t.Context(), "drover-nodes", "junk", []byte("?"), 0); err != nil {
 		t.Fatal(err)
 	}
-	if r := on("node", "list"); r.code != exitDone || !strings.Contains(r.stdout, "junk") {
+	if r := on("node", "list"); r.code != cli.ExitDone || !strings.Contains(r.stdout, "junk") {
 		t.Fatalf("got %+v", r)
 	}
-	on("node", "remove", "junk").want(t, exitDone, "removed the record of node junk\n")
+	on("node", "remove", "junk").want(t, cli.ExitDone, "removed the record of node junk\n")
 	one.end(t)
 }
 
 func TestNodesWithoutServers(t *testing.T) {
 	url, _ := bare(t)
 	for _, args := range []string{"node list", "node ack a", "node remove a", "drain a"} {
-		command("", append(strings.Fields(args), "--nats", url, "--timeout", "30s")...).want(t, exitFailed, "", "no bucket drover-nodes", "a server makes")
+		command("", append(strings.Fields(args), "--nats", url, "--timeout", "30s")...).want(t, cli.ExitFailed, "", "no bucket drover-nodes", "a server makes")
 	}
 }
 
@@ -218,7 +220,7 @@ func TestOneNameInAllNamespaces(t *testing.T) {
 	if second.Node != first.Node+"-2" {
 		t.Fatalf("got nodes %q and %q", first.Node, second.Node)
 	}
-	command("", "namespace", "create", "other", "--partitions", "1", "--nats", url).want(t, exitDone, "namespace other has 1 partition, 1 replica, storage file, limit none\n")
+	command("", "namespace", "create", "other", "--partitions", "1", "--nats", url).want(t, cli.ExitDone, "namespace other has 1 partition, 1 replica, storage file, limit none\n")
 	for _, name := range []string{first.Node, second.Node} {
 		poll.Until(t, 20*time.Second, name+" takes part in the other namespace", func() bool {
 			r := command("", "claims", "-n", "other", "--nats", url)
@@ -228,12 +230,4 @@ func TestOneNameInAllNamespaces(t *testing.T) {
 	poll.Until(t, 20*time.Second, "the records say so", func() bool {
 		return strings.Count(command("", "node", "list", "--nats", url).stdout, " default,other ") == 2
 	})
-}
-
-func TestPartitionWords(t *testing.T) {
-	for want, all := range map[string][]int{"-": nil, "3": {3}, "0-3": {0, 1, 2, 3}, "0,2": {0, 2}, "0-1,5,7-9": {0, 1, 5, 7, 8, 9}} {
-		if got := partitionWords(all); got != want {
-			t.Errorf("%v: got %q, want %q", all, got, want)
-		}
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -25,25 +26,25 @@ func TestOnceCommand(t *testing.T) {
 	})
 	s.drover(
 		"", "once", "report", "per", "day", "in", "Europe/Berlin", "--caller", "me",
-	).want(t, exitDone,
+	).want(t, cli.ExitDone,
 		"first of 2026-01-02: 2026-01-02 04:04:05 +01:00 Fri to 2026-01-03 04:04:05 +01:00 Sat\n")
 	if asked.Name != "report" || asked.Period != "day" || asked.TimeZone != "Europe/Berlin" ||
 		asked.Caller != "me" {
 		t.Errorf("asked %+v", asked)
 	}
 	first = false
-	s.drover("", "once", "report").want(t, exitNotFirst,
+	s.drover("", "once", "report").want(t, cli.ExitNotFirst,
 		"not the first of 2026-01-02: 2026-01-02 03:04:05 +00:00 Fri to 2026-01-03 03:04:05 +00:00 Sat"+
 			"\nthat was ann 2026-01-02 03:04:10 +00:00 Fri\n")
 	if asked.Caller == "" || asked.Period != "" {
 		t.Errorf("asked %+v, want a caller of its own", asked)
 	}
-	if r := s.drover("", "once", "report", "--json"); r.code != exitNotFirst || !strings.HasPrefix(
+	if r := s.drover("", "once", "report", "--json"); r.code != cli.ExitNotFirst || !strings.HasPrefix(
 		r.stdout, `{"first":false,"period":"2026-01-02"`,
 	) || r.stderr != "" {
 		t.Errorf("got %+v", r)
 	}
-	s.drover("", "once", "report", "per", "fortnight").want(t, exitUsage, "", `"fortnight" is none`)
+	s.drover("", "once", "report", "per", "fortnight").want(t, cli.ExitUsage, "", `"fortnight" is none`)
 	for args, want := range map[string]string{
 		"once":                       "NAME is missing",
 		"once a day":                 `argument "day" is too much: say NAME per PERIOD in ZONE`,
@@ -52,6 +53,6 @@ func TestOnceCommand(t *testing.T) {
 		"once a per day per week":    `"per" stands twice`,
 		"once a per day in UTC more": `argument "more" is too much`,
 	} {
-		s.drover("", strings.Fields(args)...).want(t, exitUsage, "", want)
+		s.drover("", strings.Fields(args)...).want(t, cli.ExitUsage, "", want)
 	}
 }

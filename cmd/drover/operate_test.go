@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/droverhq/drover/cmd/drover/cli"
+	"github.com/droverhq/drover/cmd/drover/namespaces"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -20,18 +22,18 @@ func TestCancelAndTerminate(t *testing.T) {
 	for _, verb := range []string{"cancel", "terminate"} {
 		on(s, verb, func(req schemas.ExecutionRequest) any { got = req; return schemas.AckResponse{Run: req.Run} })
 	}
-	s.drover("", "cancel", "a b", "--reason", "no longer wanted").want(t, exitDone, "requested the cancellation of \"a b\" run r1\n")
+	s.drover("", "cancel", "a b", "--reason", "no longer wanted").want(t, cli.ExitDone, "requested the cancellation of \"a b\" run r1\n")
 	if got.Run != "r1" || got.Reason != "no longer wanted" || got.RequestID == "" {
 		t.Fatalf("got %+v", got)
 	}
-	s.drover("", "cancel", "a", "--run", "r2", "-o", "json").want(t, exitDone, `{"workflowId":"a","run":"r2"}`+"\n")
+	s.drover("", "cancel", "a", "--run", "r2", "-o", "json").want(t, cli.ExitDone, `{"workflowId":"a","run":"r2"}`+"\n")
 
-	s.drover("", "terminate", "a").want(t, exitDone, "terminated a run r1\n")
+	s.drover("", "terminate", "a").want(t, cli.ExitDone, "terminated a run r1\n")
 	if got.Reason != "" || got.Details != nil || got.ChildPolicy != "" {
 		t.Fatalf("got %+v, want no words of our own", got)
 	}
 	s.drover(`{"why":1}`, "terminate", "a", "--run", "r3", "--reason", "stuck", "--details", "-", "--child-policy", "abandon", "-o", "yaml").
-		want(t, exitDone, "workflowId: a\nrun: r3\n")
+		want(t, cli.ExitDone, "workflowId: a\nrun: r3\n")
 	want := schemas.ExecutionRequest{
 		V: 1, WorkflowID: "a", Run: "r3", Reason: "stuck", Details: schemas.Payload(`{"why":1}`), ChildPolicy: schemas.ChildAbandon,
 		RequestID: got.RequestID, Identity: got.Identity,
@@ -39,7 +41,7 @@ func TestCancelAndTerminate(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatal(diff)
 	}
-	s.drover("", "terminate", "a", "--details", "too late", "--raw").want(t, exitDone, "terminated a run r1\n")
+	s.drover("", "terminate", "a", "--details", "too late", "--raw").want(t, cli.ExitDone, "terminated a run r1\n")
 	if string(got.Details) != "too late" {
 		t.Fatalf("got details %q", got.Details)
 	}
@@ -72,12 +74,12 @@ func TestNothingToOperate(t *testing.T) {
 		{"release", schemas.StatusOpen, false, nil, "nothing was done: a run r1 is not held\n"},
 	} {
 		now = schemas.DescribeResponse{Execution: schemas.ExecutionInfo{Run: "r1", Status: tt.status}, CancelRequested: tt.requested, Held: tt.held}
-		s.drover("", tt.verb, "a").want(t, exitDone, tt.want)
+		s.drover("", tt.verb, "a").want(t, cli.ExitDone, tt.want)
 		doc := `{"workflowId":"a","run":"r1"}`
 		if strings.HasPrefix(tt.want, "nothing") {
 			doc = `{"workflowId":"a","run":"r1","unchanged":true}`
 		}
-		s.drover("", tt.verb, "a", "--json").want(t, exitDone, doc+"\n")
+		s.drover("", tt.verb, "a", "--json").want(t, cli.ExitDone, doc+"\n")
 	}
 }
 
@@ -87,15 +89,15 @@ func TestStartPolicies(t *testing.T) {
 	answer := schemas.StartResponse{WorkflowID: "a", Run: "r1", Started: true}
 	on(s, "start", func(req schemas.StartRequest) any { got = req; return answer })
 	s.drover("", "start", "t", "--id", "a", "--reuse-policy", "failed-only", "--conflict-policy", "terminate-existing").
-		want(t, exitDone, "started a run r1\n")
+		want(t, cli.ExitDone, "started a run r1\n")
 	if got.IDReusePolicy != schemas.ReuseAllowFailed || got.IDConflictPolicy != schemas.ConflictTerminateExisting || got.Signal != nil {
 		t.Fatalf("got %+v", got)
 	}
 	answer.Started = false
-	s.drover("", "start", "t", "--id", "a", "--request-id", "again").want(t, exitDone, "started a run r1\n")
-	s.drover("", "start", "t", "--id", "a", "--conflict-policy", "use-existing").want(t, exitDone, "found a run r1\n")
+	s.drover("", "start", "t", "--id", "a", "--request-id", "again").want(t, cli.ExitDone, "started a run r1\n")
+	s.drover("", "start", "t", "--id", "a", "--conflict-policy", "use-existing").want(t, cli.ExitDone, "found a run r1\n")
 	s.drover("", "start", "t", "--id", "a", "--conflict-policy", "use-existing", "--json").
-		want(t, exitDone, `{"workflowId":"a","run":"r1","started":false}`+"\n")
+		want(t, cli.ExitDone, `{"workflowId":"a","run":"r1","started":false}`+"\n")
 }
 
 func TestSignalWithStart(t *testing.T) {
@@ -104,7 +106,7 @@ func TestSignalWithStart(t *testing.T) {
 	answer := schemas.StartResponse{WorkflowID: "a", Run: "r1", Started: true}
 	on(s, "start", func(req schemas.StartRequest) any { got = req; return answer })
 	s.drover("[2]", "start", "cart", "--id", "a", "--input", "1", "--signal", "add", "--signal-input", "-", "--request-id", "q").
-		want(t, exitDone, "started a run r1, signaled it with add\n")
+		want(t, cli.ExitDone, "started a run r1, signaled it with add\n")
 	want := schemas.StartRequest{
 		V: 1, WorkflowID: "a", Run: got.Run, RequestID: "q", Type: "cart", Input: schemas.Payload("1"), Identity: got.Identity,
 		IDConflictPolicy: schemas.ConflictUseExisting, Signal: &schemas.StartSignal{Name: "add", Input: schemas.Payload("[2]"), RequestID: "q"},
@@ -113,11 +115,11 @@ func TestSignalWithStart(t *testing.T) {
 		t.Fatal(diff)
 	}
 	answer.Started = false
-	s.drover("", "start", "cart", "--id", "a", "--signal", "add").want(t, exitDone, "found a run r1, signaled it with add\n")
+	s.drover("", "start", "cart", "--id", "a", "--signal", "add").want(t, cli.ExitDone, "found a run r1, signaled it with add\n")
 	if got.Signal.Input != nil {
 		t.Fatalf("got signal input %q, want none", got.Signal.Input)
 	}
-	s.drover("", "start", "cart", "--id", "a", "--signal", "add", "--json").want(t, exitDone, `{"workflowId":"a","run":"r1","started":false}`+"\n")
+	s.drover("", "start", "cart", "--id", "a", "--signal", "add", "--json").want(t, cli.ExitDone, `{"workflowId":"a","run":"r1","started":false}`+"\n")
 }
 
 func TestFilters(t *testing.T) {
@@ -131,7 +133,7 @@ func TestFilters(t *testing.T) {
 		"--started-after", "2026-01-02T03:04:05Z", "--started-before", "2026-01-03", "--closed-after", "2026-01-02 03:04:06.5Z",
 		"--closed-before", "2026-01-02 03:04:07",
 	}
-	s.drover("", append([]string{"list"}, filters...)...).want(t, exitDone, "", "no workflows")
+	s.drover("", append([]string{"list"}, filters...)...).want(t, cli.ExitDone, "", "no workflows")
 	want := schemas.ListRequest{
 		V: 1, Status: "closed", Type: "order", WorkflowID: "a", Prefix: "b", Tag: "red", Parent: "p",
 		After: at(0), Before: schemas.At(time.Date(2026, 1, 3, 0, 0, 0, 0, time.UTC)), ClosedAfter: at(1.5), ClosedBefore: at(2), Limit: list.Limit,
@@ -139,13 +141,13 @@ func TestFilters(t *testing.T) {
 	if diff := cmp.Diff(want, list); diff != "" {
 		t.Fatal(diff)
 	}
-	s.drover("", append([]string{"count"}, filters...)...).want(t, exitDone, "12\n")
+	s.drover("", append([]string{"count"}, filters...)...).want(t, cli.ExitDone, "12\n")
 	want.Limit = 0
 	if diff := cmp.Diff(&want, count.List()); diff != "" || count.Wait == 0 {
 		t.Fatalf("wait %v %s", count.Wait, diff)
 	}
 	began := time.Now()
-	s.drover("", "list", "--closed-after", "90m").want(t, exitDone, "", "no workflows")
+	s.drover("", "list", "--closed-after", "90m").want(t, cli.ExitDone, "", "no workflows")
 	if diff := cmp.Diff(began.Add(-90*time.Minute), list.ClosedAfter.Time(), cmpopts.EquateApproxTime(time.Minute)); diff != "" {
 		t.Fatal(diff)
 	}
@@ -155,11 +157,11 @@ func TestCount(t *testing.T) {
 	s := newService(t)
 	answer := schemas.CountResponse{Count: 7}
 	on(s, "count", func(schemas.CountRequest) any { return answer })
-	s.drover("", "count").want(t, exitDone, "7\n")
-	s.drover("", "count", "--json").want(t, exitDone, `{"count":7}`+"\n")
+	s.drover("", "count").want(t, cli.ExitDone, "7\n")
+	s.drover("", "count", "--json").want(t, cli.ExitDone, `{"count":7}`+"\n")
 	answer.Truncated = true
-	s.drover("", "count").want(t, exitDone, "7 or more\n")
-	s.drover("", "count", "--json").want(t, exitDone, `{"count":7,"truncated":true}`+"\n")
+	s.drover("", "count").want(t, cli.ExitDone, "7 or more\n")
+	s.drover("", "count", "--json").want(t, cli.ExitDone, `{"count":7,"truncated":true}`+"\n")
 }
 
 func TestLists(t *testing.T) {
@@ -167,15 +169,15 @@ func TestLists(t *testing.T) {
 	all := []schemas.TaskListInfo{{List: "PCI", Pending: 12, Working: 3, Workers: 1, OldestAt: at(0)}, {List: "words"}}
 	on(s, "lists", func(schemas.TaskListsRequest) any { return schemas.TaskListsResponse{Lists: all} })
 	r := s.drover("", "tasklist", "list")
-	if r.code != exitDone || !strings.HasPrefix(r.stdout, "LIST   PENDING  WORKING  WORKERS  OLDEST\nPCI    12       3        1        ") ||
+	if r.code != cli.ExitDone || !strings.HasPrefix(r.stdout, "LIST   PENDING  WORKING  WORKERS  OLDEST\nPCI    12       3        1        ") ||
 		!strings.HasSuffix(r.stdout, "\nwords  0        0        0        -\n") {
 		t.Fatalf("got %+v", r)
 	}
-	if got := taskListRow(all[0], at(61).Time()); got[4] != "1m01.000s" {
+	if got := namespaces.TaskListRow(all[0], at(61).Time()); got[4] != "1m01.000s" {
 		t.Fatalf("got %q", got)
 	}
-	s.drover("", "tasklist", "list", "--json").want(t, exitDone, `{"list":"PCI","pending":12,"working":3,"workers":1,"oldestAt":"2026-01-02T03:04:05Z"}`+"\n"+
+	s.drover("", "tasklist", "list", "--json").want(t, cli.ExitDone, `{"list":"PCI","pending":12,"working":3,"workers":1,"oldestAt":"2026-01-02T03:04:05Z"}`+"\n"+
 		`{"list":"words","pending":0,"working":0,"workers":0}`+"\n")
 	all = nil
-	s.drover("", "tasklist", "list").want(t, exitDone, "", "no task lists")
+	s.drover("", "tasklist", "list").want(t, cli.ExitDone, "", "no task lists")
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/droverhq/drover/cmd/drover/cli"
+	"github.com/droverhq/drover/cmd/drover/workflows"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -30,7 +32,7 @@ func TestOperationsCommand(t *testing.T) {
 		"2 runs go on":    {Kind: schemas.OperationScheduleDeleted, Count: 2},
 		"10: it has died": {Kind: schemas.OperationAlwaysFailing, Count: 10, Reason: "it has died"},
 	} {
-		if row := operationRow(entry(1, o)); row[4] != want {
+		if row := workflows.OperationRow(entry(1, o)); row[4] != want {
 			t.Errorf("got the reason %q, want %q", row[4], want)
 		}
 	}
@@ -48,7 +50,7 @@ func TestOperationsCommand(t *testing.T) {
 		}
 		return a
 	})
-	s.drover("", "operations", "--kind", "slotsMissed", "--limit", "5").want(t, exitDone,
+	s.drover("", "operations", "--kind", "slotsMissed", "--limit", "5").want(t, cli.ExitDone,
 		`TIME                      KIND         SUBJECT  BY      REASON
 2026-01-02 03:04:06.000Z  slotsMissed  "a b"    node-1  `+
 			`3, the last of 2026-01-02 03:04:05.000Z: nobody was there
@@ -67,7 +69,7 @@ func TestOperationsCommand(t *testing.T) {
 	s.settle()
 	code := execute(ctx, args, strings.NewReader(""), &out, &errs)
 	s.settle()
-	if code != exitDone || strings.Count(out.String(), "\n") != 2 || asked[0].Latest != 100 {
+	if code != cli.ExitDone || strings.Count(out.String(), "\n") != 2 || asked[0].Latest != 100 {
 		t.Errorf("got %d %s%s after %+v, want each operation once", code, &out, &errs, asked)
 	}
 	if q := asked[1]; q.After != 2 || q.Latest != 0 {
@@ -75,6 +77,6 @@ func TestOperationsCommand(t *testing.T) {
 	}
 	heard = func() {}
 	all = nil
-	s.drover("", "operations").want(t, exitDone, "", "no operations")
-	s.drover("", "operations", "--limit", "-1").want(t, exitUsage, "", "--limit is -1")
+	s.drover("", "operations").want(t, cli.ExitDone, "", "no operations")
+	s.drover("", "operations", "--limit", "-1").want(t, cli.ExitUsage, "", "--limit is -1")
 }

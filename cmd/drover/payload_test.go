@@ -13,6 +13,8 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/cmd/drover/check"
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/ops/doctor"
 	"github.com/droverhq/drover/schemas"
@@ -36,7 +38,7 @@ func TestLargeInputAndResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	on := against(s.URL)
-	if r := on("start", "copy", "--id", "big", "--input", "@"+file, "--wait"); r.code != exitDone || strings.TrimSpace(r.stdout) != input {
+	if r := on("start", "copy", "--id", "big", "--input", "@"+file, "--wait"); r.code != cli.ExitDone || strings.TrimSpace(r.stdout) != input {
 		t.Fatalf("got %d, %d bytes, %.300s; want the input as result", r.code, len(r.stdout), r.stderr)
 	}
 	var doc struct{ Result json.RawMessage }
@@ -44,15 +46,15 @@ func TestLargeInputAndResult(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &doc); err != nil || string(doc.Result) != input {
 		t.Fatalf("got %d bytes, %v; want the input as result", len(r.stdout), err)
 	}
-	if r := on("history", "big", "--json"); r.code != exitDone || len(r.stdout) > 10<<10 || strings.Count(r.stdout, `{"$ref":{"object":"`) != 2 {
+	if r := on("history", "big", "--json"); r.code != cli.ExitDone || len(r.stdout) > 10<<10 || strings.Count(r.stdout, `{"$ref":{"object":"`) != 2 {
 		t.Fatalf("got %d, %d bytes: %.2000s; want references", r.code, len(r.stdout), r.stdout)
 	}
 	for command, want := range map[string]string{"describe": "1.4MiB in object ", "history": " input=1.4MiB "} {
-		if r := on(command, "big"); r.code != exitDone || !strings.Contains(r.stdout, want) {
+		if r := on(command, "big"); r.code != cli.ExitDone || !strings.Contains(r.stdout, want) {
 			t.Fatalf("%s: got %d: %s; want it to say %q", command, r.code, r.stdout, want)
 		}
 	}
-	if r := on("verify"); r.code != exitDone {
+	if r := on("verify"); r.code != cli.ExitDone {
 		t.Fatalf("got %+v, want a sound namespace", r)
 	}
 
@@ -69,21 +71,21 @@ func TestLargeInputAndResult(t *testing.T) {
 	if err := store.Delete(t.Context(), objects[0].Name); err != nil {
 		t.Fatal(err)
 	}
-	if r := on("verify"); r.code != exitFailed || !strings.Contains(r.stdout, `payload: workflow "big"`) || !strings.Contains(r.stdout, "object "+objects[0].Name+": it was deleted") {
+	if r := on("verify"); r.code != cli.ExitFailed || !strings.Contains(r.stdout, `payload: workflow "big"`) || !strings.Contains(r.stdout, "object "+objects[0].Name+": it was deleted") {
 		t.Errorf("without an object: got %+v, want the run that names it", r)
 	}
 	if err := js.DeleteStream(t.Context(), ns.StreamPayloads()); err != nil {
 		t.Fatal(err)
 	}
-	finding(t, diagnose(t, exitFailed, "--nats", s.URL), doctor.Bad, "streams", "missing: OBJ_drover-default-payloads", "drover verify")
-	if r := on("verify"); r.code != exitFailed || strings.Count(r.stdout, `payload: workflow "big"`) != len(objects) {
+	finding(t, diagnose(t, cli.ExitFailed, "--nats", s.URL), doctor.Bad, "streams", "missing: OBJ_drover-default-payloads", "drover verify")
+	if r := on("verify"); r.code != cli.ExitFailed || strings.Count(r.stdout, `payload: workflow "big"`) != len(objects) {
 		t.Errorf("without a store: got %+v, want %d payloads that are lost", r, len(objects))
 	}
-	v := newVerifier(c)
-	if err := v.read(t.Context()); err != nil || len(v.Violations) != len(objects) {
+	v := check.NewVerifier(c)
+	if err := v.Read(t.Context()); err != nil || len(v.Violations) != len(objects) {
 		t.Fatalf("got %v, %v; want %d violations", v.Violations, err, len(objects))
 	}
-	if r := on("result", "big"); r.code == exitDone || !strings.Contains(r.stderr, "drover verify") {
+	if r := on("result", "big"); r.code == cli.ExitDone || !strings.Contains(r.stderr, "drover verify") {
 		t.Errorf("got %+v, want to be told what to do", r)
 	}
 	for p := range 4 { // the run goes while it is verified
@@ -95,7 +97,7 @@ func TestLargeInputAndResult(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if lost, err := v.payloads.missing(t.Context()); err != nil || len(lost) != 0 {
+	if lost, err := v.Payloads.Missing(t.Context()); err != nil || len(lost) != 0 {
 		t.Errorf("behind the end of the run: got %v, %v, want nothing", lost, err)
 	}
 }

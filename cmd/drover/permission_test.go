@@ -10,6 +10,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -32,7 +33,7 @@ func TestPermissionDenied(t *testing.T) {
 	for args, refused := range verbs {
 		began := time.Now()
 		r := command("", append(strings.Fields(args), "--nats", url, "--user", "nobody", "--password", embeddedtest.Password)...)
-		r.want(t, exitFailed, "", "not permitted", fmt.Sprintf("%q", refused), "allow the NATS user to publish")
+		r.want(t, cli.ExitFailed, "", "not permitted", fmt.Sprintf("%q", refused), "allow the NATS user to publish")
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("%s: took %v, want it at once", args, took)
 		}
@@ -44,13 +45,13 @@ func TestPermissionDenied(t *testing.T) {
 	}
 	began := time.Now()
 	command("", "start", "t", "--nats", url, "--user", "deaf", "--password", embeddedtest.Password).
-		want(t, exitFailed, "", `subscribe to "_INBOX.`, "allow the NATS user to subscribe")
+		want(t, cli.ExitFailed, "", `subscribe to "_INBOX.`, "allow the NATS user to subscribe")
 	if took := time.Since(began); took > time.Second {
 		t.Errorf("took %v, want it at once", took)
 	}
 	contexts(t, "", map[string]string{"mine": fmt.Sprintf(`{"url":%q,"user":"own-inbox","password":%q,"inbox_prefix":"_MINE"}`, url, embeddedtest.Password)})
-	command("", "why", "a", "--timeout", "300ms", "--context", "mine").want(t, exitNoConnection, "", "nobody listens")
-	command("", "list", "--nats", url, "--user", "nobody", "--password", "wrong").want(t, exitNoConnection, "", "refuses these credentials")
+	command("", "why", "a", "--timeout", "300ms", "--context", "mine").want(t, cli.ExitNoConnection, "", "nobody listens")
+	command("", "list", "--nats", url, "--user", "nobody", "--password", "wrong").want(t, cli.ExitNoConnection, "", "refuses these credentials")
 }
 
 // The client of a program says the same.

@@ -2,17 +2,14 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
 	"syscall"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	"github.com/droverhq/drover/internal/virtual"
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/server"
 )
 
@@ -56,49 +53,14 @@ func TestServerProcess(t *testing.T) {
 	_ = cmd.Wait() // it was killed
 
 	cmd, r = begin()
-	if r := command("", "describe", "g", "--nats", r.URL); r.code != exitDone {
+	if r := command("", "describe", "g", "--nats", r.URL); r.code != cli.ExitDone {
 		t.Fatalf("after kill -9: got %+v", r)
 	}
-	command("", "verify", "--nats", r.URL).want(t, exitDone, "namespace default: 2 events in 1 record of 1 run (1 open) on 4 partitions: no rule is broken\n")
+	command("", "verify", "--nats", r.URL).want(t, cli.ExitDone, "namespace default: 2 events in 1 record of 1 run (1 open) on 4 partitions: no rule is broken\n")
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("got %v after SIGINT, want exit code 0", err)
 	}
-}
-
-func TestSignals(t *testing.T) {
-	virtual.Run(t, func(t *testing.T) {
-		signals := make(chan os.Signal, 4)
-		ctx, hurry, done := heed(t.Context(), signals)
-		defer done()
-		cut := func() bool {
-			synctest.Wait()
-			select {
-			case <-hurry:
-				return true
-			default:
-				return false
-			}
-		}
-		signals <- syscall.SIGTERM
-		<-ctx.Done()
-		if got := context.Cause(ctx); got.Error() != "signal terminated" {
-			t.Fatalf("got cause %v", got)
-		}
-		if cut() {
-			t.Fatal("the first signal cuts the stop short")
-		}
-		time.Sleep(doubled - 1)
-		signals <- syscall.SIGTERM
-		if cut() {
-			t.Fatal("a doubled signal cuts the stop short")
-		}
-		time.Sleep(time.Nanosecond)
-		signals <- syscall.SIGINT
-		if !cut() {
-			t.Fatal("the second signal does not cut the stop short")
-		}
-	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
@@ -69,23 +70,23 @@ func TestCommandsOnAServer(t *testing.T) {
 	// Signal with start: the first begins the run, the second finds it.
 	has(ok("start", "cart", "--id", "c1", "--signal", "add", "--tag", "vip"), "started c1 run ")
 	has(ok("start", "cart", "--id", "c1", "--signal", "add"), "found c1 run ")
-	drover("start", "cart", "--id", "c1").want(t, exitFailed, "", `start "c1" run `, "or say with --conflict-policy what is to happen")
+	drover("start", "cart", "--id", "c1").want(t, cli.ExitFailed, "", `start "c1" run `, "or say with --conflict-policy what is to happen")
 	has(ok("start", "cart", "--id", "c1", "--conflict-policy", "use-existing"), "found c1 run ")
 	if got := ok("start", "cart", "--id", "c1", "--signal", "pay", "--wait"); got != "2\n" {
 		t.Fatalf("got result %q, want 2 signals", got)
 	}
-	drover("start", "cart", "--id", "c1", "--reuse-policy", "reject").want(t, exitFailed, "", "c1", "or with --reuse-policy allow")
-	drover("start", "cart", "--id", "c1", "--reuse-policy", "failed-only").want(t, exitFailed, "", "c1")
+	drover("start", "cart", "--id", "c1", "--reuse-policy", "reject").want(t, cli.ExitFailed, "", "c1", "or with --reuse-policy allow")
+	drover("start", "cart", "--id", "c1", "--reuse-policy", "failed-only").want(t, cli.ExitFailed, "", "c1")
 
 	// Cancel asks, terminate does not.
 	ok("start", "cart", "--id", "c2")
 	has(ok("cancel", "c2", "--reason", "no longer wanted"), "requested the cancellation of c2 run ")
-	drover("result", "c2").want(t, exitFailed, "", "canceled")
-	drover("cancel", "c2").want(t, exitFailed, "", `cancel "c2"`)
-	drover("cancel", "nobody").want(t, exitFailed, "", `cancel "nobody": `)
+	drover("result", "c2").want(t, cli.ExitFailed, "", "canceled")
+	drover("cancel", "c2").want(t, cli.ExitFailed, "", `cancel "c2"`)
+	drover("cancel", "nobody").want(t, cli.ExitFailed, "", `cancel "nobody": `)
 	ok("start", "lonely", "--id", "l1")
 	has(ok("terminate", "l1", "--reason", "stuck", "--details", `{"n":1}`), "terminated l1 run ")
-	drover("result", "l1").want(t, exitFailed, "", "terminated: stuck", `details: {"n":1}`)
+	drover("result", "l1").want(t, cli.ExitFailed, "", "terminated: stuck", `details: {"n":1}`)
 	has(ok("history", "l1"), "stuck")
 
 	if got := ok("start", "chain", "--id", "x", "--input", "3", "--wait", "-o", "yaml"); !strings.HasSuffix(got, "status: completed\nresult: the end\n") {
@@ -121,10 +122,10 @@ func TestReplaysOnAServer(t *testing.T) {
 	ok := func(args ...string) string { t.Helper(); return drover(args...).done(t) }
 	for _, id := range []string{"c1", "c2", "c3"} {
 		ok("start", "cart", "--id", id)
-		drover("replay", id, "--from", "start").want(t, exitFailed, "", "is open", "drover terminate "+id)
+		drover("replay", id, "--from", "start").want(t, cli.ExitFailed, "", "is open", "drover terminate "+id)
 		ok("terminate", id, "--reason", "stuck")
 	}
-	drover("replay", "c1").want(t, exitFailed, "", "from start only", "--from start")
+	drover("replay", "c1").want(t, cli.ExitFailed, "", "from start only", "--from start")
 	if got := ok("replay", "c1", "--from", "start", "--dry-run"); !strings.Contains(got, "would begin from the start") {
 		t.Errorf("got %q", got)
 	}
@@ -140,14 +141,14 @@ func TestReplaysOnAServer(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	dry := drover("replay", "--query", "type=cart status=terminated", "--from", "start", "--dry-run")
-	dry.want(t, exitDone, dry.stdout, "2 would be replayed, 1 skipped") // the first run of c1 is not its latest
+	dry.want(t, cli.ExitDone, dry.stdout, "2 would be replayed, 1 skipped") // the first run of c1 is not its latest
 	all := drover("replay", "--query", "type=cart status=terminated", "--from", "start", "--reason", "all again")
-	all.want(t, exitDone, all.stdout, "2 replayed, 1 skipped")
+	all.want(t, cli.ExitDone, all.stdout, "2 replayed, 1 skipped")
 	if got := ok("count", "--type", "cart", "--status", "open"); got != "2\n" {
 		t.Errorf("%s are open, want c2 and c3", got)
 	}
 	again := drover("replay", "--query", "type=cart status=terminated", "--from", "start")
-	again.want(t, exitDone, again.stdout, "0 replayed, 3 skipped") // all three have later runs
+	again.want(t, cli.ExitDone, again.stdout, "0 replayed, 3 skipped") // all three have later runs
 	if got := ok("replay", "c1"); !strings.Contains(got, "nothing is left to run") {
 		t.Errorf("got %q", got)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/nodes"
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
@@ -40,7 +41,7 @@ func TestRecycleCommands(t *testing.T) {
 	on(s, "recycleNow", func(q schemas.RecycleRequest) any { now = q; return answer() })
 
 	s.drover("", "recycle", "set", "--at", "03:30", "--zone", "Europe/Berlin", "--every", "48h", "--notice", "5m", "--stagger", "1s").
-		want(t, exitDone, "every 2 days at 03:30 Europe/Berlin; next 1970-01-01 00:00:00.000Z\n")
+		want(t, cli.ExitDone, "every 2 days at 03:30 Europe/Berlin; next 1970-01-01 00:00:00.000Z\n")
 	want := schemas.Recycle{At: "03:30", TimeZone: "Europe/Berlin", Every: schemas.Duration(48 * time.Hour), Notice: schemas.Duration(5 * time.Minute), Stagger: schemas.Duration(time.Second)}
 	if set.Recycle == nil || *set.Recycle != want {
 		t.Errorf("asked for %+v", set.Recycle)
@@ -49,12 +50,12 @@ func TestRecycleCommands(t *testing.T) {
 	if set.Recycle == nil || *set.Recycle != (schemas.Recycle{}) {
 		t.Errorf("asked for %+v", set.Recycle)
 	}
-	s.drover("", "recycle", "set", "--at", "3:30").want(t, exitUsage, "", `recycleSet: --at is "3:30": it is no time of day`, "hours and minutes")
-	s.drover("", "recycle", "set", "--at", "3:30", "--json").want(t, exitUsage, "", `"field":"recycle.at"`)
-	s.drover("", "recycle", "set").want(t, exitUsage, "", "give either --at, such as 03:30, or --never")
-	s.drover("", "recycle", "set", "--never", "--at", "03:30").want(t, exitUsage, "", "either --at")
-	s.drover("", "recycle", "set", "--never", "--notice", "5m").want(t, exitUsage, "", "--notice is given, and --never too")
-	s.drover("", "recycle").want(t, exitUsage, "", "set, show or now is missing")
+	s.drover("", "recycle", "set", "--at", "3:30").want(t, cli.ExitUsage, "", `recycleSet: --at is "3:30": it is no time of day`, "hours and minutes")
+	s.drover("", "recycle", "set", "--at", "3:30", "--json").want(t, cli.ExitUsage, "", `"field":"recycle.at"`)
+	s.drover("", "recycle", "set").want(t, cli.ExitUsage, "", "give either --at, such as 03:30, or --never")
+	s.drover("", "recycle", "set", "--never", "--at", "03:30").want(t, cli.ExitUsage, "", "either --at")
+	s.drover("", "recycle", "set", "--never", "--notice", "5m").want(t, cli.ExitUsage, "", "--notice is given, and --never too")
+	s.drover("", "recycle").want(t, cli.ExitUsage, "", "set, show or now is missing")
 	for _, want := range []string{"every 2 days at 03:30", "goes on: two draining\n", "NODE  SINCE", "one   1970-01-01 00:00:00.000Z  returned\n", "two   1970-01-01 00:00:00.000Z  draining\n"} {
 		s.drover("", "recycle", "show").wantHolds(t, want)
 	}
@@ -139,7 +140,7 @@ func TestS2_04OneServerIsRecycled(t *testing.T) {
 			}
 			calls, slowest := stop()
 			t.Logf("%d calls, the slowest pair took %v", calls, slowest)
-			on("start", "greet", "--id", "g", "--input", `"ox"`, "--wait").want(t, exitDone, "\"hello ox\"\n", "started g")
+			on("start", "greet", "--id", "g", "--input", `"ox"`, "--wait").want(t, cli.ExitDone, "\"hello ox\"\n", "started g")
 			on("verify").done(t)
 			if r := on("node", "list", "--json"); !strings.Contains(r.stdout, `"status":"ready"`) {
 				t.Errorf("got %s, want a node that is ready", r.stdout)
@@ -220,7 +221,7 @@ func TestRecycleServesOtherNamespaces(t *testing.T) {
 	on := against(s.URL)
 	on("namespace", "create", "shop", "--partitions", "1").done(t)
 	on("start", "nobody", "--id", "a", "-n", "shop").done(t)
-	on("recycle", "set", "--at", "03:30", "-n", "shop").want(t, exitFailed, "", "the home of no server")
+	on("recycle", "set", "--at", "03:30", "-n", "shop").want(t, cli.ExitFailed, "", "the home of no server")
 	on("recycle", "now", "--wait", "--timeout", "1m").done(t)
 	on("start", "nobody", "--id", "b", "-n", "shop").done(t)
 	on("describe", "a", "-n", "shop").done(t)
@@ -242,7 +243,7 @@ func TestRecycleExit(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("it has not ended")
 	}
-	if !errors.Is(s.err, server.ErrRecycled) || exitCode(s.err) != 75 {
+	if !errors.Is(s.err, server.ErrRecycled) || cli.ExitCode(s.err) != 75 {
 		t.Fatalf("got %v, want %v", s.err, server.ErrRecycled)
 	}
 	if r := on("node", "list", "--json"); strings.Contains(r.stdout, `"two"`) {

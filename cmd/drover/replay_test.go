@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/droverhq/drover/cmd/drover/cli"
+	"github.com/droverhq/drover/cmd/drover/workflows"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -24,29 +26,29 @@ func TestReplay(t *testing.T) {
 	on(s, "replayForce", func(q schemas.ReplayRequest) any { got = q; got.Reason += " by force"; return answer })
 	again := "what has run and runs again:\n  3 (ship, activity), which may not simply run twice\n  4 (let)\n"
 	s.drover("", "replay", "a", "--run", "r1", "--from", "ship", "--reason", "mended", "--request-id", "q").
-		want(t, exitDone, "replayed run r1 of a as run r2, at step 3\n"+again)
+		want(t, cli.ExitDone, "replayed run r1 of a as run r2, at step 3\n"+again)
 	want := schemas.ReplayRequest{V: 1, WorkflowID: "a", Run: "r1", From: "ship", RequestID: "q", Reason: "mended", Identity: got.Identity}
 	if diff := cmp.Diff(want, got); diff != "" || got.Identity == "" {
 		t.Fatalf("identity %q %s", got.Identity, diff)
 	}
-	s.drover("", "replay", "a", "--force", "-o", "json").want(t, exitDone,
+	s.drover("", "replay", "a", "--force", "-o", "json").want(t, cli.ExitDone,
 		`{"workflowId":"a","run":"r2","replays":"r1","started":true,"plan":{"from":"3","again":[{"ref":"3","name":"ship","type":"activity","notIdempotent":true},{"ref":"4","type":"let"}]}}`+"\n")
 	if got.Reason != " by force" || got.From != "" || got.RequestID == "" {
 		t.Fatalf("got %+v", got)
 	}
 	answer.Run, answer.Started = "", false
-	s.drover("", "replay", "a", "--dry-run").want(t, exitDone, "run r1 of a would begin at step 3\n"+again)
+	s.drover("", "replay", "a", "--dry-run").want(t, cli.ExitDone, "run r1 of a would begin at step 3\n"+again)
 	if !got.DryRun {
 		t.Fatalf("got %+v", got)
 	}
 	answer = schemas.ReplayResponse{Run: "r1", Replays: "r1", Plan: &schemas.ReplayPlan{From: "end"}}
-	s.drover("", "replay", "a").want(t, exitDone, "nothing is left to run of a run r1: it has completed\n")
+	s.drover("", "replay", "a").want(t, cli.ExitDone, "nothing is left to run of a run r1: it has completed\n")
 	answer = schemas.ReplayResponse{Run: "r2", Replays: "r1", Plan: shipPlan()}
-	s.drover("", "replay", "a", "--request-id", "q").want(t, exitDone, "run r2 of a was begun by this request before\n"+again)
+	s.drover("", "replay", "a", "--request-id", "q").want(t, cli.ExitDone, "run r2 of a was begun by this request before\n"+again)
 	answer = schemas.ReplayResponse{Run: "r2"}
-	s.drover("", "replay", "a", "--request-id", "q").want(t, exitDone, "run r2 of a was begun by this request before\n")
+	s.drover("", "replay", "a", "--request-id", "q").want(t, cli.ExitDone, "run r2 of a was begun by this request before\n")
 	answer.Error = schemas.Errorf(schemas.CodeConflict, "the flow says replayable: disabled").WithHint("use --force")
-	s.drover("", "replay", "a").want(t, exitFailed, "", "replayable: disabled", "use --force")
+	s.drover("", "replay", "a").want(t, cli.ExitFailed, "", "replayable: disabled", "use --force")
 }
 
 func TestReplayUsage(t *testing.T) {
@@ -69,8 +71,8 @@ func TestReplayUsage(t *testing.T) {
 		{"has no end", []string{"replay", "--query", `tag="a`}},
 		{"reason: 1025 bytes; want at most 1024", []string{"replay", "a", "--reason", strings.Repeat("x", 1025)}},
 	} {
-		if r := s.drover("", tt.args...); r.code != exitUsage || !strings.Contains(r.stderr, tt.want) || r.stdout != "" {
-			t.Errorf("%v: exit %d, %s; want %d and %q", tt.args, r.code, r.stderr, exitUsage, tt.want)
+		if r := s.drover("", tt.args...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, tt.want) || r.stdout != "" {
+			t.Errorf("%v: exit %d, %s; want %d and %q", tt.args, r.code, r.stderr, cli.ExitUsage, tt.want)
 		}
 	}
 }
@@ -119,7 +121,7 @@ func TestReplayOfAQuery(t *testing.T) {
 			t.Errorf("want %q in\n%s", want, r.stderr)
 		}
 	}
-	if r.code != exitFailed || list.Type != "an order" || list.ClosedBefore == 0 || list.Status != schemas.StatusClosed {
+	if r.code != cli.ExitFailed || list.Type != "an order" || list.ClosedBefore == 0 || list.Status != schemas.StatusClosed {
 		t.Errorf("exit %d, list %+v", r.code, list)
 	}
 	wantTable(t, r.stdout, []string{
@@ -139,20 +141,20 @@ func TestReplayOfAQuery(t *testing.T) {
 	wantTable(t, r.stdout, []string{
 		"ID RUN OUTCOME NEW RUN BEGINS MAY NOT SIMPLY RUN TWICE", "done r2 nothing to do - at the end, with nothing left to run -",
 	})
-	if r.code != exitDone || !strings.Contains(r.stderr, "0 replayed, 0 skipped, 1 with nothing to do, 0 refused") {
+	if r.code != cli.ExitDone || !strings.Contains(r.stderr, "0 replayed, 0 skipped, 1 with nothing to do, 0 refused") {
 		t.Errorf("exit %d, %s", r.code, r.stderr)
 	}
 	asked = nil
 	r = s.drover("", "replay", "--query", "status=failed", "--dry-run", "--json")
 	var outcomes []string
 	for line := range strings.Lines(r.stdout) {
-		var l replayLine
+		var l workflows.ReplayLine
 		if err := json.Unmarshal([]byte(line), &l); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
 		outcomes = append(outcomes, l.WorkflowID+": "+l.Outcome)
 	}
-	if diff := cmp.Diff([]string{"good: would replay", "kid: skipped", "more: would replay"}, outcomes); diff != "" || r.code != exitDone || r.stderr != "" {
+	if diff := cmp.Diff([]string{"good: would replay", "kid: skipped", "more: would replay"}, outcomes); diff != "" || r.code != cli.ExitDone || r.stderr != "" {
 		t.Errorf("exit %d %s %s", r.code, r.stderr, diff)
 	}
 	for _, q := range asked {
@@ -183,7 +185,7 @@ func TestReplayOfAQueryAgain(t *testing.T) {
 		more     bool
 	}{{2, true}, {4, true}, {5, false}, {5, false}} {
 		r := s.drover("", "replay", "--query", "status=failed", "--limit", "2", "--json")
-		if r.code != exitDone || len(latest) != want.replayed || strings.Contains(r.stderr, "--limit") != want.more {
+		if r.code != cli.ExitDone || len(latest) != want.replayed || strings.Contains(r.stderr, "--limit") != want.more {
 			t.Errorf("time %d: got %+v and %d replayed, want %+v", i+1, r, len(latest), want)
 		}
 	}
@@ -202,7 +204,7 @@ func wantTable(t *testing.T, got string, want []string) {
 }
 
 func TestDescribeAttempts(t *testing.T) {
-	got := string(describeText(&schemas.DescribeResponse{Attempts: []schemas.ReplayAttempt{
+	got := string(workflows.DescribeText(&schemas.DescribeResponse{Attempts: []schemas.ReplayAttempt{
 		{Run: "r1", StartedAt: at(0), ClosedAt: at(1), Status: schemas.StatusFailed},
 		{Run: "r2", StartedAt: at(2), Status: schemas.StatusOpen, Replays: &schemas.ReplayOf{Run: "r1", From: "ship", Force: true, Reason: "mended", Identity: "ann"}},
 	}}, nil, at(3).Time()))
@@ -214,20 +216,5 @@ func TestDescribeAttempts(t *testing.T) {
 		"RUN REPLAYS FROM BY STARTED CLOSED STATUS REASON",
 		"r1 - initial run - 2026-01-02 03:04:05.000Z 2026-01-02 03:04:06.000Z failed -",
 		"r2 r1 ship, forced ann 2026-01-02 03:04:07.000Z - open mended",
-	})
-}
-
-func FuzzParseQuery(f *testing.F) {
-	for _, seed := range []string{"status=failed", `type="a b" tag=x`, "closed-after=24h started-before=2026-01-02", `tag="`, "=", "a=b=c", " \n"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		o, err := parseQuery(text)
-		if err == nil && strings.TrimSpace(text) == "" {
-			t.Errorf("an empty query gave %+v", o)
-		}
-		if err != nil && err.Error() == "" {
-			t.Error("an error says nothing")
-		}
 	})
 }

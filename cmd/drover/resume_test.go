@@ -6,7 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/droverhq/drover/ops/audit"
+	"github.com/droverhq/drover/cmd/drover/cli"
+	"github.com/droverhq/drover/cmd/drover/workflows"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -52,26 +53,26 @@ func TestResumeOfAQuery(t *testing.T) {
 		"p1 r-p1 order would resume it panicked", "p2 r-p2 order would resume it panicked", "gone r-gone order would resume it panicked",
 		"p3 r-p3 order would resume it panicked",
 	})
-	if r.code != exitDone || len(*resumed) > 0 || list.Status != schemas.StatusPaused || list.Type != "order" || list.After == 0 ||
+	if r.code != cli.ExitDone || len(*resumed) > 0 || list.Status != schemas.StatusPaused || list.Type != "order" || list.After == 0 ||
 		!strings.Contains(r.stderr, "4 would be resumed, 2 skipped, 0 refused") {
 		t.Fatalf("got %+v, %+v, resumed %v", r, list, *resumed)
 	}
 	r = s.drover("", "resume", "--query", "type=order", "--reason", "mended", "--limit", "2")
-	if r.code != exitDone || !slices.Equal(*resumed, []string{"p1 r-p1 mended", "p2 r-p2 mended"}) || !strings.Contains(r.stderr, "more than 2") {
+	if r.code != cli.ExitDone || !slices.Equal(*resumed, []string{"p1 r-p1 mended", "p2 r-p2 mended"}) || !strings.Contains(r.stderr, "more than 2") {
 		t.Fatalf("got %+v, resumed %v", r, *resumed)
 	}
 	*resumed = nil
 	r = s.drover("", "resume", "--query", "type=order status=paused", "--json")
 	var got []string
 	for line := range strings.Lines(r.stdout) {
-		var l resumeLine
+		var l workflows.ResumeLine
 		if err := json.Unmarshal([]byte(line), &l); err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, l.WorkflowID+" "+l.Outcome)
 	}
 	want := []string{"hand resumed", "on skipped", "p1 resumed", "p2 resumed", "gone skipped", "p3 resumed"}
-	if r.code != exitDone || !slices.Equal(got, want) || len(*resumed) != 4 || r.stderr != "" {
+	if r.code != cli.ExitDone || !slices.Equal(got, want) || len(*resumed) != 4 || r.stderr != "" {
 		t.Fatalf("got %v %+v, resumed %v", got, r, *resumed)
 	}
 }
@@ -87,26 +88,6 @@ func TestResumeFlags(t *testing.T) {
 		{"resume --query status=failed", "only paused workflows can be resumed"},
 		{"resume --query frob=x", `there is no filter "frob"`},
 	} {
-		command("", strings.Fields(tt.args)...).want(t, exitUsage, "", tt.want)
-	}
-}
-
-// U3: parked runs have an exit code of their own, and what is worse has its own still.
-func TestAuditErrors(t *testing.T) {
-	parked := audit.Finding{Kind: audit.KindParked, Severity: audit.Warning}
-	for _, tt := range []struct {
-		report audit.Report
-		code   int
-		words  string
-	}{
-		{audit.Report{Findings: []audit.Finding{{Severity: audit.Notice}}}, exitDone, ""},
-		{audit.Report{Findings: []audit.Finding{parked}}, exitParked, "1 run is parked"},
-		{audit.Report{Findings: []audit.Finding{parked}, More: map[audit.Kind]int{audit.KindParked: 7}}, exitParked, "8 runs are parked"},
-		{audit.Report{Findings: []audit.Finding{parked, {Severity: audit.Fault}}}, exitFailed, "1 fault is not repaired"},
-	} {
-		err := auditError(&tt.report)
-		if code := exitCode(err); code != tt.code || tt.words != "" && !strings.Contains(err.Error(), tt.words) {
-			t.Errorf("%+v: got %d %v, want %d with %q", tt.report, code, err, tt.code, tt.words)
-		}
+		command("", strings.Fields(tt.args)...).want(t, cli.ExitUsage, "", tt.want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/server"
 )
@@ -31,20 +32,20 @@ func TestRetentionExplain(t *testing.T) {
 	})
 	r := s.drover("", "retention", "explain", "a", "--run", "r2")
 	for _, want := range []string{"Kept: for a week.\n", "run        r2, completed", `group      runs of type "order": number 2 of 9`, "judged by  7d soft 0, the default of the namespace", "closed     1970", "until      1970"} {
-		if r.code != exitDone || !strings.Contains(r.stdout, want) {
+		if r.code != cli.ExitDone || !strings.Contains(r.stdout, want) {
 			t.Errorf("want %q in (exit %d)\n%s%s", want, r.code, r.stdout, r.stderr)
 		}
 	}
 	if asked.WorkflowID != "a" || asked.Run != "r2" {
 		t.Errorf("asked %+v", asked)
 	}
-	s.drover("", "retention", "explain", "open").want(t, exitDone, "never: it is open, and open runs are always kept\nrun  r1, open\n")
-	s.drover("", "retention", "explain", "open", "--json").want(t, exitDone,
+	s.drover("", "retention", "explain", "open").want(t, cli.ExitDone, "never: it is open, and open runs are always kept\nrun  r1, open\n")
+	s.drover("", "retention", "explain", "open", "--json").want(t, cli.ExitDone,
 		`{"workflowId":"open","run":"r1","status":"open","because":"never: it is open, and open runs are always kept"}`+"\n")
-	s.drover("", "retention", "explain", "gone").want(t, exitFailed, "", `workflow "gone" has no such history`)
-	s.drover("", "retention").want(t, exitUsage, "", "explain is missing")
-	s.drover("", "retention", "sweep").want(t, exitUsage, "", `there is no command "retention sweep"`)
-	s.drover("", "retention", "explain").want(t, exitUsage, "", "ID is missing")
+	s.drover("", "retention", "explain", "gone").want(t, cli.ExitFailed, "", `workflow "gone" has no such history`)
+	s.drover("", "retention").want(t, cli.ExitUsage, "", "explain is missing")
+	s.drover("", "retention", "sweep").want(t, cli.ExitUsage, "", `there is no command "retention sweep"`)
+	s.drover("", "retention", "explain").want(t, cli.ExitUsage, "", "ID is missing")
 }
 
 // A0-16: both defaults are of the namespace, changed by a command, and told at each start of a server.
@@ -69,13 +70,13 @@ func TestRetentionOfTheNamespace(t *testing.T) {
 	}
 	starts("3 soft 3", "7d", func() {
 		for flag, bad := range map[string]string{"--retention": "fortnight", "--retention-flows": "3 hash a"} {
-			if r := on("namespace", "create", "default", flag, bad); r.code == exitDone || !strings.Contains(r.stderr, bad) {
+			if r := on("namespace", "create", "default", flag, bad); r.code == cli.ExitDone || !strings.Contains(r.stderr, bad) {
 				t.Errorf("%s %q: got %+v, want a refusal", flag, bad, r)
 			}
 		}
 	})
 	starts("3 soft 3", "7d", func() {
-		if r := on("namespace", "create", "default", "--retention", "max(5, 30d)", "--retention-flows", "2 soft 10"); r.code != exitDone {
+		if r := on("namespace", "create", "default", "--retention", "max(5, 30d)", "--retention-flows", "2 soft 10"); r.code != cli.ExitDone {
 			t.Errorf("got %+v", r)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/ops/doctor"
 	"github.com/droverhq/drover/ops/permissions"
 	"github.com/droverhq/drover/schemas"
@@ -32,13 +33,13 @@ func TestRolesOfPeople(t *testing.T) {
 		permissions.Auditor:  append(looking[:len(looking):len(looking)], "verify", "verify --idle", "audit", "audit --repair=false"),
 	} {
 		for _, args := range commands {
-			if r := as(role, strings.Fields(args)...); r.code != exitDone {
+			if r := as(role, strings.Fields(args)...); r.code != cli.ExitDone {
 				t.Errorf("%s: %s: got %d %s", role, args, r.code, r.stderr)
 			}
 		}
 	}
 	at := []string{"--nats", url, "--password", embeddedtest.Password, "--user"}
-	viewer, auditor := diagnose(t, exitDone, append(at, string(permissions.Viewer))...), diagnose(t, exitDone, append(at, string(permissions.Auditor))...)
+	viewer, auditor := diagnose(t, cli.ExitDone, append(at, string(permissions.Viewer))...), diagnose(t, cli.ExitDone, append(at, string(permissions.Auditor))...)
 	finding(t, viewer, doctor.Warn, "owners", "how many partitions there are cannot be seen")
 	finding(t, auditor, doctor.OK, "owners", "each of 1 partitions")
 	finding(t, auditor, doctor.OK, "permissions", "what a viewer does")

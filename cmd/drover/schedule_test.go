@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/droverhq/drover/cmd/drover/cli"
+	"github.com/droverhq/drover/cmd/drover/schedules"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -56,7 +58,7 @@ func TestScheduleCreate(t *testing.T) {
 	s.drover(
 		"", "schedule", "create", "nightly", "--cron", "0 3 1 * MON", "--zone", "Europe/Berlin", "--type",
 		"report",
-	).want(t, exitDone,
+	).want(t, cli.ExitDone,
 		"created schedule nightly\nwarning: both days must match\n"+
 			"next  2026-01-02 04:04:05 +01:00 Fri\n      2026-01-03 04:04:05 +01:00 Sat\n")
 	three := int64(3)
@@ -159,7 +161,7 @@ func TestScheduleCreate(t *testing.T) {
 	for _, want := range []string{
 		`"revision":8`, `"warnings":["both days must match"]`, `"nextTimes":["2026-01-02T03:04:05Z"`,
 	} {
-		if r.code != exitDone || !strings.Contains(r.stdout, want) {
+		if r.code != cli.ExitDone || !strings.Contains(r.stdout, want) {
 			t.Errorf("want %s in %+v", want, r)
 		}
 	}
@@ -173,7 +175,7 @@ func TestScheduleRefused(t *testing.T) {
 	).InField("times.cron[0]").
 		WithHint("take another day in times.cron[0]")
 	s.drover("", "schedule", "create", "a", "--cron", "0 0 31 2 *", "--type", "t").
-		want(t, exitUsage, "", "--cron[0]: it never fires", "take another day in --cron[0]")
+		want(t, cli.ExitUsage, "", "--cron[0]: it never fires", "take another day in --cron[0]")
 	file := filepath.Join(t.TempDir(), "a.yaml")
 	if err := os.WriteFile(
 		file, []byte("times: {cron: '0 0 31 2 *'}\naction: {start: {type: t}}\n"), 0o600,
@@ -182,7 +184,7 @@ func TestScheduleRefused(t *testing.T) {
 	}
 	s.drover(
 		"", "schedule", "create", "a", "--file", file,
-	).want(t, exitUsage, "", "times.cron[0]: it never fires")
+	).want(t, cli.ExitUsage, "", "times.cron[0]: it never fires")
 }
 
 // An update reads, changes what the flags say, and names the revision that it has read.
@@ -222,7 +224,7 @@ func TestScheduleUpdate(t *testing.T) {
 		schemas.CodeConflict, "somebody else has changed it",
 	).WithHint("read it again")
 	s.drover("", "schedule", "update", "a", "--paused").want(
-		t, exitFailed, "", "somebody else has changed it", "read it again",
+		t, cli.ExitFailed, "", "somebody else has changed it", "read it again",
 	)
 }
 
@@ -249,28 +251,28 @@ func TestScheduleVerbs(t *testing.T) {
 	})
 	s.drover(
 		"", "schedule", "pause", "a b", "--until", "2026-12-24T18:00:00Z", "--reason", "why",
-	).want(t, exitDone, "paused schedule \"a b\"\n")
+	).want(t, cli.ExitDone, "paused schedule \"a b\"\n")
 	if asked.ID != "a b" || asked.Until != 1798135200e9 || asked.Reason != "why" {
 		t.Errorf("asked %+v", asked)
 	}
-	s.drover("", "schedule", "resume", "a").want(t, exitDone, "resumed schedule a\n")
+	s.drover("", "schedule", "resume", "a").want(t, cli.ExitDone, "resumed schedule a\n")
 	warnings = []string{"runs that go on: 2"}
 	s.drover("", "schedule", "delete", "a").want(
-		t, exitDone, "deleted schedule a\nwarning: runs that go on: 2\n",
+		t, cli.ExitDone, "deleted schedule a\nwarning: runs that go on: 2\n",
 	)
 	warnings = nil
 	changed = false
-	s.drover("", "schedule", "pause", "a").want(t, exitDone, "was paused before: schedule a\n")
-	s.drover("", "schedule", "resume", "a", "--json").want(t, exitDone, "{}\n")
+	s.drover("", "schedule", "pause", "a").want(t, cli.ExitDone, "was paused before: schedule a\n")
+	s.drover("", "schedule", "resume", "a", "--json").want(t, cli.ExitDone, "{}\n")
 	s.drover(
 		"", "schedule", "trigger", "a", "--overlap", "allow", "--request-id", "r",
-	).want(t, exitDone, "triggered schedule a\n")
+	).want(t, cli.ExitDone, "triggered schedule a\n")
 	if triggered.Overlap != schemas.OverlapAllow || triggered.RequestID != "r" {
 		t.Errorf("triggered %+v", triggered)
 	}
 	s.drover(
 		"", "schedule", "backfill", "a", "2026-11-01", "2026-11-08T00:00:00Z",
-	).want(t, exitDone, "7 times to do for schedule a\n")
+	).want(t, cli.ExitDone, "7 times to do for schedule a\n")
 	if filled.From != 1793491200e9 || filled.Until != 1794096000e9 || filled.Overlap != "" {
 		t.Errorf("filled %+v", filled)
 	}
@@ -309,7 +311,7 @@ func TestScheduleShow(t *testing.T) {
 			NextTimes: []schemas.Timestamp{at(86400), at(2 * 86400)}, TimeZones: "2026a",
 		}
 	})
-	s.drover("", "schedule", "show", "nightly", "--next", "2").want(t, exitDone, `schedule    nightly
+	s.drover("", "schedule", "show", "nightly", "--next", "2").want(t, cli.ExitDone, `schedule    nightly
 times       0 3 * * *, with exceptions Europe/Berlin
 action      start report
 overlap     skip
@@ -336,11 +338,11 @@ last times
 		Record: &schemas.ScheduleRecord{},
 		State:  &schemas.ScheduleState{Buffered: make([]schemas.ScheduleSlot, 1000)},
 	}
-	text := string(scheduleText(waiting))
-	if strings.Count(text, "waiting") != mostSlots+1 || !strings.Contains(text, "and 980 more") {
+	text := string(schedules.ScheduleText(waiting))
+	if strings.Count(text, "waiting") != schedules.MostSlots+1 || !strings.Contains(text, "and 980 more") {
 		t.Errorf("got\n%s", text)
 	}
-	s.drover("", "schedule", "show", "gone").want(t, exitFailed, "", `there is no schedule "gone"`)
+	s.drover("", "schedule", "show", "gone").want(t, cli.ExitFailed, "", `there is no schedule "gone"`)
 	if r := s.drover("", "schedule", "show", "nightly", "--json"); !strings.Contains(
 		r.stdout, `"counts":{"started":3,"skipped":1}`,
 	) {
@@ -357,7 +359,7 @@ func TestScheduleList(t *testing.T) {
 		func(q schemas.ScheduleListRequest) any { return schemas.ScheduleListResponse{Schedules: all} },
 	)
 	s.drover("", "schedule", "list").want(
-		t, exitDone, "", `no schedules: "drover schedule create" makes one`,
+		t, cli.ExitDone, "", `no schedules: "drover schedule create" makes one`,
 	)
 	all = []schemas.ScheduleLine{
 		{
@@ -375,7 +377,7 @@ func TestScheduleList(t *testing.T) {
 			Times: &schemas.ScheduleTimes{Every: []schemas.ScheduleInterval{{Every: schemas.Seconds(300)}}},
 		}},
 	}
-	s.drover("", "schedule", "list").want(t, exitDone,
+	s.drover("", "schedule", "list").want(t, cli.ExitDone,
 		`ID                                     TIMES                               NEXT                  LAST  RUNNING
 "the nightly report of the warehouse"  0 3 * * *; 0 4 * * * Europe/Berlin  2026-01-02 03:04:05Z  done  1
 b                                      once a day 02:00+1h                 paused                -     0
@@ -479,7 +481,7 @@ func TestScheduleUsage(t *testing.T) {
 	} {
 		stdin := "times: {every: 1h}\naction: {start: {type: t}}\n"
 		r := s.drover(stdin, tt.args...)
-		if r.code != exitUsage || !strings.Contains(r.stderr, tt.want) {
+		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, tt.want) {
 			t.Errorf("%s: got %+v, want %q", name, r, tt.want)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/server"
 )
 
@@ -47,8 +48,8 @@ func TestServerEndsWhenItsStoreBreaks(t *testing.T) { // E7
 	command("", "start", "greet", "--id", "meanwhile", "--input", `"`+strings.Repeat("x", 64<<10)+`"`, "--nats", r.URL, "--timeout", "5s") // its write fails
 	select {
 	case err := <-ended:
-		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitFailed {
-			t.Fatalf("the server ended with %v, want exit code %d", err, exitFailed)
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != cli.ExitFailed {
+			t.Fatalf("the server ended with %v, want exit code %d", err, cli.ExitFailed)
 		}
 	case <-limit.C:
 		t.Fatal("the server goes on, though nothing can be written")

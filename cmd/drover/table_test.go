@@ -3,14 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -19,42 +17,10 @@ func (s *service) wide(columns int, args ...string) result {
 	s.settle()
 	defer s.settle()
 	var out, err bytes.Buffer
-	a := newApp(strings.NewReader(""), &out, &err, commandGroups)
-	a.columns = columns
-	code := a.execute(context.Background(), append(args, "--nats", s.url))
+	a := cli.NewApp(strings.NewReader(""), &out, &err, commandGroups)
+	a.Columns = columns
+	code := a.Execute(context.Background(), append(args, "--nats", s.url))
 	return result{code, out.String(), err.String()}
-}
-
-// U4: on a terminal a table fits: columns that may go are left out, then values are cut; elsewhere all of it is whole.
-func TestTablesFit(t *testing.T) {
-	cols := []column{{head: "ID", keep: 6}, {head: "RUN", drop: 1}, {head: "TYPE", keep: 4}, {head: "N", drop: 2}, {head: "STATUS"}}
-	rows := [][]string{{"a", "r1", "x", "1", "open"}, {"order-number-seventeen", "r2", "nightly", "12", "closed"}}
-	for _, tt := range []struct {
-		width int
-		want  []string
-	}{
-		{0, []string{
-			"ID                      RUN  TYPE     N   STATUS", "a                       r1   x        1   open", "order-number-seventeen  r2   nightly  12  closed",
-		}},
-		{48, []string{
-			"ID                      RUN  TYPE     N   STATUS", "a                       r1   x        1   open", "order-number-seventeen  r2   nightly  12  closed",
-		}},
-		{40, []string{
-			"ID              RUN  TYPE     N   STATUS", "a               r1   x        1   open", "order-number-…  r2   nightly  12  closed",
-		}},
-		{24, []string{"ID      TYPE  N   STATUS", "a       x     1   open", "order…  nig…  12  closed"}},
-		{10, []string{"ID      TYPE  STATUS", "a       x     open", "order…  nig…  closed"}},
-	} {
-		var b bytes.Buffer
-		w := &tableWriter{w: &b, columns: cols, width: tt.width}
-		for _, r := range rows {
-			w.add(r)
-		}
-		w.flush()
-		if diff := cmp.Diff(tt.want, strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")); diff != "" {
-			t.Errorf("width %d (-want +got):\n%s", tt.width, diff)
-		}
-	}
 }
 
 // executions has a type, and so many workflows of it with long names, of which the last is a child.
@@ -120,7 +86,7 @@ func TestListByDefault(t *testing.T) {
 		serveList(s, executions(tt.runs))
 		for _, width := range []int{0, 80, 160} {
 			r := s.wide(width, strings.Fields(tt.args)...)
-			if r.code != exitDone || r.stderr != tt.say || strings.Count(r.stdout, "\n") != tt.lines {
+			if r.code != cli.ExitDone || r.stderr != tt.say || strings.Count(r.stdout, "\n") != tt.lines {
 				t.Errorf("%q of %d runs, width %d: got %d, %d lines, %q; want %d lines, %q", tt.args, tt.runs, width, r.code, strings.Count(r.stdout, "\n"), r.stderr, tt.lines, tt.say)
 			}
 			for line := range strings.Lines(r.stdout) {
@@ -161,22 +127,11 @@ func TestEmptyListsSaySo(t *testing.T) {
 		s := newService(t)
 		tt.serve(s)
 		args := strings.Fields(tt.args)
-		if r := s.wide(80, args...); r.code != exitDone || r.stdout != "" || !strings.HasPrefix(r.stderr, tt.want) {
+		if r := s.wide(80, args...); r.code != cli.ExitDone || r.stdout != "" || !strings.HasPrefix(r.stderr, tt.want) {
 			t.Errorf("%s: got %+v, want %q", tt.args, r, tt.want)
 		}
-		if r := s.wide(80, append(args, "--json")...); r.code != exitDone || r.stdout != "" || r.stderr != "" {
+		if r := s.wide(80, append(args, "--json")...); r.code != cli.ExitDone || r.stdout != "" || r.stderr != "" {
 			t.Errorf("%s --json: got %+v, want nothing", tt.args, r)
 		}
-	}
-}
-
-// An error ends a table after the rows that came before it, and is no empty list.
-func TestTableOfAnErrorSaysNothingOfEmptiness(t *testing.T) {
-	var out, stderr bytes.Buffer
-	a := newApp(strings.NewReader(""), &out, &stderr, commandGroups)
-	bad := errors.New("broken")
-	err := lines(a, table{columns("N"), "none"}, func(yield func(int, error) bool) { yield(0, bad) }, func(int) []string { return []string{"x"} })
-	if !errors.Is(err, bad) || out.Len() > 0 || stderr.Len() > 0 {
-		t.Errorf("got %v, %q, %q", err, &out, &stderr)
 	}
 }

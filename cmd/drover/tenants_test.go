@@ -10,6 +10,7 @@ import (
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/server"
 )
@@ -21,7 +22,7 @@ func TestServeFindsItsNamespaces(t *testing.T) {
 	s := serving(t, o)
 	for i := range 6 {
 		ns := fmt.Sprint("n", i)
-		command("", "namespace", "create", ns, "--partitions", "1", "--nats", s.URL).want(t, exitDone, "namespace "+ns+" has 1 partition, 1 replica, storage file, limit none\n")
+		command("", "namespace", "create", ns, "--partitions", "1", "--nats", s.URL).want(t, cli.ExitDone, "namespace "+ns+" has 1 partition, 1 replica, storage file, limit none\n")
 		command("", "start", "greet", "--id", "g", "-n", ns, "--nats", s.URL).done(t)
 	}
 	s.end(t)
@@ -51,8 +52,8 @@ func TestServeOnlyItsNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	command("", "start", "greet", "-n", "mine", "--nats", s.URL).done(t)
-	command("", "start", "greet", "-n", "other", "--nats", s.URL, "--timeout", "1500ms").want(t, exitNoConnection, "", "drover server")
-	command("", "namespace", "list", "--nats", s.URL, "--timeout", "500ms").want(t, exitNoConnection, "", "the role ops")
+	command("", "start", "greet", "-n", "other", "--nats", s.URL, "--timeout", "1500ms").want(t, cli.ExitNoConnection, "", "drover server")
+	command("", "namespace", "list", "--nats", s.URL, "--timeout", "500ms").want(t, cli.ExitNoConnection, "", "the role ops")
 	// The other is served once somebody does.
 	s2 := serving(t, server.Options{External: &natsconn.Options{URL: s.URL}, Namespace: "other"})
 	command("", "start", "greet", "-n", "other", "--nats", s.URL).done(t)
@@ -68,8 +69,8 @@ func TestServeLosesItsHome(t *testing.T) {
 	on := against(s.URL)
 	for range 3 {
 		on("start", "greet", "--id", "g").done(t)
-		on("namespace", "delete", "default", "--yes", "--force").want(t, exitDone, "deleted namespace default\n")
-		if r := on("namespace", "list", "--json"); r.code != exitDone || r.stdout != "" {
+		on("namespace", "delete", "default", "--yes", "--force").want(t, cli.ExitDone, "deleted namespace default\n")
+		if r := on("namespace", "list", "--json"); r.code != cli.ExitDone || r.stdout != "" {
 			t.Fatalf("got %+v, want no namespace", r)
 		}
 		on("namespace", "create", "default").done(t)
@@ -83,11 +84,11 @@ func TestServeObeysRequireTypes(t *testing.T) {
 	s := serving(t, memoryServer())
 	on := against(s.URL)
 	on("namespace", "create", "strict", "--require-types").done(t)
-	if r := on("start", "greet", "-n", "strict"); r.code != exitFailed || !strings.Contains(r.stderr, "greet") {
+	if r := on("start", "greet", "-n", "strict"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "greet") {
 		t.Fatalf("got %+v, want a refusal", r)
 	}
 	on("namespace", "create", "strict", "--require-types=false").done(t)
-	poll.Until(t, 20*time.Second, "allowed", func() bool { return on("start", "greet", "-n", "strict").code == exitDone })
+	poll.Until(t, 20*time.Second, "allowed", func() bool { return on("start", "greet", "-n", "strict").code == cli.ExitDone })
 	s.end(t)
 }
 
@@ -138,29 +139,29 @@ func TestNamespaceIsFull(t *testing.T) {
 	started := 0
 	var refused result
 	for ; started < 120; started++ {
-		if refused = on(input, "30s", "start", "greet", "--id", fmt.Sprint("g", started), "--input", "-", "-n", "small"); refused.code != exitDone {
+		if refused = on(input, "30s", "start", "greet", "--id", fmt.Sprint("g", started), "--input", "-", "-n", "small"); refused.code != cli.ExitDone {
 			break
 		}
 	}
 	if started < 40 || started == 120 {
 		t.Fatalf("got %d starts, want the limit to be reached", started)
 	}
-	if refused.code != exitFailed || !strings.Contains(refused.stderr, "full") || !strings.Contains(refused.stderr, "drover namespace create small --max-bytes") {
+	if refused.code != cli.ExitFailed || !strings.Contains(refused.stderr, "full") || !strings.Contains(refused.stderr, "drover namespace create small --max-bytes") {
 		t.Fatalf("got %+v, want a refusal that names the limit and the way out", refused)
 	}
-	if r := on("", "30s", "start", "greet"); r.code != exitDone {
+	if r := on("", "30s", "start", "greet"); r.code != cli.ExitDone {
 		t.Fatalf("got %+v, want the other namespace untouched", r)
 	}
-	if r := on("", "30s", "list", "-n", "small", "--json"); r.code != exitDone || strings.Count(r.stdout, "\n") != started {
+	if r := on("", "30s", "list", "-n", "small", "--json"); r.code != cli.ExitDone || strings.Count(r.stdout, "\n") != started {
 		t.Fatalf("got %+v, want the %d runs of the full namespace", r, started)
 	}
-	on("", "30s", "namespace", "create", "small", "--max-bytes", "64MiB").want(t, exitDone, "namespace small has 1 partition, 1 replica, storage memory, limit 64.0MiB\n")
+	on("", "30s", "namespace", "create", "small", "--max-bytes", "64MiB").want(t, cli.ExitDone, "namespace small has 1 partition, 1 replica, storage memory, limit 64.0MiB\n")
 	poll.Until(t, 20*time.Second, "it goes on with a larger limit, which is seen within seconds", func() bool {
-		return on(input, "30s", "start", "greet", "--input", "-", "-n", "small").code == exitDone
+		return on(input, "30s", "start", "greet", "--input", "-", "-n", "small").code == cli.ExitDone
 	})
-	if r := on("", "30s", "describe", fmt.Sprint("g", started-1), "-n", "small"); r.code != exitDone {
+	if r := on("", "30s", "describe", fmt.Sprint("g", started-1), "-n", "small"); r.code != cli.ExitDone {
 		t.Fatalf("got %+v, want the last run that was started", r)
 	}
-	on("", "30s", "namespace", "delete", "small", "--yes", "--force").want(t, exitDone, "deleted namespace small\n")
+	on("", "30s", "namespace", "delete", "small", "--yes", "--force").want(t, cli.ExitDone, "deleted namespace small\n")
 	s.end(t)
 }

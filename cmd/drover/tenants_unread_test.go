@@ -8,6 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/server"
 )
@@ -37,7 +38,7 @@ func TestServeBesideANamespaceThatCannotBeRead(t *testing.T) {
 	})
 	poll.Until(t, 20*time.Second, "the good one is served", func() bool {
 		r := command("", "start", "greet", "-n", "good", "--nats", url, "--user", embeddedtest.Root, "--password", embeddedtest.Password, "--timeout", "2s")
-		return r.code == exitDone
+		return r.code == cli.ExitDone
 	})
 	s.end(t)
 }

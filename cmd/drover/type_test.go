@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -21,7 +22,7 @@ func TestTypeRegister(t *testing.T) {
 	})
 	s.drover("", "type", "register", "workflow", "order", "--version", "2", "--description", "an order", "--timeout-workflow", "24h",
 		"--timeout-decider", "5", "--timeout-decider-wait", "NONE", "--priority", "3", "--child-policy", "abandon",
-		"--list", "billing", "--heartbeat", "9s").want(t, exitDone, "registered workflow type order version 2\n")
+		"--list", "billing", "--heartbeat", "9s").want(t, cli.ExitDone, "registered workflow type order version 2\n")
 	want := schemas.TypeRegisterRequest{
 		V: 1, Kind: schemas.WorkflowKind, Name: "order", Version: "2", Description: "an order",
 		Workflow: &schemas.WorkflowTypeDefaults{
@@ -33,14 +34,14 @@ func TestTypeRegister(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatal(diff)
 	}
-	s.drover("", "type", "register", "workflow", "order", "--type-version", "3").want(t, exitDone, "registered workflow type order version 3\n")
+	s.drover("", "type", "register", "workflow", "order", "--type-version", "3").want(t, cli.ExitDone, "registered workflow type order version 3\n")
 	if got.Version != "3" {
 		t.Errorf("got version %q, want that of --type-version, as start has it", got.Version)
 	}
 	s.drover("", "type", "register", "activity", "charge card", "--list", "billing", "--schedule-to-start", "1", "--start-to-close", "2",
 		"--schedule-to-close", "3", "--heartbeat", "4", "--priority", "-1", "--retry-attempts", "5", "--retry-interval", "6",
 		"--retry-backoff", "1.5", "--retry-longest", "NONE", "--retry-except", "declined", "--retry-except", "a,b", "--not-idempotent").
-		want(t, exitDone, "registered activity type \"charge card\"\n")
+		want(t, cli.ExitDone, "registered activity type \"charge card\"\n")
 	want = schemas.TypeRegisterRequest{
 		V: 1, Kind: schemas.ActivityKind, Name: "charge card",
 		Activity: &schemas.ActivityTypeDefaults{
@@ -55,13 +56,13 @@ func TestTypeRegister(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatal(diff)
 	}
-	s.drover("", "type", "register", "activity", "charge", "--json").want(t, exitDone,
+	s.drover("", "type", "register", "activity", "charge", "--json").want(t, cli.ExitDone,
 		`{"kind":"activity","name":"charge","status":"REGISTERED","createdAt":"2026-01-02T03:04:05Z","activity":{}}`+"\n")
 	if got.Activity.Retry != nil {
 		t.Fatalf("got %+v, want no retries", got.Activity.Retry)
 	}
 	status = schemas.TypeDeprecated
-	s.drover("", "type", "register", "activity", "charge").want(t, exitDone, "registered activity type charge, which is deprecated\n")
+	s.drover("", "type", "register", "activity", "charge").want(t, cli.ExitDone, "registered activity type charge, which is deprecated\n")
 }
 
 func TestTypeStanding(t *testing.T) {
@@ -75,13 +76,13 @@ func TestTypeStanding(t *testing.T) {
 		})
 	}
 	for command, done := range map[string]string{"deprecate": "deprecated", "undeprecate": "undeprecated", "delete": "deleted"} {
-		s.drover("", "type", command, "workflow", "order", "--version", "1").want(t, exitDone, done+" workflow type order version 1\n")
+		s.drover("", "type", command, "workflow", "order", "--version", "1").want(t, cli.ExitDone, done+" workflow type order version 1\n")
 		if got != (schemas.TypeRequest{V: 1, Kind: schemas.WorkflowKind, Name: "order", Version: "1"}) {
 			t.Fatalf("%s: asked %+v", command, got)
 		}
 	}
-	s.drover("", "type", "delete", "workflow", "order", "--version", "1", "--json").want(t, exitDone, `{"kind":"workflow","name":"order","version":"1","deleted":true}`+"\n")
-	s.drover("", "type", "deprecate", "workflow", "order", "--version", "1", "--json").want(t, exitDone,
+	s.drover("", "type", "delete", "workflow", "order", "--version", "1", "--json").want(t, cli.ExitDone, `{"kind":"workflow","name":"order","version":"1","deleted":true}`+"\n")
+	s.drover("", "type", "deprecate", "workflow", "order", "--version", "1", "--json").want(t, cli.ExitDone,
 		`{"kind":"workflow","name":"order","version":"1","status":"DEPRECATED","createdAt":"2026-01-02T03:04:05Z","deprecatedAt":"2026-01-02T03:04:06Z"}`+"\n")
 }
 
@@ -106,19 +107,19 @@ func TestTypeDescribeAndList(t *testing.T) {
 		}
 		return schemas.TypeResponse{Type: &i}
 	})
-	s.drover("", "type", "list").want(t, exitDone, strings.Join([]string{
+	s.drover("", "type", "list").want(t, cli.ExitDone, strings.Join([]string{
 		`KIND      NAME           VERSION  STATUS      REGISTERED                DESCRIPTION`,
 		`activity  "charge card"  -        registered  2026-01-02 03:04:05.000Z  "takes \x1b[2J money"`,
 		`workflow  order          1        deprecated  2026-01-02 03:04:05.000Z  `, ``,
 	}, "\n"))
-	s.drover("", "type", "list", "--json", "--kind", "workflow", "--prefix", "o", "--deprecated", "--limit", "7").want(t, exitDone,
+	s.drover("", "type", "list", "--json", "--kind", "workflow", "--prefix", "o", "--deprecated", "--limit", "7").want(t, cli.ExitDone,
 		`{"kind":"activity","name":"charge card","description":"takes \u001b[2J money","status":"REGISTERED","createdAt":"2026-01-02T03:04:05Z",`+
 			`"activity":{"list":"billing","startToCloseTimeout":"NONE","retry":{"maximumAttempts":5,"nonRetryable":["a\u001bb"]}}}`+"\n"+
 			`{"kind":"workflow","name":"order","version":"1","status":"DEPRECATED","createdAt":"2026-01-02T03:04:05Z","deprecatedAt":"2026-01-02T03:05:05Z"}`+"\n")
 	if want := (schemas.TypeListRequest{V: 1, Kind: schemas.WorkflowKind, Prefix: "o", Status: schemas.TypeDeprecated, Limit: 7}); asked != want {
 		t.Fatalf("asked %+v, want %+v", asked, want)
 	}
-	s.drover("", "type", "describe", "activity", "charge card").want(t, exitDone, strings.Join([]string{
+	s.drover("", "type", "describe", "activity", "charge card").want(t, cli.ExitDone, strings.Join([]string{
 		`activity               "charge card"`,
 		`status                 registered`,
 		`registered             2026-01-02 03:04:05.000Z`,
@@ -128,7 +129,7 @@ func TestTypeDescribeAndList(t *testing.T) {
 		`retry.nonRetryable     ["a\u001bb"]`,
 		`startToCloseTimeout    "NONE"`, ``,
 	}, "\n"))
-	s.drover("", "type", "describe", "workflow", "order", "--version", "1").want(t, exitDone, strings.Join([]string{
+	s.drover("", "type", "describe", "workflow", "order", "--version", "1").want(t, cli.ExitDone, strings.Join([]string{
 		`workflow    order version 1`,
 		`status      deprecated`,
 		`registered  2026-01-02 03:04:05.000Z`,
@@ -161,7 +162,7 @@ func TestTypeUsage(t *testing.T) {
 		"type register activity o --version " + strings.Repeat("1", 65): {"version: 65 bytes", "64"},
 	} {
 		t.Run(args, func(t *testing.T) {
-			s.drover("", strings.Split(args, " ")...).want(t, exitUsage, "", append(want, "drover: ")...)
+			s.drover("", strings.Split(args, " ")...).want(t, cli.ExitUsage, "", append(want, "drover: ")...)
 		})
 	}
 }
@@ -171,7 +172,7 @@ func TestTypeRefusal(t *testing.T) {
 	on(s, "typeRegister", func(schemas.TypeRegisterRequest) any {
 		return schemas.TypeResponse{Error: schemas.Errorf(schemas.CodeAlreadyExists, "another description").InField("description").WithHint("take a new version")}
 	})
-	s.drover("", "type", "register", "workflow", "order").want(t, exitFailed, "", "another description", "\n  take a new version\n")
+	s.drover("", "type", "register", "workflow", "order").want(t, cli.ExitFailed, "", "another description", "\n  take a new version\n")
 	e := wantErrorDocument(t, s.drover("", "type", "register", "workflow", "order", "--json"), schemas.CodeAlreadyExists, "")
 	if e.Field != "description" || e.Hint != "take a new version" {
 		t.Fatalf("got %+v", e)

@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -138,7 +137,7 @@ func TestWrongUsage(t *testing.T) {
 			if tt.args == "" {
 				args = nil
 			}
-			s.drover(tt.stdin, args...).want(t, exitUsage, "", append(tt.want, "drover: ")...)
+			s.drover(tt.stdin, args...).want(t, cli.ExitUsage, "", append(tt.want, "drover: ")...)
 		})
 	}
 }
@@ -146,7 +145,7 @@ func TestWrongUsage(t *testing.T) {
 func TestHelpAndVersion(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"help"}, {"start", "--help"}, {"help", "history"}, {"version"}, {"--version"}, {"completion", "bash"}} {
 		r := command("", args...)
-		if r.code != exitDone || r.stderr != "" || !strings.Contains(r.stdout, "drover") {
+		if r.code != cli.ExitDone || r.stderr != "" || !strings.Contains(r.stdout, "drover") {
 			t.Fatalf("%v: got %d, stderr %q, stdout %.80q", args, r.code, r.stderr, r.stdout)
 		}
 	}
@@ -163,7 +162,7 @@ func TestHelpAndVersion(t *testing.T) {
 	}
 	// These commands are there and have a help text.
 	for name := range strings.FieldsSeq("server dev start signal history describe result list count tasklist lock why cancel terminate resume pause dead verify doctor auth version schedule always-on once type flow namespace node claims drain completion") {
-		if r := command("", name, "--help"); r.code != exitDone || !strings.Contains(r.stdout, "drover "+name) {
+		if r := command("", name, "--help"); r.code != cli.ExitDone || !strings.Contains(r.stdout, "drover "+name) {
 			t.Fatalf("%s --help: got %d %q", name, r.code, r.stdout)
 		}
 	}
@@ -171,13 +170,13 @@ func TestHelpAndVersion(t *testing.T) {
 
 func TestNoConnection(t *testing.T) {
 	command("", "why", "a", "--nats", "nats://127.0.0.1:1").
-		want(t, exitNoConnection, "", "drover: connect: no connection to NATS at nats://127.0.0.1:1", "drover server")
+		want(t, cli.ExitNoConnection, "", "drover: connect: no connection to NATS at nats://127.0.0.1:1", "drover server")
 	t.Setenv("NATS_URL", "nats://127.0.0.1:2")
-	command("", "why", "a").want(t, exitNoConnection, "", "127.0.0.1:2")
+	command("", "why", "a").want(t, cli.ExitNoConnection, "", "127.0.0.1:2")
 
 	s := newService(t)
 	r := s.drover("", "why", "a", "--timeout", "1s", "--json")
-	r.want(t, exitNoConnection, "", "{")
+	r.want(t, cli.ExitNoConnection, "", "{")
 	wantErrorDocument(t, r, schemas.CodeUnavailable, "a")
 }
 
@@ -186,7 +185,7 @@ func TestTimeout(t *testing.T) {
 	on(s, "result", func(schemas.ExecutionRequest) any {
 		return schemas.ResultResponse{Run: "r1", Status: schemas.StatusOpen}
 	})
-	s.drover("", "result", "a", "--timeout", "1").want(t, exitTimeout, "", `drover: result "a"`, "had not ended")
+	s.drover("", "result", "a", "--timeout", "1").want(t, cli.ExitTimeout, "", `drover: result "a"`, "had not ended")
 }
 
 // wantErrorDocument checks the one line of JSON on stderr.
@@ -208,34 +207,34 @@ func wantErrorDocument(t *testing.T, r result, code schemas.Code, id string) *sc
 func TestErrorDocumentOfWrongUsage(t *testing.T) {
 	for _, args := range [][]string{{"start", "--json"}, {"--json", "nonsense"}, {"list", "--nonsense", "--json"}, {"list", "--json", "-o", "table"}, {"list", "--json=false", "-o", "json"}, {"completion", "-o", "json"}, {"list", "--nonsense", "--json=true"}, {"start", "--json=1"}} {
 		r := command("", args...)
-		r.want(t, exitUsage, "", "{")
+		r.want(t, cli.ExitUsage, "", "{")
 		wantErrorDocument(t, r, schemas.CodeInvalid, "")
 	}
 	// Behind the end of the flags it is an argument.
-	command("", "signal", "--", "a", "b", "--json").want(t, exitUsage, "", `drover: argument "--json" is too much`)
-	command("", "start", "1", "true").want(t, exitUsage, "", "drover: argument")
-	command("", "list", "--json=false", "--nonsense").want(t, exitUsage, "", "drover: unknown flag")
+	command("", "signal", "--", "a", "b", "--json").want(t, cli.ExitUsage, "", `drover: argument "--json" is too much`)
+	command("", "start", "1", "true").want(t, cli.ExitUsage, "", "drover: argument")
+	command("", "list", "--json=false", "--nonsense").want(t, cli.ExitUsage, "", "drover: unknown flag")
 }
 
 // What ends with the exit code of wrong usage says so in its document, too: the options of a server are judged where they are used.
 func TestErrorDocumentOfWrongOptions(t *testing.T) {
 	for _, args := range [][]string{{"server", "--memory", "--port", "-7", "--json"}, {"dev", "--max-payload", "-1", "-o", "json"}} {
 		r := command("", args...)
-		r.want(t, exitUsage, "", "{")
+		r.want(t, cli.ExitUsage, "", "{")
 		wantErrorDocument(t, r, schemas.CodeInvalid, "")
 	}
-	text, doc := describeError(&drover.WorkflowError{ID: "a", Run: "r", Status: schemas.StatusFailed, Reason: "no-room"})
+	text, doc := cli.DescribeError(&drover.WorkflowError{ID: "a", Run: "r", Status: schemas.StatusFailed, Reason: "no-room"})
 	if want := `workflow "a" run r: failed: no-room`; text != "drover: "+want || doc.Message != want {
 		t.Errorf("got %q and in the document %q, want %s, for people with the name of the program", text, doc.Message, want)
 	}
-	if _, doc := describeError(&drover.Error{Op: "list", Err: fmt.Errorf("%w: %w", natsconn.ErrNoResponders, context.Canceled)}); doc.Code != schemas.CodeUnavailable {
+	if _, doc := cli.DescribeError(&drover.Error{Op: "list", Err: fmt.Errorf("%w: %w", natsconn.ErrNoResponders, context.Canceled)}); doc.Code != schemas.CodeUnavailable {
 		t.Errorf("got code %q of a command that was interrupted while nobody was there, want unavailable", doc.Code)
 	}
-	if _, doc := describeError(&drover.Error{Op: "result", Err: context.Canceled}); doc.Code != schemas.CodeInternal { // such as a flow run that is interrupted
+	if _, doc := cli.DescribeError(&drover.Error{Op: "result", Err: context.Canceled}); doc.Code != schemas.CodeInternal { // such as a flow run that is interrupted
 		t.Errorf("got code %q of what was interrupted, want %s", doc.Code, schemas.CodeInternal)
 	}
 	for _, err := range []error{topology.ErrInvalidOptions, claims.ErrInvalidOptions, nodes.ErrInvalidOptions, drover.ErrInvalid} {
-		if _, doc := describeError(fmt.Errorf("x: %w", err)); doc.Code != schemas.CodeInvalid {
+		if _, doc := cli.DescribeError(fmt.Errorf("x: %w", err)); doc.Code != schemas.CodeInvalid {
 			t.Errorf("%v: got code %s, want %s", err, doc.Code, schemas.CodeInvalid)
 		}
 	}
@@ -252,7 +251,7 @@ func TestHelpOfDefaults(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(newApp(nil, nil, nil, commandGroups).root())
+	walk(cli.NewApp(nil, nil, nil, commandGroups).Root())
 }
 
 // Every refusal of the service has its exit code, its words, its id and its way out.
@@ -262,13 +261,13 @@ func TestRefusals(t *testing.T) {
 		return schemas.DescribeResponse{Error: schemas.Errorf(schemas.Code(req.Run), "no way").WithHint("take a walk").About("a", "r7")}
 	})
 	for code, want := range map[schemas.Code]int{
-		schemas.CodeInvalid: exitUsage, schemas.CodeNotFound: exitFailed, schemas.CodeAlreadyStarted: exitFailed,
-		schemas.CodeClosed: exitFailed, schemas.CodeTooLarge: exitFailed, schemas.CodeUnsupported: exitFailed,
-		schemas.CodeInternal: exitFailed, schemas.CodeConflict: exitFailed, schemas.CodePermission: exitFailed,
-		schemas.CodeUnavailable: exitNoConnection, schemas.CodeTimeout: exitTimeout, "from_the_future": exitFailed,
+		schemas.CodeInvalid: cli.ExitUsage, schemas.CodeNotFound: cli.ExitFailed, schemas.CodeAlreadyStarted: cli.ExitFailed,
+		schemas.CodeClosed: cli.ExitFailed, schemas.CodeTooLarge: cli.ExitFailed, schemas.CodeUnsupported: cli.ExitFailed,
+		schemas.CodeInternal: cli.ExitFailed, schemas.CodeConflict: cli.ExitFailed, schemas.CodePermission: cli.ExitFailed,
+		schemas.CodeUnavailable: cli.ExitNoConnection, schemas.CodeTimeout: cli.ExitTimeout, "from_the_future": cli.ExitFailed,
 	} {
 		args := []string{"describe", "a", "--run", string(code)}
-		if want == exitNoConnection || want == exitTimeout {
+		if want == cli.ExitNoConnection || want == cli.ExitTimeout {
 			args = append(args, "--timeout", "1s") // these are asked again until it is over
 		} else {
 			s.drover("", args...).want(t, want, "", `drover: describe "a" run r7: no way`, "\n  take a walk\n")
@@ -291,7 +290,7 @@ func TestHostileErrors(t *testing.T) {
 	})
 	for _, verb := range []string{"result", "describe"} {
 		r := s.drover("", verb, "a")
-		if r.code != exitFailed || !strings.Contains(r.stderr, "red") || strings.ContainsAny(r.stderr, "\x1b\r") {
+		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "red") || strings.ContainsAny(r.stderr, "\x1b\r") {
 			t.Errorf("%s: got %+v, want no control characters", verb, r)
 		}
 	}
@@ -327,45 +326,4 @@ func TestExitCodesOfCommands(t *testing.T) {
 	exits(4, "cancel", "silent", "--run", "r1", "--timeout", "300ms")
 	status = schemas.StatusOpen
 	exits(4, "result", "a", "--timeout", "300ms")
-}
-
-func TestExitCodes(t *testing.T) {
-	for _, tt := range []struct {
-		err  error
-		want int
-	}{
-		{nil, exitDone},
-		{errors.New("x"), exitFailed},
-		{&drover.WorkflowError{Status: schemas.StatusTimedOut}, exitFailed},
-		{fmt.Errorf("verify: %w", natsconn.ErrNoConnection), exitNoConnection},
-		{fmt.Errorf("verify: %w", natsconn.ErrDisconnected), exitNoConnection},
-		{fmt.Errorf("verify: %w", natsconn.ErrTimeout), exitTimeout},
-		{fmt.Errorf("verify: %w", natsconn.ErrNoResponders), exitNoConnection},
-		{&drover.Error{Err: fmt.Errorf("%w: %w", natsconn.ErrNoResponders, context.Canceled)}, exitNoConnection}, // interrupted while nobody was there
-		{&drover.Error{Code: schemas.CodeNotFound, Err: natsconn.ErrNoResponders}, exitFailed},                   // such as a node that does not listen
-		{usage(nil, errors.New("x")), exitUsage},
-	} {
-		if got := exitCode(tt.err); got != tt.want {
-			t.Fatalf("%v: got %d, want %d", tt.err, got, tt.want)
-		}
-	}
-}
-
-func TestDurationFlag(t *testing.T) {
-	for in, want := range map[string]time.Duration{"90": 90 * time.Second, "0.5": time.Second / 2, "1m30s": 90 * time.Second, "0": 0} {
-		var d durationFlag
-		if err := d.Set(in); err != nil || d.value != want {
-			t.Fatalf("%q: got %v, %v, want %v", in, d.value, err, want)
-		}
-	}
-	for _, in := range []string{"", "x", "-1", "-1s", "NONE", "1e99", "\"", "\x00", "1 s"} {
-		var d durationFlag
-		if err := d.Set(in); err == nil {
-			t.Fatalf("%q: got %v, want an error", in, d.value)
-		}
-	}
-	d := durationFlag{unlimited: true}
-	if err := d.Set("NONE"); err != nil || d.value != drover.Unlimited || d.String() != "NONE" {
-		t.Fatalf("NONE: got %v, %v", d.value, err)
-	}
 }

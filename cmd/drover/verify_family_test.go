@@ -9,6 +9,7 @@ import (
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/cmd/drover/check"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/server"
 )
@@ -45,7 +46,7 @@ func TestVerifyBetweenWorkflows(t *testing.T) {
 	want := func(n int, rule string, flags ...string) {
 		t.Helper()
 		r := command("", append([]string{"verify", "--json", "--nats", nats.ClientURL()}, flags...)...)
-		var v verification
+		var v check.Verification
 		if err := json.Unmarshal([]byte(r.stdout), &v); err != nil {
 			t.Fatalf("got %+v, %v", r, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/cmd/drover/cli"
 )
 
 // A history stream that is gone is told, and those behind it are read.
@@ -26,7 +27,7 @@ func TestVerifyLostPartition(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := command("", "verify", "--nats", nats.ClientURL())
-		if r.code != exitFailed || !strings.Contains(r.stdout, ns.StreamHistory(lost)) || !strings.Contains(r.stdout, "on "+counted(2-i, "partition", "partitions")+":") {
+		if r.code != cli.ExitFailed || !strings.Contains(r.stdout, ns.StreamHistory(lost)) || !strings.Contains(r.stdout, "on "+cli.Counted(2-i, "partition", "partitions")+":") {
 			t.Errorf("without partition %d: got %+v, want exit code 1, the name of the stream and %d partitions", lost, r, 2-i)
 		}
 		if lost != 2 && !strings.Contains(r.stdout, `"w"`) {

@@ -11,6 +11,8 @@ import (
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/cmd/drover/check"
+	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/server"
 )
@@ -20,12 +22,12 @@ func TestVerify(t *testing.T) {
 	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
 	on := func(args ...string) result { return command("", append(args, "--nats", nats.ClientURL())...) }
 	r := on("verify", "--json")
-	if e := wantErrorDocument(t, r, schemas.CodeNotFound, ""); r.code != exitFailed || !strings.Contains(e.Message, `"default"`) {
+	if e := wantErrorDocument(t, r, schemas.CodeNotFound, ""); r.code != cli.ExitFailed || !strings.Contains(e.Message, `"default"`) {
 		t.Fatalf("got %d, %+v, want an error that names the namespace", r.code, e)
 	}
 
 	s := serving(t, server.Options{External: &natsconn.Options{URL: nats.ClientURL()}, Partitions: 1})
-	on("verify").want(t, exitDone, "namespace default: 0 events in 0 records of 0 runs (0 open) on 1 partition: no rule is broken\n")
+	on("verify").want(t, cli.ExitDone, "namespace default: 0 events in 0 records of 0 runs (0 open) on 1 partition: no rule is broken\n")
 	stop := work(t, nats.ClientURL())
 	for _, id := range []string{"g1", "g2"} {
 		on("start", "greet", "--id", id, "--input", `"ox"`, "--wait").done(t)
@@ -33,17 +35,17 @@ func TestVerify(t *testing.T) {
 	on("start", "nobody", "--id", "open").done(t)
 	stop()
 	s.end(t)
-	var v verification
-	verify := func(code int) verification {
+	var v check.Verification
+	verify := func(code int) check.Verification {
 		t.Helper()
 		r := on("verify", "--json")
-		var v verification
-		if err := json.Unmarshal([]byte(r.stdout), &v); err != nil || r.code != code || v.OK != (code == exitDone) {
+		var v check.Verification
+		if err := json.Unmarshal([]byte(r.stdout), &v); err != nil || r.code != code || v.OK != (code == cli.ExitDone) {
 			t.Fatalf("got %+v, %v, want code %d", r, err, code)
 		}
 		return v
 	}
-	if v = verify(exitDone); v.Runs != 3 || v.Open != 1 || v.Workflows != 3 || v.Partitions != 1 || v.Events < 20 || len(v.Violations) != 0 {
+	if v = verify(cli.ExitDone); v.Runs != 3 || v.Open != 1 || v.Workflows != 3 || v.Partitions != 1 || v.Events < 20 || len(v.Violations) != 0 {
 		t.Fatalf("got %+v", v)
 	}
 
@@ -104,18 +106,18 @@ func TestVerify(t *testing.T) {
 	} {
 		before := count(v, tt.want)
 		tt.do()
-		if v = verify(exitFailed); count(v, tt.want) <= before {
+		if v = verify(cli.ExitFailed); count(v, tt.want) <= before {
 			t.Fatalf("%s: got %v, want one more of rule %s", tt.name, v.Violations, tt.want)
 		}
 	}
 	r = on("verify")
-	if r.code != exitFailed || !strings.Contains(r.stdout, "VIOLATIONS") || !strings.Contains(r.stdout, `workflow "g1"`) ||
+	if r.code != cli.ExitFailed || !strings.Contains(r.stdout, "VIOLATIONS") || !strings.Contains(r.stdout, `workflow "g1"`) ||
 		!strings.Contains(r.stderr, "keep a copy of the store") {
 		t.Fatalf("got %+v", r)
 	}
 }
 
-func count(v verification, rule string) (n int) {
+func count(v check.Verification, rule string) (n int) {
 	for _, b := range v.Violations {
 		if b.Rule == rule {
 			n++

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/droverhq/drover/cmd/drover/cli"
 )
 
 // The flags of all commands, and what is told of the commands that keep a namespace going, fit a terminal of 80 columns.
@@ -26,5 +28,5 @@ func TestHelpFitsATerminal(t *testing.T) {
 			walk(sub, append(path[:len(path):len(path)], sub.Name()), all || narrow[sub.Name()])
 		}
 	}
-	walk(newApp(nil, nil, nil, commandGroups).root(), nil, false)
+	walk(cli.NewApp(nil, nil, nil, commandGroups).Root(), nil, false)
 }

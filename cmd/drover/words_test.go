@@ -8,6 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/droverhq/drover/cmd/drover/cli"
+	"github.com/droverhq/drover/cmd/drover/flows"
+	"github.com/droverhq/drover/cmd/drover/namespaces"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -66,7 +69,7 @@ func TestWrongWords(t *testing.T) {
 		"policies of a signal":  {[]string{"start", "t", "--id", "a", "--signal", "s", "--conflict-policy", "fail"}, "--conflict-policy is fail, but --signal goes to the open run: leave it out, or use terminate-existing to begin anew"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			command("", tt.args...).want(t, exitUsage, "", tt.want)
+			command("", tt.args...).want(t, cli.ExitUsage, "", tt.want)
 		})
 	}
 }
@@ -75,7 +78,7 @@ func TestWrongWords(t *testing.T) {
 func TestWhoServesNobody(t *testing.T) {
 	s := newService(t)
 	s.drover("", "list", "--namespace", "zzz", "--timeout", "300ms").
-		want(t, exitNoConnection, "", `nobody serves this namespace there: start "drover server"`, `"drover namespace list"`)
+		want(t, cli.ExitNoConnection, "", `nobody serves this namespace there: start "drover server"`, `"drover namespace list"`)
 }
 
 // The value of an attribute is all that stands behind the first =, commas and quotes included.
@@ -87,7 +90,7 @@ func TestAttributesAreTakenAsTheyAre(t *testing.T) {
 		return schemas.StartResponse{WorkflowID: q.WorkflowID, Run: "r1", Started: true}
 	})
 	s.drover("", "start", "t", "--id", "a", "--attribute", "query=a=1,b=2", "--attribute", `name="x"`, "--attribute", `say=it is="no",`, "--attribute", "none=").
-		want(t, exitDone, "started a run r1\n")
+		want(t, cli.ExitDone, "started a run r1\n")
 	want := map[string]string{"query": "a=1,b=2", "name": `"x"`, "say": `it is="no",`, "none": ""}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("-want +got:\n%s", diff)
@@ -103,7 +106,7 @@ func TestInputOfLargeNumbers(t *testing.T) {
 		}
 		return schemas.StartResponse{WorkflowID: q.WorkflowID, Run: "r1", Started: true}
 	})
-	s.drover("", "start", "t", "--id", "a", "--input", ` {"n": 1e400} `).want(t, exitDone, "started a run r1\n")
+	s.drover("", "start", "t", "--id", "a", "--input", ` {"n": 1e400} `).want(t, cli.ExitDone, "started a run r1\n")
 }
 
 // The way out of a refused start names flags; a type whose name is that of a field stays as it is.
@@ -120,7 +123,7 @@ func TestHintsOfRefusedStarts(t *testing.T) {
 	} {
 		refusal = hint
 		r := s.drover("", "start", "t", "--id", "a")
-		if r.code == exitDone || !strings.Contains(r.stderr, want) {
+		if r.code == cli.ExitDone || !strings.Contains(r.stderr, want) {
 			t.Errorf("got %+v, want %q", r, want)
 		}
 	}
@@ -151,7 +154,7 @@ func TestBrokenContextsSayWhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := command("", "list", "--context", "broken")
-		r.want(t, exitUsage, "", want)
+		r.want(t, cli.ExitUsage, "", want)
 		if strings.Contains(r.stderr, "natsContext") {
 			t.Errorf("got %s", r.stderr)
 		}
@@ -161,10 +164,10 @@ func TestBrokenContextsSayWhere(t *testing.T) {
 // U11: one thing is told in the singular.
 func TestOneIsSingular(t *testing.T) {
 	for want, got := range map[string]string{
-		"1 partition, 1 replica, storage file, limit none": namespaceWords(&schemas.NamespaceInfo{Partitions: 1, Replicas: 1, Storage: "file"}),
-		"flow deploy: 1 file is wrong":                     wrongFlows("flow deploy", 1, 1, "").Error(),
-		"flow deploy: 1 file is wrong, of 3":               wrongFlows("flow deploy", 1, 3, "").Error(),
-		"flow deploy: 2 files are wrong, of 3":             wrongFlows("flow deploy", 2, 3, "").Error(),
+		"1 partition, 1 replica, storage file, limit none": namespaces.NamespaceWords(&schemas.NamespaceInfo{Partitions: 1, Replicas: 1, Storage: "file"}),
+		"flow deploy: 1 file is wrong":                     flows.WrongFlows("flow deploy", 1, 1, "").Error(),
+		"flow deploy: 1 file is wrong, of 3":               flows.WrongFlows("flow deploy", 1, 3, "").Error(),
+		"flow deploy: 2 files are wrong, of 3":             flows.WrongFlows("flow deploy", 2, 3, "").Error(),
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -19,6 +19,8 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/cmd/drover/cli"
+	"github.com/droverhq/drover/cmd/drover/serve"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
@@ -49,10 +51,10 @@ func TestWorkerUsage(t *testing.T) {
 		{"worker a", `argument "a" is too much`},
 	} {
 		t.Run("bad input: "+tt.args, func(t *testing.T) {
-			command("", strings.Split(tt.args, " ")...).want(t, exitUsage, "", tt.want, `see "drover worker --help"`)
+			command("", strings.Split(tt.args, " ")...).want(t, cli.ExitUsage, "", tt.want, `see "drover worker --help"`)
 		})
 	}
-	if r := command("", "worker", "--help"); r.code != exitDone || !strings.Contains(r.stdout, "drover worker") {
+	if r := command("", "worker", "--help"); r.code != cli.ExitDone || !strings.Contains(r.stdout, "drover worker") {
 		t.Fatalf("got %d %q", r.code, r.stdout)
 	}
 }
@@ -63,7 +65,7 @@ type calls struct {
 	s       *service
 	reports chan schemas.Report
 	cmd     *exec.Cmd
-	ready   workerReady
+	ready   serve.WorkerReady
 }
 
 const callsNS = subject.Namespace("default")
@@ -193,7 +195,7 @@ func TestWorkerIsCutShort(t *testing.T) {
 	c.report(schemas.ReportFailed, "RUN.1.1")
 	c.dispatch(2, site.URL)
 	<-began
-	for tick := time.NewTicker(doubled + 100*time.Millisecond); ; <-tick.C {
+	for tick := time.NewTicker(serve.Doubled + 100*time.Millisecond); ; <-tick.C {
 		if err := c.cmd.Process.Signal(syscall.SIGTERM); errors.Is(err, os.ErrProcessDone) {
 			break
 		}
@@ -205,8 +207,8 @@ func TestWorkerIsCutShort(t *testing.T) {
 		break
 	}
 	err := c.cmd.Wait()
-	if e, ok := errors.AsType[*exec.ExitError](err); !ok || e.ExitCode() != exitFailed {
-		t.Fatalf("got %v, want exit code %d", err, exitFailed)
+	if e, ok := errors.AsType[*exec.ExitError](err); !ok || e.ExitCode() != cli.ExitFailed {
+		t.Fatalf("got %v, want exit code %d", err, cli.ExitFailed)
 	}
 }
 

@@ -1,0 +1,30 @@
+package cli
+
+import "github.com/droverhq/drover/schemas"
+
+// restartWords are the restart policies.
+func restartWords() []string {
+	return []string{string(schemas.RestartAlways), string(schemas.RestartOnFailure)}
+}
+
+// statuses are the words of --status.
+var statuses = []schemas.Status{
+	schemas.StatusOpen, schemas.StatusPaused, schemas.StatusCompleted, schemas.StatusFailed, schemas.StatusCanceled,
+	schemas.StatusTerminated, schemas.StatusTimedOut, schemas.StatusContinuedAsNew, schemas.StatusClosed,
+}
+
+func statusWords() []string {
+	words := make([]string, len(statuses))
+	for i, s := range statuses {
+		words[i] = string(s)
+	}
+	return words
+}
+
+// OverlapWords are the overlap policies.
+var OverlapWords = []string{
+	string(schemas.OverlapSkip), string(schemas.OverlapBufferOne), string(schemas.OverlapBufferAll),
+	string(schemas.OverlapCancelOther), string(
+		schemas.OverlapTerminateOther,
+	), string(schemas.OverlapAllow),
+}
