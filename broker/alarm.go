@@ -150,7 +150,7 @@ func (p *partition) armed(way *sentAlarm, a natsconn.Ack) {
 	r := way.run
 	p.sends--
 	if a.Err == nil {
-		p.alarms = max(p.alarms, a.Seq)
+		p.deadlines.Armed = max(p.deadlines.Armed, a.Seq)
 	}
 	if r.state.Run != way.id { // another run has begun since; this one is closed
 		p.dropStrange(r.wid, way.id)
@@ -250,18 +250,19 @@ func (p *partition) dropStrange(wid, id string) {
 
 // deleteAlarm deletes the alarm of a closed run.
 func (p *partition) deleteAlarm(seq uint64) {
-	p.toErase = append(p.toErase, seq)
+	p.deadlines.Eraser.Add(seq)
 	p.eraseSome()
 }
 
 func (p *partition) eraseSome() {
-	for len(p.toErase) > 0 && p.erasing < natsconn.DeletesAtOnce {
-		seq := p.toErase[0]
-		p.toErase = p.toErase[1:]
-		p.erasing++
+	for {
+		seq, ok := p.deadlines.Eraser.Next(natsconn.DeletesAtOnce)
+		if !ok {
+			return
+		}
 		p.outside.Delete(p.b.ns.StreamAlarms(p.n), seq, func(err error) {
 			p.loop.post(func() {
-				p.erasing--
+				p.deadlines.Eraser.Done()
 				if err != nil && !errors.Is(err, natsconn.ErrNotFound) {
 					p.eraseAgain(seq)
 				}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/deadlines"
 	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
@@ -27,14 +28,6 @@ const (
 	alarmBatchAnswer = 2 * time.Millisecond
 )
 
-// alarmBatch is rings that came together.
-type alarmBatch struct {
-	answer    func(*schemas.RingsAnswer)
-	open      int      // rings without an outcome
-	done      []uint64 // alarms to be told of
-	answering bool     // an answer is under way
-}
-
 // alarmsCame takes rings, on the connection's goroutine.
 func (p *partition) alarmsCame(m natsconn.Msg) {
 	q := &schemas.Rings{}
@@ -44,11 +37,11 @@ func (p *partition) alarmsCame(m natsconn.Msg) {
 		p.answerAlarms(m.Reply, &schemas.RingsAnswer{Refused: true})
 		return
 	}
-	g := &alarmBatch{answer: func(a *schemas.RingsAnswer) { p.answerAlarms(m.Reply, a) }}
-	p.loop.post(func() { p.takeAlarms(q, g) })
+	answer := func(a *schemas.RingsAnswer) { p.answerAlarms(m.Reply, a) }
+	p.loop.post(func() { p.takeAlarms(q, answer) })
 }
 
-func (p *partition) takeAlarms(q *schemas.Rings, g *alarmBatch) {
+func (p *partition) takeAlarms(q *schemas.Rings, answer func(*schemas.RingsAnswer)) {
 	var latest schemas.Timestamp
 	mine := p.canWrite()
 	for i := range q.Rings {
@@ -62,11 +55,10 @@ func (p *partition) takeAlarms(q *schemas.Rings, g *alarmBatch) {
 		p.b.doubtClock()
 	}
 	if !mine || wait > firePatience {
-		g.answer(&schemas.RingsAnswer{Refused: true})
+		answer(&schemas.RingsAnswer{Refused: true})
 		return
 	}
-	g.open = len(q.Rings)
-	p.peals[g] = struct{}{}
+	g := p.deadlines.Batches.Add(len(q.Rings), answer)
 	if wait > 0 {
 		p.loop.after(wait, func() { p.fireAll(g, q.Rings) })
 		return
@@ -75,7 +67,7 @@ func (p *partition) takeAlarms(q *schemas.Rings, g *alarmBatch) {
 }
 
 // fireAll lets every ring happen.
-func (p *partition) fireAll(g *alarmBatch, firesAt []schemas.DueRing) {
+func (p *partition) fireAll(g *deadlines.Batch, firesAt []schemas.DueRing) {
 	at := p.now()
 	for i := range firesAt {
 		q := &firesAt[i]
@@ -103,37 +95,21 @@ func (p *partition) fireAbsent(q *schemas.DueRing, t *completion) {
 }
 
 // alarmDone: an alarm is not needed any more.
-func (p *partition) alarmDone(g *alarmBatch, seq uint64) {
-	g.open--
-	g.done = append(g.done, seq)
-	switch {
-	case g.open == 0:
+func (p *partition) alarmDone(g *deadlines.Batch, seq uint64) {
+	switch g.Done(seq) {
+	case deadlines.TellNow:
 		p.tellAlarmBatch(g)
-	case !g.answering:
-		g.answering = true
+	case deadlines.TellLater:
 		p.loop.after(alarmBatchAnswer, func() { p.tellAlarmBatch(g) })
+	case deadlines.TellAnyway:
 	}
 }
 
 // tellAlarmBatch answers what is known by now.
-func (p *partition) tellAlarmBatch(g *alarmBatch) {
-	g.answering = false
-	if len(g.done) == 0 || p.sealed() {
-		return
-	}
-	g.answer(&schemas.RingsAnswer{Done: g.done})
-	if g.done = nil; g.open == 0 {
-		delete(p.peals, g)
-	}
-}
+func (p *partition) tellAlarmBatch(g *deadlines.Batch) { p.deadlines.Batches.Answer(g, p.sealed()) }
 
 // refuseAlarms sends back the rings that this owner will not answer any more.
-func (p *partition) refuseAlarms() {
-	for g := range p.peals {
-		g.answer(&schemas.RingsAnswer{Done: g.done, Refused: true})
-	}
-	clear(p.peals)
-}
+func (p *partition) refuseAlarms() { p.deadlines.Batches.Refuse() }
 
 func (p *partition) answerAlarms(to string, a *schemas.RingsAnswer) {
 	if !subject.Answerable(to) {

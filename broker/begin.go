@@ -214,7 +214,7 @@ func (p *partition) renew(r *run, q *schemas.StartRequest, mailbox []*message) {
 	}
 	*r = run{
 		wid: r.wid, state: execution.New(r.wid, q.Run), mailbox: mailbox, positions: r.positions,
-		waiters: r.waiters, used: r.used, uncovered: r.uncovered, unproved: r.unproved, owing: r.owing,
+		waiters: r.waiters, use: r.use, uncovered: r.uncovered, unproved: r.unproved, owing: r.owing,
 	}
 	p.intake.Known.Add(r.wid)
 	p.mark(r)

@@ -16,7 +16,7 @@ func (p *partition) tick() {
 	if p.leaving != nil || !p.canWrite() {
 		return
 	}
-	p.ticks, p.passivateDue = p.ticks+1, true
+	p.deadlines.Usage.Tick()
 	if p.checkpointing {
 		return
 	}
@@ -61,7 +61,7 @@ func (p *partition) tick() {
 func (p *partition) positions() schemas.Checkpoint {
 	return schemas.Checkpoint{
 		Inbox: p.intake.Logs[inboxLog].Done.Position(), Signals: p.intake.Logs[signalLog].Done.Position(),
-		Effects: p.intake.Effects.Position().Sequence, Fence: p.fence, Server: p.written, Alarms: p.alarms,
+		Effects: p.intake.Effects.Position().Sequence, Fence: p.fence, Server: p.written, Alarms: p.deadlines.Armed,
 		History: p.top.sequence, Witness: p.top.digest,
 	}
 }

@@ -29,8 +29,7 @@ func (p *partition) nothingKnown(wid string) bool {
 	if p.runs[wid] != nil {
 		return false
 	}
-	_, passiveRun := p.passive.Find(wid)
-	return !passiveRun
+	return !p.deadlines.Passive.Has(wid)
 }
 
 // readResult answers how a run has ended, without a run the latest, or else does what is to be done if it cannot be told like this.

@@ -22,7 +22,7 @@ func ReadRecordsByThemselves() (restore func()) {
 func (b *Broker) Runs(n int) int {
 	answer := make(chan int)
 	p := b.part(n)
-	p.loop.post(func() { answer <- len(p.runs) + p.passive.Len() })
+	p.loop.post(func() { answer <- len(p.runs) + p.deadlines.Passive.Len() })
 	return <-answer
 }
 

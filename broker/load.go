@@ -36,14 +36,14 @@ func (p *partition) when(r *run, f func()) {
 }
 
 func (p *partition) load(r *run) {
-	if r.passive != nil && r.passive.complete {
+	if r.passive != nil && r.passive.Complete {
 		p.rehydrate(r)
 		return
 	}
 	known, alone := r.passive, p.singleReplica()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
 		if known != nil {
-			return p.b.runs.LoadKnown(ctx, p.n, r.wid, known.known())
+			return p.b.runs.LoadKnown(ctx, p.n, r.wid, known.Known())
 		}
 		l, err := p.b.runs.Latest(ctx, p.n, r.wid, alone)
 		if err == nil && l != nil && l.State.Copying() {
@@ -83,9 +83,9 @@ func (p *partition) ready(r *run, l *runs.Run) {
 		if r.alarm.strange = r.passive == nil; r.passive == nil {
 			heartbeatsAnew(l.State, p.now())
 		} else {
-			r.alarm.due, r.alarm.seq = r.passive.due, r.passive.alarm
-			r.state.Dispatched(r.passive.waits)
-			p.remember(r, r.passive.hand)
+			r.alarm.due, r.alarm.seq = r.passive.Due, r.passive.Alarm
+			r.state.Dispatched(r.passive.Waits)
+			p.remember(r, r.passive.Worker)
 			r.passive = nil
 		}
 	}

@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -12,10 +11,10 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/deadlines"
 	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/internal/adapt"
-	"github.com/droverhq/drover/internal/compactmap"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -34,23 +33,17 @@ type partition struct {
 	history *natsconn.Outbox
 	outside *natsconn.Outbox // tasks, alarms, dead letters
 
-	runs        map[string]*run
-	used        list.List                 // the same, the longest untouched first
-	passive     *compactmap.Map[struct{}] // by workflow id; see park
-	packed      []byte                    // memory to pack one
-	rehydrating []*run                    // parked ones that are to be read
-	ticks       uint32                    // of the checkpoint's clock
-	// passivateDue: there was a tick since idle runs were looked for.
-	passivateDue bool
-	dirty        []*run
-	clean        []*run // what dirty was in the round before: its memory
-	groups       groupPool
-	scratch      scratch
-	head         natsconn.Header // of the record that is being sent
-	closed       []*run          // the latest closed runs, the oldest first
-	letters      explain.Letters
+	runs    map[string]*run
+	dirty   []*run
+	clean   []*run // what dirty was in the round before: its memory
+	groups  groupPool
+	scratch scratch
+	head    natsconn.Header // of the record that is being sent
+	closed  []*run          // the latest closed runs, the oldest first
+	letters explain.Letters
 
-	intake intake.Intake[*message]
+	intake    intake.Intake[*message]
+	deadlines deadlines.Deadlines[*run]
 
 	readers       []*natsconn.Reader      // of the logs
 	subscriptions []natsconn.Subscription // to what may be left unheard while the owner changes
@@ -58,8 +51,6 @@ type partition struct {
 	commits       int           // on their way
 	sends         int           // outside the history, on their way
 	owing         int           // messages, as in run
-	toErase       []uint64      // alarms of closed runs
-	erasing       int           // of them on their way
 	leaving       *leaving      // once the end is planned
 	departed      chan struct{} // closed when the partition may be handed over
 
@@ -73,8 +64,6 @@ type partition struct {
 
 	asks         map[uint64]*run
 	deferrals    deciders.Deferrals
-	arming       arming
-	peals        map[*alarmBatch]struct{} // rings that were sent here
 	feed         closedFeed
 	offers       offers
 	reports      map[string]struct{} // outcomes that were sent here, by where their answers go
@@ -85,7 +74,6 @@ type partition struct {
 	nextProbes   time.Time           // when it will be looked for silent workers
 	replies      string              // prefix of the subjects that deciders answer to
 	sweeping     bool
-	evictions    int // that are due: see evict
 	backlog      deciders.Backlog
 	recovered    map[string]map[string]bool // workflow ids and their runs met at take-over, until their effects are repeated
 	recovery     *completion
@@ -103,7 +91,6 @@ type partition struct {
 
 	server  string // the NATS server at take-over
 	written string // the one that the checkpoint may name
-	alarms  uint64 // the highest sequence of an acknowledged alarm
 	// replicated streams are the same whichever server of the cluster we have reached.
 	replicated bool
 
@@ -125,10 +112,9 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 	p := &partition{
 		b: b, n: n, lease: lease, loop: newLoop(),
 		log:  b.o.Logger.WithField("partition", n),
-		runs: make(map[string]*run), passive: compactmap.New[struct{}](compactmap.MaxLen), packed: make([]byte, 0, 128), asks: make(map[uint64]*run),
+		runs: make(map[string]*run), deadlines: deadlines.New[*run](), asks: make(map[uint64]*run),
 		vain: adapt.Backoff[aheadType]{Most: deciders.MostPatience}, offers: offers{policy: newOfferPolicy()},
-		reports: make(map[string]struct{}), peals: make(map[*alarmBatch]struct{}),
-		recovered:      make(map[string]map[string]bool),
+		reports: make(map[string]struct{}), recovered: make(map[string]map[string]bool),
 		missingStreams: make(map[string][]func()), refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
 		head: make(natsconn.Header, 6), scratch: scratch{alarmHead: make(natsconn.Header, 1)}, intake: intake.New[*message](mostRemembered, blockIDs),
 	}
@@ -259,39 +245,25 @@ func (p *partition) flush() {
 	switch {
 	case p.leaving != nil:
 		p.part()
-	case p.passivateDue:
+	case p.deadlines.Usage.Due():
 		p.passivateIdle()
 	}
 }
 
 // touch marks a run as used.
-func (p *partition) touch(r *run) {
-	r.touched = p.ticks
-	if r.used == nil {
-		r.used = p.used.PushBack(r)
-	}
-	p.used.MoveToBack(r.used)
-	p.evictions += 8
-}
-
-// oldest is the run in memory that was not touched for longest; there must be one.
-func (p *partition) oldest() *run { return p.used.Front().Value.(*run) }
+func (p *partition) touch(r *run) { p.deadlines.Usage.Touch(r, &r.use) }
 
 // evict forgets the longest unused runs above the bound, eight at most for each that was used. It is called when no run is marked, and none is in the
 // middle of a step: such a one looks idle, and would live on beside its successor.
 func (p *partition) evict() {
-	for ; p.evictions > 0 && len(p.runs) > p.b.o.CachedRuns; p.evictions-- {
-		if p.used.Len() < 2 {
-			break
+	tooMany := func() bool { return len(p.runs) > p.b.o.CachedRuns }
+	p.deadlines.Usage.Evict(tooMany, func(r *run) bool {
+		if !r.idle() {
+			return false
 		}
-		oldest := p.oldest()
-		if !oldest.idle() {
-			p.used.MoveToBack(oldest.used)
-			continue
-		}
-		p.forget(oldest)
-	}
-	p.evictions = 0
+		p.forget(r)
+		return true
+	})
 }
 
 // keptClosed is how many closed runs are kept in memory for those who ask how they ended.
@@ -319,9 +291,6 @@ func (p *partition) retire(r *run) {
 func (p *partition) forget(r *run) {
 	p.passivate(r)
 	p.endRecall(r)
-	if r.used != nil {
-		p.used.Remove(r.used)
-		r.used = nil
-	}
+	p.deadlines.Usage.Remove(&r.use)
 	delete(p.runs, r.wid)
 }

@@ -20,19 +20,15 @@ const (
 )
 
 // rehydrate has a parked run read at the end of the loop's batch.
-func (p *partition) rehydrate(r *run) { p.rehydrating = append(p.rehydrating, r) }
+func (p *partition) rehydrate(r *run) { p.deadlines.Wake(r) }
 
 // rehydrateAll reads what was woken since it was called last.
 func (p *partition) rehydrateAll() {
-	if len(p.rehydrating) == 0 {
-		return
-	}
-	rest := p.rehydrating
-	p.rehydrating = nil
-	slices.SortFunc(rest, func(a, b *run) int { return cmp.Compare(a.passive.sequence, b.passive.sequence) })
+	rest := p.deadlines.Waking()
+	slices.SortFunc(rest, func(a, b *run) int { return cmp.Compare(a.passive.Sequence, b.passive.Sequence) })
 	for len(rest) > 0 {
 		n := together(rest)
-		p.readRange(rest[0].passive.sequence, rest[n-1].passive.sequence+1, rest[:n:n])
+		p.readRange(rest[0].passive.Sequence, rest[n-1].passive.Sequence+1, rest[:n:n])
 		rest = rest[n:]
 	}
 }
@@ -40,13 +36,13 @@ func (p *partition) rehydrateAll() {
 // rehydrated takes what a read has found of a parked run.
 func (p *partition) rehydrated(r *run, st *runs.RangeRead) {
 	k := r.passive
-	body, hash := st.Take(k.sequence, k.mark)
+	body, hash := st.Take(k.Sequence, k.Mark)
 	if body == nil {
-		k.complete = false
+		k.Complete = false
 		p.load(r)
 		return
 	}
-	l, err := runs.FromRecord(r.wid, k.run, body, hash, k.sequence, k.at)
+	l, err := runs.FromRecord(r.wid, k.RunID, body, hash, k.Sequence, k.At)
 	if err != nil {
 		r.passive = nil // the next try asks the leader
 		p.unloaded(r, err)
@@ -59,10 +55,10 @@ func (p *partition) rehydrated(r *run, st *runs.RangeRead) {
 
 // together is how many of the runs that sleep, in the order of their last records, one read brings.
 func together(asleep []*run) int {
-	first := asleep[0].passive.sequence
+	first := asleep[0].passive.Sequence
 	last, n := first, 1
 	for ; n < len(asleep); n++ {
-		next := asleep[n].passive.sequence
+		next := asleep[n].passive.Sequence
 		if next-last > rehydrateGap || next-first >= rehydrateAtOnce {
 			break
 		}
@@ -90,7 +86,7 @@ func (p *partition) readRange(from, end uint64, asleep []*run) {
 			case err != nil:
 				r.passive = nil // the next try asks the leader
 				p.unloaded(r, err)
-			case r.passive.sequence >= st.End && len(a.bodies) > 0:
+			case r.passive.Sequence >= st.End && len(a.bodies) > 0:
 				p.rehydrate(r) // the read was large enough without it; it will be the first of the next one, so this ends
 			default:
 				p.rehydrated(r, st)

@@ -202,7 +202,8 @@ func (p *partition) noteRequests(r *run, c *commit) {
 // ageRepeats forgets, now and then, what is older than ten minutes. In the first ten minutes of a term nothing is: what waits in the
 // logs may be as old as the time without an owner was long.
 func (p *partition) ageRepeats() {
-	if p.ticks > p.inTicks(intake.RememberFor.Std()) && p.ticks%p.inTicks(time.Minute) == 0 {
+	ticks := p.deadlines.Usage.Ticks()
+	if ticks > p.inTicks(intake.RememberFor.Std()) && ticks%p.inTicks(time.Minute) == 0 {
 		p.intake.Requests.Age(p.now().Add(-intake.RememberFor - schemas.Duration(clockSkew)))
 	}
 }

@@ -31,10 +31,10 @@ func (p *partition) damaged(ctx context.Context) (bool, error) {
 		p.written = p.server // nothing was counted as stored
 		return false, nil
 	}
-	p.written, p.alarms = c.Server, c.Alarms
+	p.written, p.deadlines.Armed = c.Server, c.Alarms
 	behind := info.State.LastSeq < c.Alarms
 	if behind {
-		p.alarms = info.State.LastSeq
+		p.deadlines.Armed = info.State.LastSeq
 	}
 	if !behind && slices.Contains(p.b.o.Predecessors, c.Server) {
 		p.written = p.server // it has all that the other one had

@@ -1,11 +1,11 @@
 package broker
 
 import (
-	"container/list"
 	"iter"
 	"slices"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/deadlines"
 	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/runs"
@@ -136,10 +136,9 @@ type run struct {
 	offers  []*offer // of its tasks, without an outcome in the history
 	copies  []taskCopy
 	waiters []*waiter
-	used    *list.Element // in partition.used; nil if it is not there
-	touched uint32        // the tick of the last message
-	passive *passiveRun   // while it is being loaded: what was kept of it
-	ended   bool          // in the partition's list of closed runs
+	use     deadlines.Use  // its place among those in memory
+	passive *deadlines.Run // while it is being loaded: what was kept of it
+	ended   bool           // in the partition's list of closed runs
 
 	// owing is how many messages have left no event, and something elsewhere that is not stored yet. Until it is, the positions stay before them: see owe.
 	owing int32
