@@ -48,6 +48,7 @@ var floors = map[string]int{
 	"broker/bucket":    21,
 	"broker/runs":      22,
 	"broker/types":     23,
+	"broker/validate":  21,
 	"broker":           25,
 	"decider":          30,
 	"activity":         30,
@@ -101,7 +102,7 @@ var floors = map[string]int{
 
 // Packages that are functions of their arguments: no clock, no dice, no goroutines, no logger.
 var pure = []string{
-	"schemas", "schemas/codec", "schemas/requirement", "broker/execution", "broker/locks", "broker/states", "broker/checker", "broker/explain", "internal/duration", "internal/retention",
+	"schemas", "schemas/codec", "schemas/requirement", "broker/execution", "broker/locks", "broker/states", "broker/checker", "broker/explain", "broker/validate", "internal/duration", "internal/retention",
 	"decider/flow/syntax", "decider/flow/value", "decider/flow/backoff", "decider/flow/concurrency", "decider/flow/expr", "decider/flow/condition", "decider/flow/model", "decider/flow/machine",
 	"decider/flow/define", "decider/flow/graph", "timers/calendar",
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/broker/validate"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/timers/calendar"
 )
@@ -166,7 +166,7 @@ func checkStart(q *schemas.StartRequest) error {
 	}
 	filled := *q
 	filled.WorkflowID, filled.Run = cmp.Or(q.WorkflowID, "x"), "x"
-	if err := broker.ValidateStart(&filled); err != nil {
+	if err := validate.Start(&filled); err != nil {
 		return err
 	}
 	if err := checkPlaceholders("input", q.Input); err != nil || q.Signal == nil {
