@@ -98,7 +98,7 @@ func (c *Codec) AppendRecord(b []byte, v any) ([]byte, error) {
 	return e.b, nil
 }
 
-func (e *encoder) compactEvent(v Event) error {
+func (e *encoder) compactEvent(v *Event) error {
 	id := v.ID - e.id
 	n := byte(0x93)
 	if id != 0 {

@@ -122,9 +122,9 @@ func (e *encoder) list(f *field, at unsafe.Pointer) error {
 		}
 		return nil
 	case kindEvents:
-		return list(e, &e.c.events.tagged, at, e.event)
+		return e.events(at)
 	case kindDecisions:
-		return list(e, &e.c.decisions.tagged, at, e.decision)
+		return e.decisions(at)
 	}
 	v := f.reflected(at)
 	e.b = appendArrayLen(e.b, v.Len())
@@ -136,19 +136,30 @@ func (e *encoder) list(f *field, at unsafe.Pointer) error {
 	return nil
 }
 
-// list appends a list by what appends one of it.
-func list[T any](e *encoder, l *tagged[T], at unsafe.Pointer, one func(T) error) error {
+func (e *encoder) events(at unsafe.Pointer) error {
 	n := length(at)
 	e.b = appendArrayLen(e.b, n)
 	for i := range n {
-		if err := one(l.get(at, i)); err != nil {
+		v := e.c.events.get(at, i)
+		if err := e.event(&v); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *encoder) event(v Event) error {
+func (e *encoder) decisions(at unsafe.Pointer) error {
+	n := length(at)
+	e.b = appendArrayLen(e.b, n)
+	for i := range n {
+		if err := e.decision(e.c.decisions.get(at, i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *encoder) event(v *Event) error {
 	if e.compact {
 		return e.compactEvent(v)
 	}
@@ -174,7 +185,7 @@ func (e *encoder) attributes(a any) error {
 }
 
 // eventAttributes appends those of an event. Those of an unknown type stand as they came.
-func (e *encoder) eventAttributes(v Event) error {
+func (e *encoder) eventAttributes(v *Event) error {
 	switch {
 	case !v.Unknown:
 		return e.attributes(v.Attributes)
