@@ -25,16 +25,20 @@ func AuditCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "Find what is stuck, and repair what is safe to repair",
-		Long: `Compare what every open run waits for, as the owners of the partitions tell, with the tasks, alarms, claims and logs
-that are there. What looks wrong is looked at again two seconds later, and counts if it is still so.
+		Long: `Compare what every open run waits for, as the owners of the partitions tell, with
+the tasks, alarms, claims and logs that are there. What looks wrong is looked at again two seconds
+later, and counts if it is still so.
 
-Repaired are: a task, an alarm or a question to a decider that is missing, and the end of a child that its parent has
-not heard of, by doing it again, which does no harm; tasks and alarms that no run waits for, by removing them. The rest
-is told: partitions without owner, alarms that are overdue, messages that nobody reads, lists without workers or with
-consumers that somebody has changed, types without deciders, parked runs, and runs that only a signal can move.
+Repaired are: a task, an alarm or a question to a decider that is missing, and the end of a child
+that its parent has not heard of, by doing it again, which does no harm; tasks and alarms that no
+run waits for, by removing them. The rest is told: partitions without owner, alarms that are
+overdue, messages that nobody reads, lists without workers or with consumers that somebody has
+changed, types without deciders, parked runs, and runs that only a signal can move.
 
-A fault is something wrong; a warning is a run that is parked, until somebody mends its decider; a notice is something to know.
-The exit code is 1 if a fault was not repaired, and else 5 if there is a warning. The master of the namespace does the same by itself all the time, and logs what it finds.`,
+A fault is something wrong; a warning is a run that is parked, until somebody mends its decider; a
+notice is something to know. The exit code is 1 if a fault was not repaired, and else 5 if there
+is a warning. The master of the namespace does the same by itself all the time, and logs what it
+finds.`,
 		Args: cli.ArgNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.Client(cmd, func(ctx context.Context, c *drover.Client) error { return auditNamespace(ctx, a, c, repair) })

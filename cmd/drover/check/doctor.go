@@ -18,13 +18,15 @@ func DoctorCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check NATS, servers and the namespace, and say what to change",
-		Long: `Check the NATS server, the nodes and the namespace, and say what to change: version, JetStream, limits, durability and sync mode,
-replicas, clocks, disks, streams that are not as they should be or that others have made on subjects of Drover, partitions without an owner, backlogs, dead letters, and
-what this user may ask.
+		Long: `Check the NATS server, the nodes and the namespace, and say what to change:
+version, JetStream, limits, durability and sync mode, replicas, clocks, disks, streams that are
+not as they should be or that others have made on subjects of Drover, partitions without an owner,
+backlogs, dead letters, and what this user may ask.
 
-Each line is ok, warn or bad. It changes nothing, and asks little; what needs every run to be looked at is told by "drover
-audit", and what needs every record by "drover verify". What this user may not see is a warning. How NATS servers elsewhere sync
-their files is told to users of the system account alone: name a context of one with --system-context.
+Each line is ok, warn or bad. It changes nothing, and asks little; what needs every run to be
+looked at is told by "drover audit", and what needs every record by "drover verify". What this
+user may not see is a warning. How NATS servers elsewhere sync their files is told to users of the
+system account alone: name a context of one with --system-context.
 
 The exit code is 1 if something is bad.`,
 		Args: cli.ArgNames(),

@@ -23,14 +23,16 @@ func VerifyCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check every history of the namespace against the rules",
-		Long: `Read every history of the namespace and check it: numbering, order, pairing, times, fences, and the hash chain that
-finds a flipped bit, a lost block or a reused sequence. Then check that histories agree with one another: children with
-their parents, runs that continued as new with their successors, replays with what they repeat, signals and cancel
-requests with who sent them; and that the large payloads which they name are in the store. It reads from JetStream directly,
-so that no server of Drover needs to run, and changes nothing. The exit code is 1 if a rule is broken.
+		Long: `Read every history of the namespace and check it: numbering, order, pairing, times,
+fences, and the hash chain that finds a flipped bit, a lost block or a reused sequence. Then check
+that histories agree with one another: children with their parents, runs that continued as new
+with their successors, replays with what they repeat, signals and cancel requests with who sent
+them; and that the large payloads which they name are in the store. It reads from JetStream
+directly, so that no server of Drover needs to run, and changes nothing. The exit code is 1 if a
+rule is broken.
 
-With --idle it also wants everything to be done that was decided: children started and their ends reported, signals
-answered, child policies carried out. Use it when nothing is under way.
+With --idle it also wants everything to be done that was decided: children started and their ends
+reported, signals answered, child policies carried out. Use it when nothing is under way.
 
 It holds about 1.5 KiB of memory for each workflow id of the namespace.`,
 		Args: cli.ArgNames(),

@@ -99,9 +99,9 @@ func (a *App) Root() *cobra.Command {
 
 Begin with "drover dev" in one terminal, and start workflows from another.
 
-Exit codes: 0 done, 1 the workflow failed or the request was refused, 2 wrong usage, 3 no connection, 4 timed out,
-5 runs are parked (audit), 6 somebody else was first (once), 75 recycled (server --recycle-exit),
-130 interrupted while it waited.`,
+Exit codes: 0 done, 1 the workflow failed or the request was refused, 2 wrong usage, 3 no
+connection, 4 timed out, 5 runs are parked (audit), 6 somebody else was first (once), 75 recycled
+(server --recycle-exit), 130 interrupted while it waited.`,
 		Version:       versionText(),
 		SilenceErrors: true, SilenceUsage: true,
 		Args: cobra.ArbitraryArgs,

@@ -22,7 +22,8 @@ func FlowCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "flow",
 		Short: "Validate, run, deploy and show flows",
-		Long: `Validate, run, deploy and show flows: workflows that are written down in YAML. docs/guides/flows.md has the language.
+		Long: `Validate, run, deploy and show flows: workflows that are written down in YAML.
+docs/guides/flows.md has the language.
 
 A file with an id at its top defines a step type, any other a flow.`,
 		Args: cobra.ArbitraryArgs,
@@ -179,10 +180,11 @@ func flowValidateCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate FILE…",
 		Short: "Check flows without deploying them",
-		Long: `Check flows: keys, step types, expressions, conditions, jumps, durations. All errors of a file are shown, with line and column.
+		Long: `Check flows: keys, step types, expressions, conditions, jumps, durations. All
+errors of a file are shown, with line and column.
 
-No server is needed. A step type that one file defines is known in the files behind it; --registered asks the server for others.
-A FILE of - is standard input.`,
+No server is needed. A step type that one file defines is known in the files behind it;
+--registered asks the server for others. A FILE of - is standard input.`,
 		Example: `  drover flow validate order.yaml
   drover flow validate types/*.yaml flows/*.yaml --json`,
 		Args: atLeastOne,
@@ -243,8 +245,8 @@ func flowSchemaCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print a JSON Schema of flows, for editors",
-		Long: `Print a JSON Schema of flows. An editor that has it completes keys and step types and shows what they mean; it checks less than
-"drover flow validate" does.`,
+		Long: `Print a JSON Schema of flows. An editor that has it completes keys and step types
+and shows what they mean; it checks less than "drover flow validate" does.`,
 		Example: `  drover flow schema > flow.schema.json
   # and at the top of a flow:
   # yaml-language-server: $schema=flow.schema.json`,

@@ -19,12 +19,13 @@ func flowDeployCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "deploy FILE…",
 		Short: "Store flows and step types, and make them the current versions",
-		Long: `Store flows and step types in the namespace. Each content is a version of its own; the same content again changes nothing, and versions
-that are there stay.
+		Long: `Store flows and step types in the namespace. Each content is a version of its own;
+the same content again changes nothing, and versions that are there stay.
 
-A flow takes the step types that it uses as they are now: those of the files before it, else those that are registered. Deploy the flow
-again to have it use a later one. If any file is wrong, nothing is deployed. It needs the right to write the bucket of flows:
-see "drover auth template operator".`,
+A flow takes the step types that it uses as they are now: those of the files before it, else those
+that are registered. Deploy the flow again to have it use a later one. If any file is wrong,
+nothing is deployed. It needs the right to write the bucket of flows: see "drover auth template
+operator".`,
 		Example: `  drover flow deploy types/*.yaml flows/*.yaml --dry-run
   drover flow deploy order.yaml`,
 		Args: atLeastOne,

@@ -36,8 +36,8 @@ func flowListCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List deployed flows and step types",
-		Long: `List the flows and the registered step types of the namespace, each with its current version and since when it is that. An entry that
-cannot be read is shown with the reason.`,
+		Long: `List the flows and the registered step types of the namespace, each with its
+current version and since when it is that. An entry that cannot be read is shown with the reason.`,
 		Args: cli.ArgNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.Client(cmd, func(ctx context.Context, c *drover.Client) error {
@@ -107,7 +107,8 @@ func flowShowCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show a deployed flow",
-		Long: `Show a deployed flow: its versions and its steps. With --json the whole definition is shown, as the deciders read it.
+		Long: `Show a deployed flow: its versions and its steps. With --json the whole definition
+is shown, as the deciders read it.
 
 Comments and layout of the file are not kept: keep the file.`,
 		Args: cli.Filled("NAME"),
@@ -180,8 +181,9 @@ func flowGraphCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph FILE|NAME",
 		Short: "Draw a flow as a tree, or as a picture",
-		Long: `Draw a flow: its steps, blocks, handlers, loops and jumps. What ends in .yaml, .yml or .json, has a slash or is - is a file and needs no
-server; anything else is the name of a deployed flow.`,
+		Long: `Draw a flow: its steps, blocks, handlers, loops and jumps. What ends in .yaml, .yml
+or .json, has a slash or is - is a file and needs no server; anything else is the name of a
+deployed flow.`,
 		Example: `  drover flow graph order.yaml
   drover flow graph order --svg order.svg`,
 		Args: cli.Filled("FILE or NAME"),

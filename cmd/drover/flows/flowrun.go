@@ -41,16 +41,19 @@ func flowRunCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run FILE",
 		Short: "Run a flow in this process, to try it out",
-		Long: `Run a flow in this process: with a server in memory, a decider and a worker of its own. Nothing is left behind, and no server is needed.
+		Long: `Run a flow in this process: with a server in memory, a decider and a worker of its
+own. Nothing is left behind, and no server is needed.
 
-The steps are shown on stderr as they run, the result on stdout; the exit code is 1 if the run did not complete, and 4 if it had not ended when
---timeout was over. A first interrupt ends it.
+The steps are shown on stderr as they run, the result on stdout; the exit code is 1 if the run did
+not complete, and 4 if it had not ended when --timeout was over. A first interrupt ends it.
 
-The input is a map: JSON, @FILE or - for standard input, or NAME=VALUE as often as needed, where VALUE is JSON or else a text. Flows that the flow
-starts as children, and step types that it uses, are named by --with.
+The input is a map: JSON, @FILE or - for standard input, or NAME=VALUE as often as needed, where
+VALUE is JSON or else a text. Flows that the flow starts as children, and step types that it uses,
+are named by --with.
 
-The steps http, request, publish and load are done; shell only if --kinds names it. For each other activity say what it returns:
---activity charge='{"receipt":"r-1"}'. Nobody sends signals here, so a wait for one lasts until its timeout.`,
+The steps http, request, publish and load are done; shell only if --kinds names it. For each other
+activity say what it returns: --activity charge='{"receipt":"r-1"}'. Nobody sends signals here, so
+a wait for one lasts until its timeout.`,
 		Example: `  drover flow run hello.yaml --input who=Ada --input times=3
   drover flow run order.yaml --with ship.yaml --input '{"amount": 12}' --activity charge='{"receipt": "r-1"}'
   drover flow run disk.yaml --kinds shell,http --timeout 1m`,

@@ -36,8 +36,9 @@ func tasklistList(a *cli.App) *cobra.Command {
 		Short: "List the task lists: tasks that wait, tasks in work, workers that wait",
 		Long: `List the task lists of the namespace.
 
-PENDING tasks wait for a worker; WORKING ones are with one, or were with one that died less than ten seconds ago. WORKERS is
-how many workers wait for a task; busy ones do not. OLDEST is how long the oldest task that is not done has been there.`,
+PENDING tasks wait for a worker; WORKING ones are with one, or were with one that died less than
+ten seconds ago. WORKERS is how many workers wait for a task; busy ones do not. OLDEST is how long
+the oldest task that is not done has been there.`,
 		Args: cli.ArgNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.Client(cmd, func(ctx context.Context, c *drover.Client) error {

@@ -21,9 +21,10 @@ func lockList(a *cli.App) *cobra.Command {
 		Short: "List the locks that are held: by whom, since when, and who waits",
 		Long: `List the locks of the namespace that are held.
 
-HOLDERS are the workflows that hold the lock, and SINCE is when the first of them got it. WAITING are those that wait, in
-their order. An inner part of a flow is told as the workflow and its step; break its lock with --holder and the workflow's id.
-The documents of --json have all of it: the fences, the leases and the runs that asked.`,
+HOLDERS are the workflows that hold the lock, and SINCE is when the first of them got it. WAITING
+are those that wait, in their order. An inner part of a flow is told as the workflow and its step;
+break its lock with --holder and the workflow's id. The documents of --json have all of it: the
+fences, the leases and the runs that asked.`,
 		Args: cli.ArgNames(),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("scope") && lock == "" {
@@ -110,8 +111,8 @@ func lockBreak(a *cli.App) *cobra.Command {
 		Short: "Take a lock from the workflow that holds it, and let in who comes next",
 		Long: `Take a lock from the workflow that holds it, and let in who comes next.
 
-The workflow goes on: what the lock guards may then be used by two. Its history tells who took the lock, and why. A lock with
-several holders needs --holder.`,
+The workflow goes on: what the lock guards may then be used by two. Its history tells who took the
+lock, and why. A lock with several holders needs --holder.`,
 		Args: cli.Filled("LOCK"),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if strings.TrimSpace(reason) == "" {

@@ -22,8 +22,9 @@ func NamespaceCommand(a *cli.App) *cobra.Command {
 		Use:     "namespace",
 		Aliases: []string{"namespaces"},
 		Short:   "Create, list, show and delete namespaces",
-		Long: `Make, list, show and delete namespaces. A namespace has its own streams, buckets and subjects: nothing crosses from one to
-another. One server serves all of them. "default" makes itself.
+		Long: `Make, list, show and delete namespaces. A namespace has its own streams, buckets
+and subjects: nothing crosses from one to another. One server serves all of them. "default" makes
+itself.
 
 A running server does the work, so no rights to JetStream are needed; it must have the role ops.`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -183,10 +184,12 @@ func namespaceDelete(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete NAME",
 		Short: "Delete a namespace with all its histories",
-		Long: `Delete a namespace with all that it holds: histories, task lists, dead letters, payloads. There is no way back.
+		Long: `Delete a namespace with all that it holds: histories, task lists, dead letters,
+payloads. There is no way back.
 
-It asks for the name to be typed again, unless --yes is given, and refuses while runs are open, unless --force is given.
-The servers let go of the namespace first. A deletion that was cut short is completed by the next one.`,
+It asks for the name to be typed again, unless --yes is given, and refuses while runs are open,
+unless --force is given. The servers let go of the namespace first. A deletion that was cut short
+is completed by the next one.`,
 		Args: cli.ArgNames("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.Client(cmd, func(ctx context.Context, c *drover.Client) error {

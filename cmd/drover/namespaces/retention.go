@@ -18,8 +18,9 @@ func RetentionCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retention",
 		Short: "Show how long closed runs are kept, and why one is still there",
-		Long: `Tell how long closed runs are kept. What a run says itself holds for it and those it is judged with; for others the defaults
-of the namespace do, which drover namespace create changes with --retention and --retention-flows.`,
+		Long: `Tell how long closed runs are kept. What a run says itself holds for it and those
+it is judged with; for others the defaults of the namespace do, which drover namespace create
+changes with --retention and --retention-flows.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("explain is missing")
@@ -37,8 +38,9 @@ func retentionExplain(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain ID",
 		Short: "Show why a run is still there, and when it will be purged",
-		Long: `Tell why a run is still there, in which group and by which expression it is judged, and when it goes. Open runs are always
-kept. Without --run it is the latest run of the workflow id. The master of the namespace answers: a server with the role ops.`,
+		Long: `Tell why a run is still there, in which group and by which expression it is judged,
+and when it goes. Open runs are always kept. Without --run it is the latest run of the workflow
+id. The master of the namespace answers: a server with the role ops.`,
 		Args: cli.ArgNames("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.Client(cmd, func(ctx context.Context, c *drover.Client) error {

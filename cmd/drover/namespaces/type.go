@@ -98,10 +98,12 @@ func typeRegisterCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "register KIND NAME",
 		Short: "Register a workflow or activity type with its defaults",
-		Long: `Register a type: a name, a version, and the defaults of what is started with it. KIND is workflow or activity.
+		Long: `Register a type: a name, a version, and the defaults of what is started with it.
+KIND is workflow or activity.
 
-A registered type never changes. The same registration again does nothing; another one under the same name and version is
-refused: register a new version. For a workflow type, the flags of activities are the defaults of its activities.`,
+A registered type never changes. The same registration again does nothing; another one under the
+same name and version is refused: register a new version. For a workflow type, the flags of
+activities are the defaults of its activities.`,
 		Example: `  drover type register workflow order --version 2 --timeout-workflow 24h --list billing
   drover type register activity charge --version 1 --list billing --start-to-close 30s --retry-attempts 5`,
 		Args: typeArgs,

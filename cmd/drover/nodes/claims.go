@@ -21,11 +21,13 @@ func ClaimsCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "claims",
 		Short: "List the claims: owners of partitions and alarms, and the master",
-		Long: `Show the claims of the namespace: which server owns a partition (partition.N), rings its alarms (alarms.N), takes part in
-sharing the partitions (broker.NODE) or in ringing the alarms (timers.NODE), and keeps order (master).
+		Long: `Show the claims of the namespace: which server owns a partition (partition.N),
+rings its alarms (alarms.N), takes part in sharing the partitions (broker.NODE) or in ringing the
+alarms (timers.NODE), and keeps order (master).
 
-NUMBER grows from holder to holder of a claim; it fences the writes of the one before. A holder renews its claim every third
-of its time, so EXPIRES is how long the claim outlives a crash. An expired claim is ignored, and removed by the master.
+NUMBER grows from holder to holder of a claim; it fences the writes of the one before. A holder
+renews its claim every third of its time, so EXPIRES is how long the claim outlives a crash. An
+expired claim is ignored, and removed by the master.
 
 It reads the bucket directly, so that no server needs to run.`,
 		Args: cli.ArgNames(),

@@ -35,11 +35,12 @@ func DrainCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drain NODE",
 		Short: "Stop a server or an activity worker in good order",
-		Long: `Stop a server as planned, from anywhere: it takes no more work, finishes what runs, hands its partitions over and ends with
-exit code 0. NODE is its name in "drover node list", or the identity of an activity worker. It is what SIGTERM does.
+		Long: `Stop a server as planned, from anywhere: it takes no more work, finishes what runs,
+hands its partitions over and ends with exit code 0. NODE is its name in "drover node list", or
+the identity of an activity worker. It is what SIGTERM does.
 
-What runs may take --drain-timeout, or else what the process was started with: 5 minutes by default. With --wait the command
-returns when the process is gone; --timeout bounds that.`,
+What runs may take --drain-timeout, or else what the process was started with: 5 minutes by
+default. With --wait the command returns when the process is gone; --timeout bounds that.`,
 		Example: `  drover drain node-2 --wait
   drover drain worker-7 --drain-timeout 30s`,
 		Args: cli.ArgNames("NODE"),

@@ -22,12 +22,14 @@ func nodeList(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the servers: status, last sign of life, roles",
-		Long: `List the running servers of the NATS account, and those that did not end properly in the last day.
+		Long: `List the running servers of the NATS account, and those that did not end properly
+in the last day.
 
-A server is recovering, ready, draining, not-responding (nothing was heard of it for ten seconds) or unexpected-shutdown (it was
-started again after it had not ended properly). HEARD is the time since its last sign of life, and PARTITIONS are those of
---namespace that it owns, both by the NATS server's clock; CLOCK is how far its own clock is ahead of that. A server that ends
-properly leaves the list.
+A server is recovering, ready, draining, not-responding (nothing was heard of it for ten seconds)
+or unexpected-shutdown (it was started again after it had not ended properly). HEARD is the time
+since its last sign of life, and PARTITIONS are those of --namespace that it owns, both by the
+NATS server's clock; CLOCK is how far its own clock is ahead of that. A server that ends properly
+leaves the list.
 
 It reads the bucket drover-nodes directly, so that no server needs to run.`,
 		Args: cli.ArgNames(),

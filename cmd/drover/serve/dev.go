@@ -16,8 +16,9 @@ func DevCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Run a server in memory, to try things out",
-		Long: `Run a server with all roles and an embedded NATS in memory. It is ready in a moment and forgets everything when it ends;
-"drover server --store DIR" remembers. When it is ready it says which command to type next; --log-level info tells what it does.`,
+		Long: `Run a server with all roles and an embedded NATS in memory. It is ready in a moment
+and forgets everything when it ends; "drover server --store DIR" remembers. When it is ready it
+says which command to type next; --log-level info tells what it does.`,
 		Args: cli.ArgNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.External(cmd.Flags()) {

@@ -42,35 +42,41 @@ func ServerCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "server",
 		Short: "Run a server, with an embedded NATS or beside one elsewhere",
-		Long: `Run a server with all its roles: broker, timers, ops, flows. The last one runs the flows that are deployed, if there are any; more
-processes for them are started with "drover worker --flows".
+		Long: `Run a server with all its roles: broker, timers, ops, flows. The last one runs the
+flows that are deployed, if there are any; more processes for them are started with "drover worker
+--flows".
 
-Without --nats or --context it holds a NATS server of its own, which keeps everything in --store and listens on --host and
---port. That server has no authentication: keep it on loopback. With one of the two the roles work on a NATS server or cluster
-elsewhere; start as many as you like.
+Without --nats or --context it holds a NATS server of its own, which keeps everything in --store
+and listens on --host and --port. That server has no authentication: keep it on loopback. With one
+of the two the roles work on a NATS server or cluster elsewhere; start as many as you like.
 
-Profile single survives a power cut: what is acknowledged to clients and workers is synced before, and tasks and alarms are
-repeated from the histories. Profile dev syncs once a second.
+Profile single survives a power cut: what is acknowledged to clients and workers is synced before,
+and tasks and alarms are repeated from the histories. Profile dev syncs once a second.
 
-With --cluster-name it is one node of a cluster, usually of three: profile cluster. Every write is synced by most nodes before
-it is acknowledged, so that the loss of one, or a power cut of all, loses nothing. Start one server on each host with the same
---cluster-name and --routes and a --store of its own, in any order: each waits for the others. While a node sees less than half
-of the cluster it refuses requests. A store stays with the cluster, and with the server name, that it was first started with.
+With --cluster-name it is one node of a cluster, usually of three: profile cluster. Every write is
+synced by most nodes before it is acknowledged, so that the loss of one, or a power cut of all,
+loses nothing. Start one server on each host with the same --cluster-name and --routes and a
+--store of its own, in any order: each waits for the others. While a node sees less than half of
+the cluster it refuses requests. A store stays with the cluster, and with the server name, that it
+was first started with.
 
-It makes --namespace if it is missing, and serves every other namespace too, those that are made later as well; with
---only-namespace it keeps to the one.
+It makes --namespace if it is missing, and serves every other namespace too, those that are made
+later as well; with --only-namespace it keeps to the one.
 
-SIGTERM, SIGINT and "drover drain" stop it: it takes no more work, finishes what runs for as long as --drain-timeout allows,
-hands its partitions over and leaves. A second signal cuts that short.
+SIGTERM, SIGINT and "drover drain" stop it: it takes no more work, finishes what runs for as long
+as --drain-timeout allows, hands its partitions over and leaves. A second signal cuts that short.
 
-It ends with an error and exit code 1 when its store can be written again only after a start: a disk that was full has room again, or a write has
-failed. Have something start it again then, as a service of systemd with Restart=on-failure.
+It ends with an error and exit code 1 when its store can be written again only after a start: a
+disk that was full has room again, or a write has failed. Have something start it again then, as a
+service of systemd with Restart=on-failure.
 
-With "drover recycle" its roles are drained and begin anew once a day, in the same process; what clients ask in between waits.
-With --recycle-exit the process ends instead, with exit code 75, and something else is to start it again.
+With "drover recycle" its roles are drained and begin anew once a day, in the same process; what
+clients ask in between waits. With --recycle-exit the process ends instead, with exit code 75, and
+something else is to start it again.
 
-A node that did not end properly, and is started again under its name, says so in its log and goes on. With --after-crash halt
-its roles wait for "drover node ack"; the embedded NATS server runs meanwhile, so that one can look.`,
+A node that did not end properly, and is started again under its name, says so in its log and goes
+on. With --after-crash halt its roles wait for "drover node ack"; the embedded NATS server runs
+meanwhile, so that one can look.`,
 		Example: `  drover server --store /var/lib/drover
   drover server --store /var/lib/drover --host 10.0.0.1 --cluster-name prod --cluster-host 10.0.0.1 \
       --routes nats://10.0.0.1:6222,nats://10.0.0.2:6222,nats://10.0.0.3:6222

@@ -44,7 +44,8 @@ func WorkerCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Run built-in activities, such as HTTP calls, and deployed flows",
-		Long: `Take activities of these types from task lists and do them; flows have steps of the same names:
+		Long: `Take activities of these types from task lists and do them; flows have steps of the
+same names:
 
   http     {"method":"POST","url":"https://…","headers":{…},"body":…,"timeout":"5s","expect":[200]}
            gives {"status":200,"headers":{…},"body":…}; another status fails with http_status_404 and the like
@@ -52,22 +53,26 @@ func WorkerCommand(a *cli.App) *cobra.Command {
            without one it fails with no_responders, an error of the service with service_error_ and its code
   publish  {"subject":"orders.shipped","body":…,"headers":{…}} sends a message to whoever listens
   load     {"url":"https://…","charset":"utf-8"} gives a text; files are read below --load-dir alone
-  shell    {"command":"df -h","env":{…},"output_max_size":100000} gives {"stdout":…,"stderr":…,"exit_code":0}. It is served only if
-           --kinds names it: then whoever may start workflows may run commands as the user of this worker. A command sees PATH, its
-           own env and the variables that --shell-env names, in an empty folder; with the activity its process group is killed
+  shell    {"command":"df -h","env":{…},"output_max_size":100000}
+           gives {"stdout":…,"stderr":…,"exit_code":0}. It is served only if --kinds names it:
+           then whoever may start workflows may run commands as the user of this worker. A command
+           sees PATH, its own env and the variables that --shell-env names, in an empty folder;
+           with the activity its process group is killed
 
-Each call carries the activity's idempotency key in the header Idempotency-Key, a command has it in DROVER_IDEMPOTENCY_KEY. Calls are made at least once: schedule what
-must not be repeated with notIdempotent.
+Each call carries the activity's idempotency key in the header Idempotency-Key, a command has it
+in DROVER_IDEMPOTENCY_KEY. Calls are made at least once: schedule what must not be repeated with
+notIdempotent.
 
-The worker calls whatever workflows ask for, with its own network and NATS user: run it as somebody who may do no harm, and
-name the hosts with --http-host.
+The worker calls whatever workflows ask for, with its own network and NATS user: run it as
+somebody who may do no harm, and name the hosts with --http-host.
 
-With --flows it decides for the flows that are deployed in the namespace, as servers with the role flows do; without --list that is
-all it does. Flows that are deployed later are run without a restart. A workflow type is a flow or a program: if a program decides for
-a type of that name too, runs fail.
+With --flows it decides for the flows that are deployed in the namespace, as servers with the role
+flows do; without --list that is all it does. Flows that are deployed later are run without a
+restart. A workflow type is a flow or a program: if a program decides for a type of that name too,
+runs fail.
 
-SIGTERM and SIGINT stop it: it takes no more, lets what runs end within --drain-timeout and reports it. A second signal cuts
-that short; what was cut is done again by another worker.`,
+SIGTERM and SIGINT stop it: it takes no more, lets what runs end within --drain-timeout and
+reports it. A second signal cuts that short; what was cut is done again by another worker.`,
 		Example: `  drover worker --list calls
   drover worker --flows
   drover worker --list main --kinds http,shell --shell-env HOME

@@ -16,8 +16,9 @@ func CountCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "count",
 		Short: "Count workflows",
-		Long: `Count the workflows that "drover list" with the same flags would show, without a limit.
-Children are left out, the inner parts of flows among them, unless --all, --parent or --id is given.
+		Long: `Count the workflows that "drover list" with the same flags would show, without a
+limit. Children are left out, the inner parts of flows among them, unless --all, --parent or --id
+is given.
 
 The server counts for up to five seconds; if it is not through by then, the number is a lower bound.`,
 		Example: `  drover count --status open --type order

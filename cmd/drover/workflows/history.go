@@ -19,16 +19,19 @@ func HistoryCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history ID",
 		Short: "Print the history of a workflow",
-		Long: `Print the history of a workflow: event id, time since the start, type, and what matters of the attributes.
+		Long: `Print the history of a workflow: event id, time since the start, type, and what
+matters of the attributes.
 
-Values are cut so that a line fits the terminal, or to 80 characters elsewhere. --full shows them whole, and text of several lines,
-such as a stack, as lines. --compact makes one line "Decision" of the events that lead to a decision, with the id of the last one.
+Values are cut so that a line fits the terminal, or to 80 characters elsewhere. --full shows them
+whole, and text of several lines, such as a stack, as lines. --compact makes one line "Decision"
+of the events that lead to a decision, with the id of the last one.
 
-With --json each event is one line: {"id":1,"type":"WorkflowStarted","time":"…","attributes":{…}}; with -o yaml each is a
-document. With --follow new events are printed as they come, until the run has closed.
+With --json each event is one line: {"id":1,"type":"WorkflowStarted","time":"…","attributes":{…}};
+with -o yaml each is a document. With --follow new events are printed as they come, until the run
+has closed.
 
-The first event of a replay tells which run it repeats and why, the last line of a run that was replayed which run repeats
-it. The attempts of a workflow are in drover describe.`,
+The first event of a replay tells which run it repeats and why, the last line of a run that was
+replayed which run repeats it. The attempts of a workflow are in drover describe.`,
 		Example: `  drover history order-17 --compact
   drover history order-17 --full --follow`,
 		Args: cli.ArgNames("ID"),

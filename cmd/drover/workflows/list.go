@@ -21,9 +21,10 @@ func ListCommand(a *cli.App) *cobra.Command {
 		Short: "List workflows",
 		Long: `List workflows that match all of the flags, in no particular order.
 
-A table has 50 of them, unless --limit says otherwise, and documents have all. Children are left out, the inner parts of flows among
-them, unless --all, --parent or --id is given. On a terminal a table fits the width: what is too long is cut, and columns are
-left out if they must be, RUN first. Elsewhere values are whole.
+A table has 50 of them, unless --limit says otherwise, and documents have all. Children are left
+out, the inner parts of flows among them, unless --all, --parent or --id is given. On a terminal a
+table fits the width: what is too long is cut, and columns are left out if they must be, RUN
+first. Elsewhere values are whole.
 
 Times are written as 2026-01-02T03:04:05Z, as a day, or as 90m for that long ago.`,
 		Example: `  drover list --status failed --closed-after 24h

@@ -26,16 +26,20 @@ func ReplayCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay ID | --query FILTERS",
 		Short: "Run an ended workflow again, from a replay point or the start",
-		Long: `Begin a new run of a workflow id that repeats one which has ended. The result of the workflow is that of the new run then;
-"drover describe ID" lists the attempts.
+		Long: `Begin a new run of a workflow id that repeats one which has ended. The result of
+the workflow is that of the new run then; "drover describe ID" lists the attempts.
 
---from says where a flow goes on: end where it stood (or at its last replay point, if that step may not run twice), last at its last
-replay point, start at its beginning if that is a replay point, or at a step by its id or index, or at the replay point before it if it is
-none itself. A workflow of another decider begins from start, with the same input. --force ignores idempotence and replay points, and needs a right of its own.
+--from says where a flow goes on: end where it stood (or at its last replay point, if that step
+may not run twice), last at its last replay point, start at its beginning if that is a replay
+point, or at a step by its id or index, or at the replay point before it if it is none itself. A
+workflow of another decider begins from start, with the same input. --force ignores idempotence
+and replay points, and needs a right of its own.
 
---query replays all workflows that match, up to --limit. Filters are those of "drover list": status=failed type=order tag=x. Without a
-status all that have ended and did not complete are meant. Only the latest run of each id is replayed, and no child; what is skipped for
-that does not count against --limit. --dry-run says what would run again, and marks the steps that may not simply run twice.`,
+--query replays all workflows that match, up to --limit. Filters are those of "drover list":
+status=failed type=order tag=x. Without a status all that have ended and did not complete are
+meant. Only the latest run of each id is replayed, and no child; what is skipped for that does not
+count against --limit. --dry-run says what would run again, and marks the steps that may not
+simply run twice.`,
 		Example: `  drover replay order-17 --from pay --reason "the bank is back"
   drover replay --query "status=failed type=order closed-after=24h" --dry-run`,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -20,9 +20,10 @@ func ResultCommand(a *cli.App) *cobra.Command {
 		Short: "Wait for the end of a workflow and print its result",
 		Long: `Wait for the end of a workflow and print its result.
 
-A run that continued as new is followed. The exit code is 1 if the workflow did not complete, and 4 if it had not ended
-when --timeout was over. After two seconds a line on stderr says what the workflow waits for, unless documents are wanted.
-Ctrl-C ends the wait alone, with exit code 130; the workflow goes on.`,
+A run that continued as new is followed. The exit code is 1 if the workflow did not complete, and
+4 if it had not ended when --timeout was over. After two seconds a line on stderr says what the
+workflow waits for, unless documents are wanted. Ctrl-C ends the wait alone, with exit code 130;
+the workflow goes on.`,
 		Args: cli.ArgNames("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.Client(cmd, func(ctx context.Context, c *drover.Client) error {

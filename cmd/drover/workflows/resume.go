@@ -30,11 +30,13 @@ func ResumeCommand(a *cli.App) *cobra.Command {
 	f := &resumeFlags{}
 	cmd := operatorCommand(a, "resume", "resumed", "Resume paused workflows", (*drover.Run).Resume)
 	cmd.Use = "resume ID | --query FILTERS"
-	cmd.Long = `Resume a workflow that was paused by hand, or parked because its decider failed again and again.
+	cmd.Long = `Resume a workflow that was paused by hand, or parked because its decider failed
+again and again.
 
---query resumes all parked workflows that match, up to --limit. Filters are those of "drover list":
-type=order started-after=2h. With status=paused in the query, it also resumes those that were paused by
-hand. Children are resumed like others. --dry-run says what would be resumed, and why it stands.`
+--query resumes all parked workflows that match, up to --limit. Filters are those of "drover
+list": type=order started-after=2h. With status=paused in the query, it also resumes those that
+were paused by hand. Children are resumed like others. --dry-run says what would be resumed, and
+why it stands.`
 	cmd.Example = `  drover resume order-17 --reason "the decider is mended"
   drover resume --query "type=order started-after=2h" --dry-run`
 	cmd.Args = func(cmd *cobra.Command, args []string) error {

@@ -43,15 +43,18 @@ func StartCommand(a *cli.App) *cobra.Command {
 		Short: "Start a workflow",
 		Long: `Start a workflow of TYPE.
 
-Prints the workflow id and the run id. With --wait it waits for the end and prints the result instead; the exit code is
-then 1 if the workflow did not complete. After two seconds a line on stderr says what it waits for, unless documents are wanted.
-Ctrl-C ends the wait alone, with exit code 130; the workflow goes on, and "drover result ID" waits again.
+Prints the workflow id and the run id. With --wait it waits for the end and prints the result
+instead; the exit code is then 1 if the workflow did not complete. After two seconds a line on
+stderr says what it waits for, unless documents are wanted. Ctrl-C ends the wait alone, with exit
+code 130; the workflow goes on, and "drover result ID" waits again.
 
-A start of an id that has an open run is refused, unless --conflict-policy says otherwise. With --signal the open run gets the
-signal, and only if there is none a run is started and gets it first.
+A start of an id that has an open run is refused, unless --conflict-policy says otherwise. With
+--signal the open run gets the signal, and only if there is none a run is started and gets it
+first.
 
-A type that nobody decides for can be started: the run waits until somebody does. With --flow a start of what is no deployed flow, or
-no version of it, is refused instead, and the run gets the version that is current now.`,
+A type that nobody decides for can be started: the run waits until somebody does. With --flow a
+start of what is no deployed flow, or no version of it, is refused instead, and the run gets the
+version that is current now.`,
 		Example: `  drover start order --id order-17 --input '{"amount": 12}'
   drover start order --input @order.json --wait --timeout 1m
   drover start order --flow --type-version 3f9a --input '{"amount": 12}'

@@ -17,8 +17,8 @@ func TerminateCommand(a *cli.App) *cobra.Command {
 		o.Reason = reason
 		return r.Terminate(ctx, &o)
 	})
-	cmd.Long = `End a workflow at once, without asking its decider. Activities that run are told to stop, and children get what the child
-policy says. "drover cancel ID" asks first.`
+	cmd.Long = `End a workflow at once, without asking its decider. Activities that run are told
+to stop, and children get what the child policy says. "drover cancel ID" asks first.`
 	// PreRunE comes before a connection is made.
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		body, err := details.Read(cmd, a.Stdin)

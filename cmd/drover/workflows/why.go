@@ -19,8 +19,9 @@ func WhyCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why ID",
 		Short: "Say in one sentence what a workflow waits for",
-		Long: `Tell in one sentence what a workflow waits for, with the names and times that matter. If nobody answers for it, the
-streams of the namespace tell which partition has no owner, and who owned it last.`,
+		Long: `Tell in one sentence what a workflow waits for, with the names and times that
+matter. If nobody answers for it, the streams of the namespace tell which partition has no owner,
+and who owned it last.`,
 		Args: cli.ArgNames("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.Client(cmd, func(ctx context.Context, c *drover.Client) error {
