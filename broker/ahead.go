@@ -65,7 +65,7 @@ func (p *partition) offerAhead(r *run, a *execution.Activity, t *completion) boo
 // foreseeable tells whether it is known what follows the success of an activity, and who could decide upon it.
 func (p *partition) foreseeable(r *run, a *execution.Activity) bool {
 	s := r.state
-	if r.sticky == "" || !p.workers.TakesTasks(r.sticky, a.Scheduled.List) {
+	if r.sticky == "" || !p.deciders.Workers.TakesTasks(r.sticky, a.Scheduled.List) {
 		return false
 	}
 	d := &s.Decision
@@ -130,7 +130,7 @@ func (p *partition) notedAhead(r *run, a *execution.Activity, worth bool) {
 
 // refusedAhead: the worker has no room, or has gone. Others may be idle.
 func (p *partition) refusedAhead(f *offer, nobody bool) {
-	p.workers.Refused(f.ahead.worker, nobody, busyPause)
+	p.deciders.Workers.Refused(f.ahead.worker, nobody, busyPause)
 	p.notedAhead(f.run, f.activity, false) // or it does not know the type
 	if f.endIsComing() {
 		return

@@ -54,7 +54,7 @@ func (p *partition) wantedAlarm(r *run) schemas.Timestamp {
 	default:
 		wait := min(askCover<<min(r.reasks, manyReasks), maxReask)
 		if r.noPoller {
-			wait = max(wait, p.backlog.Apart())
+			wait = max(wait, p.deciders.Backlog.Apart())
 		}
 		look = max(w.NotBefore, p.now().Add(wait))
 	}

@@ -324,7 +324,7 @@ func (p *partition) nobody(id uint64) {
 	a := r.ask
 	p.unask(r)
 	if a.sticky {
-		p.workers.NotHeard(r.sticky, r.state.Start.WorkflowType)
+		p.deciders.Workers.NotHeard(r.sticky, r.state.Start.WorkflowType)
 		r.sticky = ""
 		p.mark(r)
 		return
@@ -379,14 +379,14 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m natsconn.
 		p.bury(e, deadUndecodable, undecodable.Error())
 		e.event = execution.Refuse{Cause: schemas.CauseInvalidDecision, Reason: "the reply cannot be decoded: " + undecodable.Error()}
 		r.sticky, r.reasks = "", 0
-		p.backlog.Announced(r.state.Start.WorkflowType)
+		p.deciders.Backlog.Announced(r.state.Start.WorkflowType)
 		p.step(r, e)
 		return
 	}
 	typ := r.state.Start.WorkflowType
 	p.conclude(r, reply, a.token, a.former == "", e)
 	if a.former == "" && !a.sticky {
-		p.workers.SharedAnswered(typ, reply.Sticky)
+		p.deciders.Workers.SharedAnswered(typ, reply.Sticky)
 	}
 }
 
@@ -394,7 +394,7 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m natsconn.
 func (p *partition) conclude(r *run, reply *schemas.DecisionReply, token string, firstHand bool, e *message) {
 	r.reasks = 0
 	p.stick(r, reply, firstHand)
-	p.backlog.Announced(r.state.Start.WorkflowType)
+	p.deciders.Backlog.Announced(r.state.Start.WorkflowType)
 	switch {
 	case reply.Token != token:
 		e.event = execution.Refuse{Cause: schemas.CauseInvalidDecision, Reason: "the reply's token is not the one of the task; return it as it came", Identity: reply.Identity}
@@ -417,7 +417,7 @@ func (p *partition) expire(r *run) {
 		p.unask(r)
 		if a.sticky { // it may hang, or be dead while somebody else listens to its subject
 			if r.open() {
-				p.workers.Overdue(r.sticky)
+				p.deciders.Workers.Overdue(r.sticky)
 			}
 			r.sticky = ""
 		}

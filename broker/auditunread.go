@@ -25,7 +25,7 @@ func (p *partition) unreadOf(q *schemas.AuditRequest, place int) unread {
 	u := unread{
 		place:         place,
 		wid:           wid,
-		noPoller:      p.backlog.Has(wid),
+		noPoller:      p.deciders.Backlog.Has(wid),
 		requestsSince: p.intake.Requests.Since(wid, p.now()),
 	}
 	if place < len(q.Runs) {

@@ -26,24 +26,24 @@ func (p *partition) enterBacklog(r *run) {
 	r.reasks++
 	from := r.recalled
 	r.recalled = nil
-	p.backlog.Enter(r.state.Start.WorkflowType, r.wid, from)
+	p.deciders.Backlog.Enter(r.state.Start.WorkflowType, r.wid, from)
 }
 
 // leaveBacklog takes a run out of those that wait for somebody to listen.
 func (p *partition) leaveBacklog(r *run) {
 	if r.noPoller {
 		r.noPoller = false
-		p.backlog.Remove(r.wid)
+		p.deciders.Backlog.Remove(r.wid)
 	}
 }
 
 // rejoinBacklog is called for a run that was loaded: it may have left the memory while it waited.
 func (p *partition) rejoinBacklog(r *run) {
-	if !p.backlog.Has(r.wid) {
+	if !p.deciders.Backlog.Has(r.wid) {
 		return
 	}
 	if !r.open() {
-		p.backlog.Remove(r.wid)
+		p.deciders.Backlog.Remove(r.wid)
 		return
 	}
 	r.noPoller, r.reasks = true, manyReasks

@@ -18,20 +18,20 @@ func TestNothingIsKeptOfTypesThatNobodyListenedFor(t *testing.T) {
 			p.expire(r)
 		}},
 		{"its run is asked again by the audit", func(p *partition, r *run) { p.repairRun(r) }},
-		{"a decider begins to listen", func(p *partition, r *run) { p.backlog.Announced(r.state.Start.WorkflowType) }},
+		{"a decider begins to listen", func(p *partition, r *run) { p.deciders.Backlog.Announced(r.state.Start.WorkflowType) }},
 	} {
 		p, r := &partition{b: &Broker{}, loop: newLoop(), asks: map[uint64]*run{}, runs: map[string]*run{}}, openRun()
-		p.keys, p.backlog = newKeys(p), deciders.NewBacklog(deciderHost{p})
+		p.keys, p.deciders = newKeys(p), deciders.New(deciderHost{p})
 		p.runs[r.wid] = r
 		r.ask = &ask{id: 1}
 		p.asks[1] = r
 		p.nobody(1)
-		if !r.noPoller || !p.backlog.Has(r.wid) {
-			t.Fatalf("%s: got %+v, want that the run waits for a decider", tc.name, p.backlog)
+		if !r.noPoller || !p.deciders.Backlog.Has(r.wid) {
+			t.Fatalf("%s: got %+v, want that the run waits for a decider", tc.name, p.deciders)
 		}
 		tc.goes(p, r)
-		if r.noPoller || p.backlog.Has(r.wid) {
-			t.Errorf("%s: the partition keeps %+v, want nothing", tc.name, p.backlog)
+		if r.noPoller || p.deciders.Backlog.Has(r.wid) {
+			t.Errorf("%s: the partition keeps %+v, want nothing", tc.name, p.deciders)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (p *partition) deferRecord(r *run) bool {
 	if r.deferral.Waits() {
 		if r.ask != nil && p.leaving == nil {
 			if !r.firedOnly() {
-				p.deferrals.Shorten(&r.deferral, r.ask.id)
+				p.deciders.Deferrals.Shorten(&r.deferral, r.ask.id)
 			}
 			return true
 		}
@@ -51,7 +51,7 @@ func (p *partition) deferForDecision(r *run, w execution.Wanted) {
 	if r.ask == nil {
 		return
 	}
-	p.deferrals.Begin(&r.deferral, r.ask.id, r.firedOnly())
+	p.deciders.Deferrals.Begin(&r.deferral, r.ask.id, r.firedOnly())
 	p.confirm(r)
 }
 
@@ -74,7 +74,7 @@ func (p *partition) worthDeferring(r *run) bool {
 	if size > min(deferSize, p.b.bodyLimit()/4) {
 		return false
 	}
-	return !p.deferrals.Skip(r.state.Start.WorkflowType, r.firedOnly())
+	return !p.deciders.Deferrals.Skip(r.state.Start.WorkflowType, r.firedOnly())
 }
 
 // DeferralOver publishes what has waited long enough.
@@ -88,5 +88,5 @@ func (h deciderHost) DeferralOver(ask uint64) {
 
 // noteLatency notes whether a decider has answered while its record waited.
 func (p *partition) noteLatency(r *run, inTime bool) {
-	p.deferrals.Note(r.deferral, r.state.Start.WorkflowType, inTime)
+	p.deciders.Deferrals.Note(r.deferral, r.state.Start.WorkflowType, inTime)
 }

@@ -232,7 +232,7 @@ func (p *partition) hand() *schemas.Handed {
 			h.Wanted = append(h.Wanted, schemas.HandedDecision{WorkflowID: r.wid, Run: r.state.Run})
 		}
 	}
-	for wid := range p.backlog.Oldest() {
+	for wid := range p.deciders.Backlog.Oldest() {
 		if len(h.Wanted) >= mostHanded {
 			break
 		}

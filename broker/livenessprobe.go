@@ -54,7 +54,7 @@ func (p *partition) scheduleProbes(in time.Duration) {
 
 // probeSilent probes the workers that have been silent for too long.
 func (p *partition) probeSilent() {
-	due, again := p.workers.Probes(p.waitsForWorkers())
+	due, again := p.deciders.Workers.Probes(p.waitsForWorkers())
 	for _, w := range due {
 		p.probeWorker(w)
 	}
@@ -104,7 +104,7 @@ func (p *partition) workerGone(number uint64) {
 	if p.leaving != nil || p.sealed() {
 		return
 	}
-	h := p.workers.Gone(number)
+	h := p.deciders.Workers.Gone(number)
 	if h == nil {
 		return
 	}

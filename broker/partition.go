@@ -63,18 +63,16 @@ type partition struct {
 	probingFormer bool
 
 	asks         map[uint64]*run
-	deferrals    deciders.Deferrals
 	feed         closedFeed
 	offers       offers
 	reports      map[string]struct{} // outcomes that were sent here, by where their answers go
-	workers      deciders.Registry
+	deciders     deciders.Deciders
 	vain         adapt.Backoff[aheadType] // decisions that came with outcomes
 	nextAsk      uint64
 	twice        map[uint64]struct{} // asks that were sent a second time
 	nextProbes   time.Time           // when it will be looked for silent workers
 	replies      string              // prefix of the subjects that deciders answer to
 	sweeping     bool
-	backlog      deciders.Backlog
 	recovered    map[string]map[string]bool // workflow ids and their runs met at take-over, until their effects are repeated
 	recovery     *completion
 	checkedLists map[string]bool // lists that were looked at when tasks were repeated
@@ -118,8 +116,7 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 		missingStreams: make(map[string][]func()), refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
 		head: make(natsconn.Header, 6), scratch: scratch{alarmHead: make(natsconn.Header, 1)}, intake: intake.New[*message](mostRemembered, blockIDs),
 	}
-	p.keys, p.backlog = newKeys(p), deciders.NewBacklog(deciderHost{p})
-	p.deferrals = deciders.NewDeferrals(deciderHost{p})
+	p.keys, p.deciders = newKeys(p), deciders.New(deciderHost{p})
 	return p
 }
 

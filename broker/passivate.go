@@ -54,7 +54,7 @@ func (p *partition) passivate(r *run) {
 	}
 	k := deadlines.Run{
 		RunID: r.state.Run, Sequence: r.end.Sequence, Snapshot: r.end.Snapshot, Alarm: armed,
-		Worker: p.workers.Number(r.sticky), Due: r.alarm.due, Delayed: r.state.Delayed(),
+		Worker: p.deciders.Workers.Number(r.sticky), Due: r.alarm.due, Delayed: r.state.Delayed(),
 	}
 	if k.Complete = r.end.Complete && len(r.end.Hash) > 0; k.Complete {
 		k.Mark, k.At = runs.MarkOf(r.end.Hash), r.end.At

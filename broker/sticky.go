@@ -11,16 +11,16 @@ const mostPreferred = 64
 // does not say that its worker is there: it may have left before this owner listened.
 func (p *partition) stick(r *run, reply *schemas.DecisionReply, firstHand bool) {
 	if firstHand {
-		r.sticky = p.workers.Answered(r.state.Start.WorkflowType, reply)
+		r.sticky = p.deciders.Workers.Answered(r.state.Start.WorkflowType, reply)
 	} else {
-		r.sticky = p.workers.PassedOn(reply)
+		r.sticky = p.deciders.Workers.PassedOn(reply)
 	}
 }
 
 // remember makes a run sticky that has left the memory: its worker has not forgotten it, perhaps,
 // and is asked in the short encoding.
 func (p *partition) remember(r *run, number uint64) {
-	if name := p.workers.Remembers(number); name != "" {
+	if name := p.deciders.Workers.Remembers(number); name != "" {
 		r.sticky, r.slept = name, true
 	}
 }
@@ -32,7 +32,7 @@ func (p *partition) remember(r *run, number uint64) {
 // others are idle.
 func (p *partition) route(r *run, waits bool) {
 	d, typ := &r.state.Decision, r.state.Start.WorkflowType
-	prefers := waits && !p.deferrals.Failing(typ, r.firedOnly()) && len(p.asks) < mostPreferred
+	prefers := waits && !p.deciders.Deferrals.Failing(typ, r.firedOnly()) && len(p.asks) < mostPreferred
 	if r.slept && !prefers {
 		r.sticky = ""
 	}
@@ -40,5 +40,5 @@ func (p *partition) route(r *run, waits bool) {
 	if !prefers || r.sticky != "" || d.Previous != 0 || d.Failures != 0 {
 		return
 	}
-	r.sticky = p.workers.First(typ)
+	r.sticky = p.deciders.Workers.First(typ)
 }

@@ -39,10 +39,10 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 		}
 		var a schemas.Announcement
 		if schemas.Unmarshal(m.Data, &a) == nil && a.Left != "" {
-			p.loop.post(func() { p.workers.Leave(a.Left) })
+			p.loop.post(func() { p.deciders.Workers.Leave(a.Left) })
 			return
 		}
-		p.loop.post(func() { p.backlog.Announced(typ) })
+		p.loop.post(func() { p.deciders.Backlog.Announced(typ) })
 	})
 	if err != nil {
 		return closers, err

@@ -26,3 +26,13 @@ type Host interface {
 	// it waits still.
 	DeferralOver(ask uint64)
 }
+
+// Deciders are the parts together, as a partition has them.
+type Deciders struct {
+	Workers   Registry
+	Backlog   Backlog
+	Deferrals Deferrals
+}
+
+// New returns the parts, empty.
+func New(h Host) Deciders { return Deciders{Backlog: NewBacklog(h), Deferrals: NewDeferrals(h)} }
