@@ -145,8 +145,8 @@ func (s *term) take(d *delivery, token string) (twin bool) {
 	defer s.mu.Unlock()
 	s.letGo(d)
 	d.token, d.taken = token, token
-	s.inHand[d.taken]++
-	return s.inHand[d.taken] > 1
+	s.running[d.taken]++
+	return s.running[d.taken] > 1
 }
 
 // letGo ends what take has begun, if it has. The caller holds mu.
@@ -154,8 +154,8 @@ func (s *term) letGo(d *delivery) {
 	if d.taken == "" {
 		return
 	}
-	if s.inHand[d.taken]--; s.inHand[d.taken] == 0 {
-		delete(s.inHand, d.taken)
+	if s.running[d.taken]--; s.running[d.taken] == 0 {
+		delete(s.running, d.taken)
 	}
 	d.taken = ""
 }
@@ -182,6 +182,6 @@ func (s *term) leaveToDuplicate(d *delivery) {
 	if d.offered || s.sameMessage(d) {
 		d.forget()
 	} else {
-		d.settle(handBack, duplicateDelay)
+		d.settle(giveBack, duplicateDelay)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // What was in hand is in nobody's hand once it is done, under the token that it came with and under the one that the owner has given it: else
 // another message of the attempt would wait for a twin for ever.
 func TestNothingStaysInHand(t *testing.T) {
-	s := &term{inHand: make(map[string]int)}
+	s := &term{running: make(map[string]int)}
 	one, two := &delivery{}, &delivery{}
 	if s.take(one, "a") || !s.take(two, "a") {
 		t.Fatal("the second one of a token has a twin, and the first has none")
@@ -34,8 +34,8 @@ func TestNothingStaysInHand(t *testing.T) {
 	for _, d := range []*delivery{one, two, two} {
 		s.letGo(d)
 	}
-	if len(s.inHand) != 0 {
-		t.Fatalf("%v are left", s.inHand)
+	if len(s.running) != 0 {
+		t.Fatalf("%v are left", s.running)
 	}
 }
 
@@ -81,9 +81,9 @@ func TestMachineThatWasSuspended(t *testing.T) { // P-7
 	if s.wasSuspended(now); !s.ownerChanges.concern(before) {
 		t.Error("an offer from before the machine was suspended is not asked for")
 	}
-	behind := *before
-	behind.ScheduledAt = schemas.At(now.Add(time.Minute))
-	if s.ownerChanges.concern(&behind) {
+	later := *before
+	later.ScheduledAt = schemas.At(now.Add(time.Minute))
+	if s.ownerChanges.concern(&later) {
 		t.Error("an offer from behind it is asked for")
 	}
 	s.ownerChanges = ownerChanges{}
@@ -93,7 +93,7 @@ func TestMachineThatWasSuspended(t *testing.T) { // P-7
 	s.suspension.Wall = s.suspension.Wall.Add(-time.Minute)
 	d := &delivery{term: s, offered: true}
 	d.Data = []byte(`{"type":"work","token":"t","report":"r"}`)
-	s.Worker, s.inHand = &Worker{log: logx.Or(nil), handlers: map[string]handler{"work": func(context.Context, schemas.Payload) (schemas.Payload, error) { return nil, nil }}}, map[string]int{"t": 1}
+	s.Worker, s.running = &Worker{log: logx.Or(nil), handlers: map[string]handler{"work": func(context.Context, schemas.Payload) (schemas.Payload, error) { return nil, nil }}}, map[string]int{"t": 1}
 	s.wg.Add(1)
 	if s.handle(t.Context(), t.Context(), d); s.ownerChanges.known.Load() == nil {
 		t.Error("who handles a task does not look")

@@ -36,7 +36,7 @@ func (s *term) permission(ctx context.Context, d *delivery, straight bool) bool 
 	body, err := schemas.Marshal(report)
 	if err != nil {
 		d.log().WithField("err", err).Error("a question cannot be encoded")
-		d.settle(handBack, againDelay)
+		d.settle(giveBack, againDelay)
 		return false
 	}
 	answers := make(chan schemas.Permission, 1)

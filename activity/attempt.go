@@ -42,7 +42,7 @@ type verdict struct {
 
 // mayFollow tells whether another attempt may go on from where this one was.
 func (v verdict) mayFollow() bool {
-	return v.late || v.report == nil && v.ending == handBack || v.report != nil && v.report.Kind == schemas.ReportFailed
+	return v.late || v.report == nil && v.ending == giveBack || v.report != nil && v.report.Kind == schemas.ReportFailed
 }
 
 // attempt runs the function and reports what became of it.
@@ -141,7 +141,7 @@ func judge(cause error, result schemas.Payload, err error) verdict {
 	case err == nil:
 		return verdict{report: &schemas.Report{Kind: schemas.ReportSuccess, Result: result}}
 	case errors.Is(cause, ErrDrained):
-		return verdict{ending: handBack}
+		return verdict{ending: giveBack}
 	case errors.Is(cause, ErrStartToClose), errors.Is(cause, ErrCloseBy):
 		return verdict{ending: acknowledge, late: true}
 	case errors.Is(cause, ErrCanceled) && (errors.Is(err, ErrCanceled) || errors.Is(err, context.Canceled)):

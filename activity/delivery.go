@@ -27,7 +27,7 @@ type ending int
 
 const (
 	acknowledge ending = iota + 1 // the task is done with
-	handBack                      // somebody else shall have it
+	giveBack                      // somebody else shall have it
 	terminate                     // nobody can do it
 )
 
@@ -103,7 +103,7 @@ func (d *delivery) settle(how ending, delay time.Duration) bool {
 	switch how {
 	case acknowledge:
 		err = d.Ack()
-	case handBack:
+	case giveBack:
 		err = d.Nak(delay)
 	case terminate:
 		err = d.Term()
@@ -142,7 +142,7 @@ func (d *delivery) giveBack() {
 	if !d.offered && !d.isSettled() {
 		d.term.sayReturned(d)
 	}
-	if d.settle(handBack, 0) {
+	if d.settle(giveBack, 0) {
 		d.term.returned.Add(1)
 		d.bareLog().Warn("the worker stops before the activity has ended; another worker gets the task")
 	}
@@ -188,7 +188,7 @@ func (s *term) stripped(d *delivery) bool {
 		s.log.WithField("list", d.list).Warn("a consumer of the list delivers headers alone (headers_only): its tasks stay there, and the list is opened again, which takes that back")
 	}
 	once(s.openings[d.list].again)
-	d.settle(handBack, againDelay)
+	d.settle(giveBack, againDelay)
 	return true
 }
 
@@ -208,7 +208,7 @@ func (s *term) bury(ctx context.Context, d *delivery, cause error) {
 	})
 	if err != nil {
 		d.log().WithField("err", err).Error("the dead letter could not be written; the task stays on its list")
-		d.settle(handBack, againDelay)
+		d.settle(giveBack, againDelay)
 		return
 	}
 	d.settle(terminate, 0)

@@ -98,10 +98,10 @@ func TestOwnerIsNotAskedBeforeTheInbox(t *testing.T) { // P-7
 	old := func(t *schemas.ActivityTask) {
 		t.Token, t.ScheduledAt = "RUN.6.1", schemas.At(time.Now().Add(-time.Hour))
 	}
-	for name, put := range map[string]struct{ before, behind func(r *rig) }{
+	for name, put := range map[string]struct{ before, later func(r *rig) }{
 		"redelivered": {before: func(r *rig) { r.dispatch(notIdempotent); r.loseDelivery("PCI") }},
-		"stale":       {behind: func(r *rig) { r.offer(notIdempotent, old) }},
-		"behind another owner": {behind: func(r *rig) {
+		"stale":       {later: func(r *rig) { r.offer(notIdempotent, old) }},
+		"behind another owner": {later: func(r *rig) {
 			if err := r.conn.Publish(ns.Owned(0), nil, nil); err != nil {
 				r.t.Fatal(err)
 			}
@@ -116,11 +116,11 @@ func TestOwnerIsNotAskedBeforeTheInbox(t *testing.T) { // P-7
 					put.before(r)
 				}
 				r.hearing()
-				if put.behind != nil {
+				if put.later != nil {
 					r.offer() // by which it knows the clock of the server
 					<-owner
 					time.Sleep(time.Second) // until it has heard that its outcome is taken
-					put.behind(r)
+					put.later(r)
 				}
 				q := r.next(schemas.ReportBegin)
 				r.answer(q.ReplyTo, schemas.Permission{Nonce: q.Nonce, Go: true})

@@ -197,7 +197,7 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-func TestSuccessBehindItsLimitIsReported(t *testing.T) {
+func TestSuccessLaterItsLimitIsReported(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		w := r.worker()
 		activity.Register(w, "work", ignoreIn(func(ctx context.Context) (string, error) {

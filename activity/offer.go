@@ -21,7 +21,7 @@ const (
 // owner puts it on the list if it is refused or takes long; once its start is announced the owner asks whether we are still at
 // it when somebody else is given that message.
 func (s *term) hear(list string, p *natsconn.Puller, begin func(*delivery) bool) (natsconn.Subscription, error) {
-	t := &acceptor{term: s, list: list, puller: p, begin: begin}
+	t := &acceptor{term: s, list: list, puller: p, start: begin}
 	sub, err := s.conn.Subscribe(s.ns.Offer(list), offerQueue, func(m natsconn.Msg) {
 		if t.take(m, nil) || m.Reply == "" {
 			return
@@ -41,7 +41,7 @@ type acceptor struct {
 	*term
 	list   string
 	puller *natsconn.Puller
-	begin  func(*delivery) bool
+	start  func(*delivery) bool
 }
 
 // Take implements [nearby.Taker].
@@ -57,7 +57,7 @@ func (t *acceptor) take(m natsconn.Msg, e nearby.Errand) bool {
 	if !ok {
 		return false
 	}
-	if !t.begin(&delivery{Task: task, term: t.term, list: t.list, offered: true, errand: e}) {
+	if !t.start(&delivery{Task: task, term: t.term, list: t.list, offered: true, errand: e}) {
 		task.Release()
 		return false
 	}

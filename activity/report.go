@@ -80,7 +80,7 @@ func (s *term) conclude(ctx context.Context, a *attempt, v verdict, news *notice
 	}
 	started := news.end()
 	switch {
-	case v.report == nil && v.ending == handBack:
+	case v.report == nil && v.ending == giveBack:
 		a.giveBack()
 		return
 	case err != nil:
@@ -104,7 +104,7 @@ func (s *term) concluded(a *attempt, err error) {
 		a.settle(acknowledge, 0)
 	case errors.Is(err, ErrDrained):
 		a.giveBack()
-	case a.settle(handBack, againDelay): // unless the end of the worker has
+	case a.settle(giveBack, againDelay): // unless the end of the worker has
 		a.log().WithField("err", err).Error("an outcome could not be stored; the task goes back to its list")
 	}
 }

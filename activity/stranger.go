@@ -37,7 +37,7 @@ func (s *term) stranger(d *delivery) {
 	if s.firstSight(d.task.Type) {
 		d.log().Warn("no function is registered for this type of activity; its tasks go back to the list for other workers")
 	}
-	d.settle(handBack, s.strangerDelay(strangerAt{d.list, d.Seq}, time.Now()))
+	d.settle(giveBack, s.strangerDelay(strangerAt{d.list, d.Seq}, time.Now()))
 }
 
 // strangerDelay is for how long a task rests that is given back now.

@@ -58,7 +58,7 @@ type term struct {
 	mu        sync.Mutex
 	draining  bool
 	live      map[*delivery]*attempt             // nil while it has not begun
-	inHand    map[string]int                     // deliveries that run, or are asked for, by token; see take
+	running   map[string]int                     // deliveries that run, or are asked for, by token; see take
 	asking    map[string]chan schemas.Permission // by nonce
 	againFrom time.Time                          // the second in which so many of them were passed on again
 	again     int
@@ -70,7 +70,7 @@ func newTerm(w *Worker) (*term, error) {
 	s := &term{
 		Worker: w, suspension: suspension{Pace: clock.PaceOf(time.Now())}, nonce: rand.Text()[:12] + "-", inbox: w.conn.NATS().NewInbox(),
 		orders: make(chan time.Duration, 1), drainFor: w.opts.DrainTimeout,
-		live: make(map[*delivery]*attempt), inHand: make(map[string]int), asking: make(map[string]chan schemas.Permission),
+		live: make(map[*delivery]*attempt), running: make(map[string]int), asking: make(map[string]chan schemas.Permission),
 		openings: make(map[string]opening, len(w.opts.Lists)),
 	}
 	for _, list := range w.opts.Lists {
@@ -189,7 +189,7 @@ func (s *term) accept(work, wire context.Context, list string, t natsconn.Task) 
 	s.clock.Observe(t.Time, time.Now())
 	d := &delivery{Task: t, term: s, list: list}
 	if !s.begin(work, wire, d) {
-		d.settle(handBack, 0)
+		d.settle(giveBack, 0)
 		t.Release()
 	}
 }

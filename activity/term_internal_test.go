@@ -16,7 +16,7 @@ func TestOfferThatHasNotBegunAtTheEnd(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		log := logrus.New()
 		log.SetOutput(io.Discard)
-		s := &term{Worker: &Worker{log: log}, live: make(map[*delivery]*attempt), inHand: make(map[string]int)}
+		s := &term{Worker: &Worker{log: log}, live: make(map[*delivery]*attempt), running: make(map[string]int)}
 		d := &delivery{term: s, list: "main", offered: true}
 		s.live[d] = nil
 		s.wg.Add(1)

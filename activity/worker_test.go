@@ -368,7 +368,7 @@ func TestRegisterPanics(t *testing.T) {
 
 // A drain that is out of time meets outcomes that cannot be told. Whoever of the two hands their tasks back, the worker counts them all, and has
 // nothing more to say once it has stopped.
-func TestNothingIsSaidBehindADrain(t *testing.T) {
+func TestNothingIsSaidLaterADrain(t *testing.T) {
 	const tasks = 20
 	bubble(t, func(t *testing.T, r *rig) {
 		const given = "the worker stops before the activity has ended; another worker gets the task"

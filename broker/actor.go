@@ -109,7 +109,7 @@ func (p *partition) happen(r *run, e *message) {
 		g.effects = append(g.effects, effect{Effect: f, cause: e})
 	}
 	if e.completion != nil {
-		g.tickets = append(g.tickets, e.completion)
+		g.completions = append(g.completions, e.completion)
 	}
 	if e.answer != nil {
 		g.answers = append(g.answers, func() { e.answer(r, events) })
@@ -151,7 +151,7 @@ func (p *partition) queue(r *run, g group) {
 		last := &r.pending[len(r.pending)-1]
 		last.positions, last.alarmFired = r.positions, last.alarmFired && g.alarmFired
 		last.effects = append(last.effects, g.effects...)
-		last.tickets = append(last.tickets, g.tickets...)
+		last.completions = append(last.completions, g.completions...)
 		last.answers = append(last.answers, g.answers...)
 	case r.inflight != nil:
 		r.inflight.adopt(g)

@@ -142,9 +142,9 @@ func (p *partition) refusedAhead(f *offer, nobody bool) {
 	p.endOffer(f)
 }
 
-// storedBehind: the message of an activity is stored. If its worker was to decide ahead it has announced the start, given the task
+// storedAfter: the message of an activity is stored. If its worker was to decide ahead it has announced the start, given the task
 // back, or is silent.
-func (p *partition) storedBehind(r *run, a *execution.Activity) {
+func (p *partition) storedAfter(r *run, a *execution.Activity) {
 	for _, f := range r.offers {
 		if f.activity != a || f.attempt != a.Attempt {
 			continue

@@ -293,7 +293,7 @@ func TestUnusableDecisionAhead(t *testing.T) {
 
 // A sticky worker that does not answer in time is not asked again, whether it hangs or is dead while somebody else hears its
 // subject.
-func TestStickyWorkerThatIsSilent(t *testing.T) {
+func TestStickyWorkerThatIsOverdue(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
 		p := f.plays("w1", steps(2))

@@ -105,7 +105,7 @@ func (p *partition) conflict(r *run, e *message, q *schemas.StartRequest) {
 // settleStart answers a start that begins nothing, once everything it was judged by is in the history.
 func (p *partition) settleStart(r *run, e *message, v verdict) {
 	e.verdict = v
-	g := group{tickets: []*completion{e.completion}}
+	g := group{completions: []*completion{e.completion}}
 	if e.answer != nil {
 		g.answers = append(g.answers, func() { e.answer(r, nil) })
 	}

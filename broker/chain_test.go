@@ -28,8 +28,8 @@ func renewing(d *decisionTask) string {
 	return "[]"
 }
 
-// behindContinuation judges the n-th record of "o" behind the first one with which it continues, counted from 0.
-func behindContinuation(n int, v cutwire.Verdict) func(string, []byte) cutwire.Verdict {
+// laterContinuation judges the n-th record of "o" behind the first one with which it continues, counted from 0.
+func laterContinuation(n int, v cutwire.Verdict) func(string, []byte) cutwire.Verdict {
 	continued := false
 	return func(subj string, body []byte) cutwire.Verdict {
 		if !strings.HasPrefix(subj, "drover.default.history.0.o.") {
@@ -128,7 +128,7 @@ func TestWhatComesDuringAContinuation(t *testing.T) { // P-4
 			t.Run(fmt.Sprintf("%v/%d", verdict, n), func(t *testing.T) {
 				virtually(t, 1, func(t *testing.T, f *fleet) {
 					f.decider("order", renewing)
-					first := f.node("a", behindContinuation(n, verdict))
+					first := f.node("a", laterContinuation(n, verdict))
 					f.start0("o", "order", "r1")
 					const signals = 60
 					for i := range signals {

@@ -30,7 +30,7 @@ type commit struct {
 // adopt lets what has no event of its own wait for this commit.
 func (c *commit) adopt(g group) {
 	c.group.effects = join(c.group.effects, g.effects)
-	c.tickets = join(c.tickets, g.tickets)
+	c.completions = join(c.completions, g.completions)
 	c.answers = join(c.answers, g.answers)
 }
 
@@ -188,7 +188,7 @@ func (p *partition) settled(r *run, g group, effects *completion) {
 	for _, e := range g.effects {
 		p.perform(r, e, effects)
 	}
-	watermark.Release(g.tickets)
+	watermark.Release(g.completions)
 	if effects != nil {
 		r.uncovered = append(r.uncovered, effects) // its first hold: until the run is covered
 		p.notify(r)

@@ -20,11 +20,11 @@ import (
 // nearly 64 KiB, and all of that must be there.
 func TestContinuedRunRemembersWhatFits(t *testing.T) {
 	for _, n := range []int{340, 900} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) { continuedBehind(t, n) })
+		t.Run(fmt.Sprint(n), func(t *testing.T) { continuedLater(t, n) })
 	}
 }
 
-func continuedBehind(t *testing.T, n int) {
+func continuedLater(t *testing.T, n int) {
 	virtuallyOn(t, embedded.Options{DontListen: true, MaxPayload: 128 << 10}, 1, func(t *testing.T, f *fleet) {
 		signals := 0
 		f.decider("order", func(d *decisionTask) string {

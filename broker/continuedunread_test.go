@@ -204,7 +204,7 @@ func TestOwnerDiesBetweenContinuedRuns(t *testing.T) { // P-4
 			for n := range 3 { // the record that ends the run, and those after it
 				t.Run(fmt.Sprintf("%s/%v/%d", name, verdict, n), func(t *testing.T) {
 					o := o
-					o.judge = behindUnread(n, verdict)
+					o.judge = laterUnread(n, verdict)
 					virtually(t, 1, o.play)
 				})
 			}
@@ -266,8 +266,8 @@ func TestNearTheLimitOfEvents(t *testing.T) {
 	})
 }
 
-// behindUnread is behindContinuation of a run that has left signals unread.
-func behindUnread(n int, v cutwire.Verdict) func(string, []byte) cutwire.Verdict {
+// laterUnread is laterContinuation of a run that has left signals unread.
+func laterUnread(n int, v cutwire.Verdict) func(string, []byte) cutwire.Verdict {
 	continued := false
 	return func(subj string, message []byte) cutwire.Verdict {
 		if !strings.HasPrefix(subj, "drover.default.history.0.o.") {

@@ -85,7 +85,7 @@ func (p *partition) isIntact(r *run) bool {
 
 // goOn repeats what a run has open that was set aside.
 func (p *partition) goOn(r *run) {
-	p.behind(r, func() {
+	p.afterPending(r, func() {
 		if r.live() && r.isSettled() && p.runs[r.wid] == r {
 			p.repairRun(r)
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // A list ends behind the last letter, whatever number the caller knows already.
-func TestDeadLettersBehindAllNumbers(t *testing.T) {
+func TestDeadLettersLaterAllNumbers(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
 		f.publish("drover.default.signal.nobody.s", "1")

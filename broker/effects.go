@@ -57,7 +57,7 @@ func (p *partition) perform(r *run, e effect, t *completion) {
 // begins: a worker may be at it.
 func (p *partition) dispatch(r *run, a *execution.Activity, t *completion, store, ask bool) {
 	if store {
-		p.storedBehind(r, a)
+		p.storedAfter(r, a)
 	}
 	if store || !p.offerable(a) || !p.offerAhead(r, a, t) {
 		p.dispatchAnyone(r, a, t, store, ask)

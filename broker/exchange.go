@@ -99,28 +99,28 @@ func completionOf(e *message) *completion {
 }
 
 // tell puts a message into the inbox of a workflow.
-func (p *partition) tell(wid, kind string, v any, tickets ...*completion) {
+func (p *partition) tell(wid, kind string, v any, completions ...*completion) {
 	body, err := schemas.Marshal(v)
 	if err != nil {
 		p.log.WithError(err).WithField("workflow", wid).Error("a message between workflows cannot be encoded")
 		return
 	}
-	for _, t := range tickets {
+	for _, t := range completions {
 		t.Retain()
 	}
 	to := p.b.ns.In(p.b.partitionOf(wid), wid, kind)
 	p.send(to, "", natsconn.Addressed(to), body, func(uint64) {
-		watermark.Release(tickets)
+		watermark.Release(completions)
 	})
 }
 
 // reportChild tells the parent of a run where it stands. A run that continued as new is open for its parent.
-func (p *partition) reportChild(s *execution.State, tickets ...*completion) {
+func (p *partition) reportChild(s *execution.State, completions ...*completion) {
 	parent := s.Start.ParentWorkflowExecution
 	if parent == nil {
 		return
 	}
-	p.tell(parent.WorkflowID, kindChild, childReport(s), tickets...)
+	p.tell(parent.WorkflowID, kindChild, childReport(s), completions...)
 }
 
 func childReport(s *execution.State) *schemas.ChildReport {

@@ -99,8 +99,8 @@ func TestAlarmOfALoadedRunGoesWithIt(t *testing.T) { // I15
 	}
 }
 
-// silent loses the n-th record of a run, and tells when.
-func silent(n int, prefix string, lost *atomic.Bool) func(string, []byte) cutwire.Verdict {
+// overdue loses the n-th record of a run, and tells when.
+func overdue(n int, prefix string, lost *atomic.Bool) func(string, []byte) cutwire.Verdict {
 	inner := nth(n, prefix, cutwire.Swallow)
 	return func(subj string, body []byte) cutwire.Verdict {
 		v := inner(subj, body)
@@ -164,7 +164,7 @@ func TestDescribeTellsNoMoreThanTheHistory(t *testing.T) {
 		t.Run(verb, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				var lost atomic.Bool
-				f.node("a", silent(2, "drover.default.history.0.o.", &lost)) // start and first answer, signal and close
+				f.node("a", overdue(2, "drover.default.history.0.o.", &lost)) // start and first answer, signal and close
 				f.decider("order", signaled)
 				f.start(startO)
 				f.await("o", schemas.EventDeciderCompleted)

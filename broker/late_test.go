@@ -25,9 +25,9 @@ func TestRefusalOfARepeatedChildStart(t *testing.T) { // P-5
 		})
 		f.start0("o", "order", "r1")
 		a.waitKilled()
-		var silent atomic.Int64
+		var overdue atomic.Int64
 		f.node("b", func(subj string, _ []byte) cutwire.Verdict {
-			if strings.HasPrefix(subj, "drover.default.in.0.o.child") && silent.Add(1) == 1 {
+			if strings.HasPrefix(subj, "drover.default.in.0.o.child") && overdue.Add(1) == 1 {
 				return cutwire.Swallow // that it has begun is not heard of for a while
 			}
 			return cutwire.Pass

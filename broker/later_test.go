@@ -19,7 +19,7 @@ import (
 
 // A partition whose checkpoint, or fence, a later version has written is tried again now and then, not as fast as the machine can, and the
 // log names the way out. So is one whose bucket of checkpoints is gone, and one whose account allows no more consumers: each try writes a fence.
-func TestTakeOverBehindALaterVersion(t *testing.T) {
+func TestTakeOverLaterALaterVersion(t *testing.T) {
 	later := []byte("\x07\x80")
 	wayOut := []string{"update this one", "drover namespace create default", "max_consumers"}
 	for name, write := range map[string]func(*fleet) error{

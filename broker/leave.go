@@ -192,7 +192,7 @@ func (p *partition) seal() {
 		p.log.Info("leaving with open effects: the next owner repeats them")
 	}
 	l.checkpoint = p.positions()
-	l.checkpoint.Handed = p.hand()
+	l.checkpoint.Handed = p.handedDecisions()
 	l.passes = len(p.asks) > 0
 	l.stage = handed
 	for reply, m := range p.requests.take() { // out of time: the next owner answers, or the server says that there is none
@@ -203,8 +203,8 @@ func (p *partition) seal() {
 	close(p.departed)
 }
 
-// hand tells which decisions are wanted, and forgets those whose answers the next owner would not expect.
-func (p *partition) hand() *schemas.Handed {
+// handedDecisions tells which decisions are wanted, and forgets those whose answers the next owner would not expect.
+func (p *partition) handedDecisions() *schemas.Handed {
 	h := &schemas.Handed{Replies: p.replies}
 	for _, d := range p.inheriting {
 		h.Wanted = append(h.Wanted, d)

@@ -50,7 +50,7 @@ func TestWhichDecisionsAreHanded(t *testing.T) { // ADR 0016
 		tc.change(r)
 		former := r.ask.former
 		p := &partition{b: &Broker{}, replies: "own.", asks: map[uint64]*run{1: r}}
-		h := p.hand()
+		h := p.handedDecisions()
 		var want []schemas.HandedDecision
 		if tc.handed {
 			want = []schemas.HandedDecision{{WorkflowID: "o", Run: "r2", Token: "t", StartedID: 3, At: 9, Replies: former}}

@@ -432,7 +432,7 @@ func TestDecisionsThatSayLittle(t *testing.T) {
 }
 
 // What heartbeats have said stands in the history when their attempts fail, and no record takes that of many, however short the outcomes were.
-func TestManyAttemptsFailBehindLargeHeartbeats(t *testing.T) {
+func TestManyAttemptsFailLaterLargeHeartbeats(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		a := f.node("a", nil)
 		const n = 4

@@ -33,18 +33,18 @@ func (p *partition) ensureConsumers(r *run, e execution.Effect) {
 }
 
 func (p *partition) checkList(list string) {
-	readAsync(p.b, p.loop, func(ctx context.Context) (whole bool, err error) {
+	readAsync(p.b, p.loop, func(ctx context.Context) (full bool, err error) {
 		all, err := p.b.reads.Consumers(ctx, p.b.ns.StreamTasks(list))
 		if errors.Is(err, natsconn.ErrNoStream) { // whoever publishes to it makes it
 			return true, nil
 		}
 		return err == nil && len(lacking(all)) == 0, err
-	}, func(whole bool, err error) {
+	}, func(full bool, err error) {
 		switch {
 		case err != nil:
 			p.log.WithError(err).WithField("list", list).Debug("whether the list has its consumers is not known; looking again")
 			p.loop.after(loadRetry, func() { p.checkList(list) })
-		case !whole:
+		case !full:
 			p.log.WithField("list", list).Info("a task list lacks consumers, as after the end of whoever was making it; it gets them")
 			p.openList(list, func() { p.checkList(list) })
 		default:

@@ -33,8 +33,8 @@ type listLooks struct {
 	complete map[string]time.Time // when the stream was made that was seen with all its consumers
 }
 
-// begin tells whether nobody is about to look at a list.
-func (l *listLooks) begin(list string) bool {
+// start tells whether nobody is about to look at a list.
+func (l *listLooks) start(list string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.under == nil {
@@ -110,16 +110,16 @@ func (b *Broker) deleted(list string, made time.Time, all *natsconn.Consumers) [
 
 // lookAtList looks in a while whether a list has its consumers, and makes those that are missing. It may be called by any goroutine.
 func (b *Broker) lookAtList(list string, in time.Duration) {
-	if !b.looks.begin(list) {
+	if !b.looks.start(list) {
 		return
 	}
 	b.wg.Go(func() {
 		defer b.looks.end(list)
 		for ; sleep.For(b.ctx, in) == nil; in = listLook {
 			ctx, cancel := context.WithTimeout(b.ctx, readTimeout)
-			whole := b.makeConsumers(ctx, list)
+			full := b.makeConsumers(ctx, list)
 			cancel()
-			if whole {
+			if full {
 				return
 			}
 		}

@@ -47,13 +47,13 @@ func (p *partition) scheduleProbes(in time.Duration) {
 		}
 		p.nextProbes = time.Time{}
 		if p.leaving == nil && !p.sealed() {
-			p.probeSilent()
+			p.probeOverdue()
 		}
 	})
 }
 
-// probeSilent probes the workers that have been silent for too long.
-func (p *partition) probeSilent() {
+// probeOverdue probes the workers that have been silent for too long.
+func (p *partition) probeOverdue() {
 	due, again := p.deciders.Workers.Probes(p.waitsForWorkers())
 	for _, w := range due {
 		p.probeWorker(w)

@@ -36,19 +36,19 @@ func (p *partition) locking(r *run) bool {
 // decided and is not written yet must change no key.
 func (p *partition) judgeLock(key string, at keyed.Place) {
 	r := p.get(at.WorkflowID)
-	p.whenKnown(r, func() { p.judgeBehind(r, key, at) }, func() {}) // the next owner looks again, or who repairs the run
+	p.whenKnown(r, func() { p.judgeLater(r, key, at) }, func() {}) // the next owner looks again, or who repairs the run
 }
 
-func (p *partition) judgeBehind(r *run, key string, at keyed.Place) {
+func (p *partition) judgeLater(r *run, key string, at keyed.Place) {
 	if r.broken != nil || p.leaving != nil {
 		return // nobody knows what the run has; the next owner looks again
 	}
-	p.behind(r, func() {
+	p.afterPending(r, func() {
 		switch {
 		case p.runs[at.WorkflowID] != r || r.loading:
 			p.judgeLock(key, at)
 		case !r.isSettled():
-			p.judgeBehind(r, key, at)
+			p.judgeLater(r, key, at)
 		default:
 			p.judgeNow(r, key, at)
 		}

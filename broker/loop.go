@@ -14,11 +14,11 @@ import (
 type loop struct {
 	mu     sync.Mutex
 	queue  []func()
-	wake   chan struct{}
+	signal chan struct{}
 	timers timers
 }
 
-func newLoop() *loop { return &loop{wake: make(chan struct{}, 1)} }
+func newLoop() *loop { return &loop{signal: make(chan struct{}, 1)} }
 
 // post queues f.
 func (l *loop) post(f func()) {
@@ -28,7 +28,7 @@ func (l *loop) post(f func()) {
 	l.mu.Unlock()
 	if first {
 		select {
-		case l.wake <- struct{}{}:
+		case l.signal <- struct{}{}:
 		default:
 		}
 	}
@@ -72,7 +72,7 @@ func (l *loop) run(ctx context.Context, flush func()) {
 			select {
 			case <-ctx.Done():
 				return
-			case <-l.wake:
+			case <-l.signal:
 			case <-clock.C:
 				firesAt = time.Now().Add(time.Hour)
 				clock.Reset(time.Hour)

@@ -61,7 +61,7 @@ func TestHistoryLosesItsEnd(t *testing.T) { // P-9
 
 // A checkpoint speaks of effects of records that are gone. Those that take their places have effects of their own: if the owner dies, the
 // next one repeats them.
-func TestEffectsBehindALostEnd(t *testing.T) { // P-1, P-9
+func TestEffectsLaterALostEnd(t *testing.T) { // P-1, P-9
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.decider("order", func(*decisionTask) string { return "[]" })
 		a := f.node("a", nil)

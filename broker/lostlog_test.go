@@ -8,7 +8,7 @@ import (
 
 // A log loses its end while its owner lives and keeps its connection, as behind the power loss of another server of a cluster. What is stored
 // from then on is read all the same (P-9).
-func TestOwnerReadsOnBehindALostEnd(t *testing.T) {
+func TestOwnerReadsOnLaterALostEnd(t *testing.T) {
 	for _, log := range []string{"signals", "inbox"} {
 		t.Run(log, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {

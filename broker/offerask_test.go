@@ -134,7 +134,7 @@ func TestWorkerDiesWithAnOfferThatMustNotRunTwice(t *testing.T) { // P-7, S3-05
 }
 
 // The message that is stored while a worker is at an offer goes with the outcome, and there is one, whichever way the start came into the history.
-func TestMessageBehindABegunOffer(t *testing.T) { // P-7
+func TestMessageLaterABegunOffer(t *testing.T) { // P-7
 	for _, more := range []string{"", once} {
 		t.Run(more, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {

@@ -18,16 +18,16 @@ import (
 func TestManySignalsForNobody(t *testing.T) {
 	const many = 5000
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		var silent atomic.Bool
+		var overdue atomic.Bool
 		f.node("a", func(subj string, _ []byte) cutwire.Verdict {
-			if silent.Load() && subj == "$JS.API.STREAM.INFO."+ns.StreamIn(0) {
+			if overdue.Load() && subj == "$JS.API.STREAM.INFO."+ns.StreamIn(0) {
 				return cutwire.Swallow
 			}
 			return cutwire.Pass
 		})
 		f.decider("order", func(*decisionTask) string { return "[]" })
 		f.start(startO)
-		silent.Store(true)
+		overdue.Store(true)
 		var acks []jetstream.PubAckFuture
 		for i := range many {
 			ack, err := f.js.PublishAsync(ns.Signal(fmt.Sprint("nobody", i), "s"), []byte(`1`))
@@ -49,7 +49,7 @@ func TestManySignalsForNobody(t *testing.T) {
 		f.signalAsync("o", "behind")
 		f.start(strings.Replace(startO, `"o"`, `"nobody7"`, 1))
 		f.await("nobody7", schemas.EventSignal)
-		silent.Store(false)
+		overdue.Store(false)
 		f.await("o", schemas.EventSignal)
 		if !f.until(time.Minute, func() bool { return len(f.dead()) >= many-1 }) {
 			t.Errorf("%d dead letters, want %d", len(f.dead()), many-1)

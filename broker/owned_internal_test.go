@@ -27,7 +27,7 @@ func owned(t *testing.T) (*partition, *claims.Lease) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	silent := logrus.New()
-	silent.SetOutput(io.Discard)
-	return newPartition(&Broker{conn: conn, ns: n.Name, o: Options{Logger: silent, Partitions: 1}}, 0, lease), lease
+	overdue := logrus.New()
+	overdue.SetOutput(io.Discard)
+	return newPartition(&Broker{conn: conn, ns: n.Name, o: Options{Logger: overdue, Partitions: 1}}, 0, lease), lease
 }

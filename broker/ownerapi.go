@@ -161,9 +161,9 @@ func invalid(err error) *schemas.Error {
 	return refused.WithHint("send one JSON object, or msgpack with its version byte")
 }
 
-// behind answers a request once what the run shows is in the history. If that is refused, nothing is answered: whoever
+// afterPending answers a request once what the run shows is in the history. If that is refused, nothing is answered: whoever
 // asked asks again, and sees the run as the history has it.
-func (p *partition) behind(r *run, answer func()) {
+func (p *partition) afterPending(r *run, answer func()) {
 	p.queue(r, group{answers: []func(){answer}})
 }
 
@@ -212,7 +212,7 @@ func (p *partition) serveActor(verb string, q *schemas.ExecutionRequest, reply f
 				reply(explain.Result(r.state))
 			})
 		case "why":
-			p.why(r, func(v any) { p.behind(r, func() { reply(v) }) })
+			p.why(r, func(v any) { p.afterPending(r, func() { reply(v) }) })
 		default:
 			d := explain.Describe(r.state)
 			if r.open() {
@@ -220,7 +220,7 @@ func (p *partition) serveActor(verb string, q *schemas.ExecutionRequest, reply f
 			}
 			d.Partition, d.Owner, d.Alarm, d.Decision = p.n, p.b.o.Node, r.alarm.due, explain.Decision(r.state, p.situation(r))
 			d.RequestIDsSince = p.intake.Requests.Since(r.wid, p.now())
-			p.behind(r, func() {
+			p.afterPending(r, func() {
 				if d.Started.Replays == nil { // nothing repeats the latest run either
 					reply(d)
 					return
@@ -298,7 +298,7 @@ func (p *partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
 				if a.Run = r.state.Run; !known {
 					a.Error = closedError(r.wid, r.state)
 				}
-				p.behind(r, func() { reply(a) })
+				p.afterPending(r, func() { reply(a) })
 			})
 			return
 		case p.full():
@@ -322,6 +322,6 @@ func (p *partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
 			})
 			return
 		}
-		p.behind(r, func() { reply(a) })
+		p.afterPending(r, func() { reply(a) })
 	})
 }

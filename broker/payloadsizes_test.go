@@ -255,7 +255,7 @@ func (h *sizesHouse) requests(c sizeCase) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	most, whole := int(h.nc.MaxPayload()), true
+	most, full := int(h.nc.MaxPayload()), true
 	for _, r := range []struct{ verb, body string }{
 		{"start", `{"workflowId":"` + id + `","type":"idle","input":` + string(in) + `}`},
 		{"start", `{"workflowId":"` + id + `","type":"idle","requestId":"q","signal":{"name":"s","input":` + string(in) + `}}`},
@@ -263,7 +263,7 @@ func (h *sizesHouse) requests(c sizeCase) {
 		{"terminate", `{"workflowId":"` + id + `","details":` + string(in) + `}`},
 	} {
 		if len(r.body) > most { // the client's library refuses it
-			whole = false
+			full = false
 			continue
 		}
 		e, _ := h.api(r.verb, r.body)["error"].(map[string]any)
@@ -271,10 +271,10 @@ func (h *sizesHouse) requests(c sizeCase) {
 			h.t.Errorf("JSON, %s, %v: %v", r.verb, c, e)
 		}
 		if e != nil {
-			whole = false
+			full = false
 		}
 	}
-	if whole {
+	if full {
 		h.wantHolds(id, c, schemas.EventWorkflowStarted, schemas.EventSignal, schemas.EventWorkflowTerminated)
 	}
 	if len(content) <= most-(64<<10) { // as signals.Publish has it
@@ -319,12 +319,12 @@ func (h *sizesHouse) reports(c sizeCase) {
 // Payloads of any size pass, however many stand in one message and whatever the server takes, or
 // are refused before anything is written by an error that names the field and the way out (R7).
 func TestPayloadsOfAnySize(t *testing.T) {
-	const whole = 32 << 20
+	const full = 32 << 20
 	limits := []int{128 << 10, 256 << 10, 1 << 20}
 	sizes, counts := []int{1 << 10, 44 << 10, 100<<10 + 1, 250 << 10}, []int{1, 10}
 	most := 2 << 20
 	if *payloadSizes > 0 {
-		limits, counts, most = []int{*payloadSizes << 10}, []int{1, 10, 100}, whole
+		limits, counts, most = []int{*payloadSizes << 10}, []int{1, 10, 100}, full
 		sizes = nil
 		inline, record := 0, max(*payloadSizes<<10-64<<10, 64<<10)
 		inline = min(schemas.PayloadThreshold, record/4*3-4<<10)

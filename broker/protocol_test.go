@@ -403,7 +403,7 @@ func TestLostWorkerOfAnIdempotentActivity(t *testing.T) { // P-7
 	})
 }
 
-func TestSignalBehindItsStart(t *testing.T) { // P-12
+func TestSignalLaterItsStart(t *testing.T) { // P-12
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.decider("order", signaled)
 		// Both are published while nobody runs; whichever log is read first, the signal belongs to the run.
@@ -425,7 +425,7 @@ func TestSignalBehindItsStart(t *testing.T) { // P-12
 }
 
 // The end of the inbox is known long before it is reached: what stands between may be the start.
-func TestSignalBehindAStartThatIsReadLate(t *testing.T) { // P-12
+func TestSignalLaterAStartThatIsReadLate(t *testing.T) { // P-12
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		var puts atomic.Int64
 		f.decider("order", signaled)

@@ -103,12 +103,12 @@ func closer(stream *jetstream.StreamConfig, bytes int64, account *jetstream.Acco
 		tier, copies = account.Tier, 1
 	}
 	own := quota{limit: stream.MaxBytes, bytes: bytes}
-	whole := quota{account: true, limit: copies * tier.Limits.MaxStore, bytes: int64(tier.Store)}
+	full := quota{account: true, limit: copies * tier.Limits.MaxStore, bytes: int64(tier.Store)}
 	if stream.Storage == jetstream.MemoryStorage {
-		whole.limit, whole.bytes = copies*tier.Limits.MaxMemory, int64(tier.Memory)
+		full.limit, full.bytes = copies*tier.Limits.MaxMemory, int64(tier.Memory)
 	}
-	if whole.limit > 0 && (own.limit <= 0 || whole.share() > own.share()) {
-		return whole
+	if full.limit > 0 && (own.limit <= 0 || full.share() > own.share()) {
+		return full
 	}
 	return own
 }

@@ -169,7 +169,7 @@ func (p *partition) dropRepeat(r *run, e *message) {
 	if e.log != noLog {
 		r.positions[e.log] = r.positions[e.log].Later(e.pos)
 	}
-	g := group{tickets: []*completion{e.completion}}
+	g := group{completions: []*completion{e.completion}}
 	for _, f := range r.state.Confirm(e.event) {
 		g.effects = append(g.effects, effect{Effect: f, cause: e})
 	}

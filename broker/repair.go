@@ -32,15 +32,15 @@ func (p *partition) damaged(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	p.written, p.deadlines.Armed = c.Server, c.Alarms
-	behind := info.State.LastSeq < c.Alarms
-	if behind {
+	later := info.State.LastSeq < c.Alarms
+	if later {
 		p.deadlines.Armed = info.State.LastSeq
 	}
-	if !behind && slices.Contains(p.b.o.Predecessors, c.Server) {
+	if !later && slices.Contains(p.b.o.Predecessors, c.Server) {
 		p.written = p.server // it has all that the other one had
 		return false, nil
 	}
-	return behind || c.Server != p.server && !p.replicated && !p.b.o.Synced, nil
+	return later || c.Server != p.server && !p.replicated && !p.b.o.Synced, nil
 }
 
 // meetOpen adds every open run to those whose effects are repeated, and every run that has continued as new without a follower:

@@ -13,7 +13,7 @@ import (
 
 // Two tries of one request to terminate wait in the inbox, and between them the start of the next run. The second try finds
 // that run, and is answered as the first: it is what ended the run that both mean. Another request is refused.
-func TestTerminateRepeatedBehindTheNextStart(t *testing.T) { // P-5
+func TestTerminateRepeatedLaterTheNextStart(t *testing.T) { // P-5
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		first := f.node("a", nil)
 		f.start(startO)

@@ -110,7 +110,7 @@ func (p *partition) replay(q *schemas.ReplayRequest, force bool, reply func(any)
 		open := !r.closed()
 		status := r.state.Status
 		keeping := r.state.Keeping()
-		p.behind(r, func() { // what it is judged by is in the history
+		p.afterPending(r, func() { // what it is judged by is in the history
 			switch {
 			case y.latest == y.run:
 				reply(y.answer(y.run, false))
@@ -243,11 +243,11 @@ func (p *partition) askReplay(ctx context.Context, y *replay) error {
 	if err := natsconn.Decode(m.Header, m.Data, reply); err != nil {
 		return schemas.Errorf(schemas.CodeConflict, "the decider of type %q gave an answer that cannot be read: %v", task.Type, err).About(s.WorkflowID, s.Run)
 	}
-	return y.told(task.Type, reply)
+	return y.answered(task.Type, reply)
 }
 
-// told takes the answer of a decider.
-func (y *replay) told(typ string, reply *schemas.DecisionReply) error {
+// answered takes the answer of a decider.
+func (y *replay) answered(typ string, reply *schemas.DecisionReply) error {
 	a := reply.Replay
 	switch {
 	case a == nil && reply.Error != nil:

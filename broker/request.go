@@ -23,18 +23,18 @@ func (p *partition) operate(verb string, q *schemas.ExecutionRequest, reply func
 			p.operateOld(r, verb, q, reply)
 		case r.state.Repeated(q):
 			done := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run}
-			p.behind(r, func() { reply(done) }) // the first try may be in memory only
+			p.afterPending(r, func() { reply(done) }) // the first try may be in memory only
 		case r.closed():
 			p.hadBefore(r, execution.RequestID{ID: q.RequestID}, func(known bool) {
 				a := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run}
 				if !known {
 					a.Error = closedError(r.wid, r.state)
 				}
-				p.behind(r, func() { reply(a) })
+				p.afterPending(r, func() { reply(a) })
 			})
 		case verb == kindBreakLock && !hasPlace(r, q):
 			refusal := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run, Error: notHeld(r, q)}
-			p.behind(r, func() { reply(refusal) })
+			p.afterPending(r, func() { reply(refusal) })
 		default:
 			if q.Run == "" || q.Chain {
 				q.Run, q.Origin = r.state.Run, &schemas.RequestOrigin{FirstRun: r.state.FirstRun()}

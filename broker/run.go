@@ -66,12 +66,12 @@ type verdict struct {
 
 // group is what one message has caused: it is committed whole.
 type group struct {
-	events     []schemas.Event
-	effects    []effect
-	tickets    []*completion
-	answers    []func()
-	size       int
-	alarmFired bool // by an alarm
+	events      []schemas.Event
+	effects     []effect
+	completions []*completion
+	answers     []func()
+	size        int
+	alarmFired  bool // by an alarm
 	// positions is how far the workflow id has consumed the logs with this group. What waits behind it for another record is
 	// not consumed yet: if its owner dies, the next one must read it again.
 	positions [2]schemas.Position

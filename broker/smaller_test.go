@@ -24,15 +24,15 @@ func TestServerThatTakesLessThanBefore(t *testing.T) {
 		signals(4)
 		f.start(`{"workflowId":"large","type":"order","input":"` + strings.Repeat("x", 200<<10) + `"}`)
 		time.Sleep(time.Second)
-		whole := len(f.events("o"))
+		full := len(f.events("o"))
 
 		f.server.Load().Shutdown()
 		o.MaxPayload = 128 << 10
 		f.serve(o)
 		signals(4)
 		time.Sleep(3 * time.Second)
-		if got := len(f.events("o")); got != whole+4 {
-			t.Errorf("got %d events, want the %d from before and 4 signals", got, whole)
+		if got := len(f.events("o")); got != full+4 {
+			t.Errorf("got %d events, want the %d from before and 4 signals", got, full)
 		}
 		// What is there and fits no message any more can be read again with the larger one, and the answer says so.
 		for _, verb := range []string{"history", "describe"} {

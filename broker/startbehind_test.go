@@ -11,7 +11,7 @@ import (
 
 // A workflow id is started anew while the record that closes its run is on its way. The new run begins behind that record: with the old one's
 // place in the history it would be refused by the server, and cost the owner its partition.
-func TestStartBehindACloseOnItsWay(t *testing.T) { // P-4
+func TestStartLaterACloseOnItsWay(t *testing.T) { // P-4
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		var closing atomic.Bool
 		a := f.node("a", func(subj string, _ []byte) cutwire.Verdict {

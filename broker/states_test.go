@@ -236,7 +236,7 @@ func recognised(t *testing.T, write string) {
 		}
 		another("before")
 		f.decider("write", script(write, stateDecision("GetState", "k", "")))
-		a := f.node("a", cutBehindState())
+		a := f.node("a", cutLaterState())
 		f.start(`{"workflowId":"w1","type":"write"}`)
 		<-a.wire.Killed()
 		r, rev := f.state("", "k")

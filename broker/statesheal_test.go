@@ -10,8 +10,8 @@ import (
 
 const stateWrites = "$KV.drover-default-state."
 
-// cutBehindState kills a node behind its first write of a state key.
-func cutBehindState() judge {
+// cutLaterState kills a node behind its first write of a state key.
+func cutLaterState() judge {
 	return nth(1, stateWrites, cutwire.CutAfter)
 }
 

@@ -46,7 +46,7 @@ func (p *partition) judgeWrites(k *stateKey, r *schemas.StateRecord) {
 func (p *partition) judgeWrite(k *stateKey, w schemas.StateWrite) {
 	r := p.get(w.WorkflowID)
 	p.whenKnown(r, func() {
-		p.behind(r, func() {
+		p.afterPending(r, func() {
 			switch {
 			case p.runs[w.WorkflowID] != r || r.loading:
 				p.judgeWrite(k, w)

@@ -115,7 +115,7 @@ func (p *partition) beat(m natsconn.Msg) {
 			}
 			// What sends the worker home may not be in the history yet, and may never be: it is told behind it.
 			if a := r.state.Beat(&h, list, p.now()); a.Gone || a.CancelRequested {
-				p.behind(r, func() { answer(a) })
+				p.afterPending(r, func() { answer(a) })
 			} else {
 				answer(a)
 			}

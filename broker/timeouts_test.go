@@ -427,20 +427,20 @@ func (f *fleet) notBeforeItsRecord(limit time.Duration) {
 func TestExpiredClaimWritesNothing(t *testing.T) { // S3-9, S3-13, P-16
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.decider("order", func(*decisionTask) string { return complete })
-		var silent atomic.Bool
+		var overdue atomic.Bool
 		var late seen
 		a := f.node("a", nil)
 		f.api("list", "{}")
 		a.wire.Judge(func(subj string, _ []byte) cutwire.Verdict {
 			switch {
-			case strings.HasPrefix(subj, "$KV.drover-default-claims.") && silent.Load():
+			case strings.HasPrefix(subj, "$KV.drover-default-claims.") && overdue.Load():
 				return cutwire.Swallow
 			case strings.HasPrefix(subj, "drover.default.history."):
 				late.add(subj)
 			}
 			return cutwire.Pass
 		})
-		silent.Store(true) // the node is slow: it renews nothing, but works on
+		overdue.Store(true) // the node is slow: it renews nothing, but works on
 		time.Sleep(5 * time.Second)
 		f.start(`{"workflowId":"in-time","type":"order"}`)
 		if got := f.result0("in-time"); got == "" || len(late.take()) == 0 {

@@ -96,12 +96,12 @@ func decide(ctx context.Context, d Decider, t *Task) (decisions []schemas.Decisi
 		return nil, err
 	}
 	decisions, err = d.Decide(ctx, t)
-	return decisions, sound(err)
+	return decisions, safeError(err)
 }
 
-// sound returns err, or one that says what is wrong with it if it cannot be asked what it is: the methods of an error are the decider's own
+// safeError returns err, or one that says what is wrong with it if it cannot be asked what it is: the methods of an error are the decider's own
 // code, and a nil pointer of an error type is returned easily. What [fmt] prints of it is safe always.
-func sound(err error) (safe error) {
+func safeError(err error) (safe error) {
 	if err == nil {
 		return nil
 	}

@@ -64,7 +64,7 @@ func replay(ctx context.Context, d Decider, t *Task) (answer *schemas.ReplayAnsw
 	if answer, err = r.Replay(ctx, t, *t.task.Replay); err == nil && answer == nil {
 		err = errors.New("the decider gave no answer about a replay")
 	}
-	return answer, sound(err)
+	return answer, safeError(err)
 }
 
 // plainReplay is the answer for deciders that keep no replay points.

@@ -13,8 +13,8 @@ var errShut = errors.New("the server is down")
 // door is the provider of every connection of an Env. The server behind it changes with each restart; while there is
 // none, the door is shut or a porter answers.
 type door struct {
-	turn   turn
-	behind provider // nil while it is shut
+	turn     turn
+	provider provider // nil while it is shut
 }
 
 func newDoor() *door { return &door{turn: make(turn, 1)} }
@@ -23,17 +23,17 @@ func newDoor() *door { return &door{turn: make(turn, 1)} }
 func (d *door) open(p provider) {
 	d.turn.lock()
 	defer d.turn.unlock()
-	d.behind = p
+	d.provider = p
 }
 
 // InProcessConn implements nats.InProcessConnProvider.
 func (d *door) InProcessConn() (net.Conn, error) {
 	d.turn.lock()
 	defer d.turn.unlock()
-	if d.behind == nil {
+	if d.provider == nil {
 		return nil, errShut
 	}
-	return d.behind.InProcessConn()
+	return d.provider.InProcessConn()
 }
 
 // turn is a lock that may be held while virtual time passes. It is a channel: who waits for a mutex stops the clock.

@@ -124,7 +124,7 @@ func (t *tenant) build() error {
 			t.broker, err = t.wiring().Broker(broker.Options{
 				RequireTypes: t.space.RequireTypes, Version: t.node.o.semanticVersion(),
 				Synced: t.node.synced() && !t.space.Relaxed, Predecessors: t.node.predecessors(), Quorum: t.node.quorum(), Quota: t.node.room(),
-				Stage: t.node.stage(), Expendable: t.expendable(), Closed: janitor.Told,
+				Stage: t.node.stage(), Expendable: t.expendable(), Closed: janitor.Closed,
 				DrainTimeout: t.node.o.DrainTimeout, Execution: execution.Config{MaxEvents: t.node.o.MaxEvents, Retention: system},
 			})
 			r = t.broker

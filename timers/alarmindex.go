@@ -16,7 +16,7 @@ type alarm struct {
 	late    uint32 // how much later than due to ring, in tenths of a second: 0 unless a ring was not stored
 	place   int32  // in the queue; ringing when it is not there
 	// Its neighbours in the order of their messages; nobody if there is none.
-	before, behind compactmap.ID
+	previous, next compactmap.ID
 }
 
 // tenth is what late counts, in nanoseconds.
@@ -107,25 +107,25 @@ func (b *alarmIndex) strike(id compactmap.ID) {
 // link makes an alarm the last one by message.
 func (b *alarmIndex) link(id compactmap.ID, a *alarm) {
 	b.read = max(b.read, a.seq())
-	a.before, a.behind = b.last, nobody
+	a.previous, a.next = b.last, nobody
 	if b.last == nobody {
 		b.first = id
 	} else {
-		b.alarms.At(b.last).behind = id
+		b.alarms.At(b.last).next = id
 	}
 	b.last = id
 }
 
 func (b *alarmIndex) unlink(a *alarm) {
-	if a.before == nobody {
-		b.first = a.behind
+	if a.previous == nobody {
+		b.first = a.next
 	} else {
-		b.alarms.At(a.before).behind = a.behind
+		b.alarms.At(a.previous).next = a.next
 	}
-	if a.behind == nobody {
-		b.last = a.before
+	if a.next == nobody {
+		b.last = a.previous
 	} else {
-		b.alarms.At(a.behind).before = a.before
+		b.alarms.At(a.next).previous = a.previous
 	}
 }
 

@@ -23,12 +23,12 @@ const (
 
 // direct is what goes to the owner of the partition without a stored message, in the term's mu (ADR 0022).
 type direct struct {
-	prefix string // of the subjects for answers
-	next   uint64
-	peals  map[uint64]*alarmBatch
-	not    time.Time      // rings take the way through the inbox until then
-	closed bool           // always
-	window inFlightWindow // how many rings the owner has in hand
+	prefix       string // of the subjects for answers
+	next         uint64
+	alarmBatches map[uint64]*alarmBatch
+	not          time.Time      // rings take the way through the inbox until then
+	closed       bool           // always
+	inFlight     inFlightWindow // how many rings the owner has in hand
 }
 
 // alarmBatch is the rings of one message that have no outcome.
@@ -46,8 +46,8 @@ func (st *direct) open() bool { return !st.closed && !time.Now().Before(st.not) 
 // ringing; next is when the next of them will count as stuck, zero if none will. The caller holds mu.
 func (st *direct) most() (most int, next time.Time) {
 	now := time.Now()
-	most = st.window.most()
-	for _, p := range st.peals {
+	most = st.inFlight.most()
+	for _, p := range st.alarmBatches {
 		at := p.sent.Add(stuckAfter)
 		switch {
 		case at.Before(now):
@@ -61,7 +61,7 @@ func (st *direct) most() (most int, next time.Time) {
 
 // listen makes ready for the owner's answers.
 func (s *term) listen() (hangUp func(), err error) {
-	s.direct = direct{prefix: s.conn.NATS().NewInbox() + ".", peals: make(map[uint64]*alarmBatch), window: newInFlightWindow()}
+	s.direct = direct{prefix: s.conn.NATS().NewInbox() + ".", alarmBatches: make(map[uint64]*alarmBatch), inFlight: newInFlightWindow()}
 	sub, err := s.conn.Subscribe(s.direct.prefix+"*", "", s.answered)
 	if err != nil {
 		return nil, fmt.Errorf("answers to rings: %w", err)
@@ -77,9 +77,9 @@ func (s *term) listen() (hangUp func(), err error) {
 		unhook()
 		s.mu.Lock()
 		s.direct.closed = true
-		for id, p := range s.direct.peals {
+		for id, p := range s.direct.alarmBatches {
 			p.late.Stop()
-			delete(s.direct.peals, id)
+			delete(s.direct.alarmBatches, id)
 		}
 		s.mu.Unlock()
 		_ = sub.Close() // fails only with the connection
@@ -131,7 +131,7 @@ func (s *term) enter(p *alarmBatch) (id uint64, ok bool) {
 	}
 	s.direct.next++
 	id = s.direct.next
-	s.direct.peals[id] = p
+	s.direct.alarmBatches[id] = p
 	p.late = time.AfterFunc(answerLimit, func() { s.unanswered(id, silentPause) })
 	return id, true
 }
@@ -159,7 +159,7 @@ func (s *term) answered(m natsconn.Msg) {
 // outcome takes what the owner says of rings, and tells whether it has refused some. It does not block.
 func (s *term) outcome(id uint64, a *schemas.RingsAnswer) (refused bool) {
 	s.mu.Lock()
-	p := s.direct.peals[id]
+	p := s.direct.alarmBatches[id]
 	if p == nil {
 		s.mu.Unlock()
 		return false
@@ -175,11 +175,11 @@ func (s *term) outcome(id uint64, a *schemas.RingsAnswer) (refused bool) {
 		}
 	}
 	if n := before - len(p.calls); n > 0 {
-		s.direct.window.answered(p.sent, time.Now(), n, full)
+		s.direct.inFlight.answered(p.sent, time.Now(), n, full)
 	}
 	if len(p.calls) == 0 {
 		p.late.Stop()
-		delete(s.direct.peals, id)
+		delete(s.direct.alarmBatches, id)
 	}
 	waits := s.waiting || s.finishing
 	s.mu.Unlock()
@@ -195,13 +195,13 @@ func (s *term) outcome(id uint64, a *schemas.RingsAnswer) (refused bool) {
 // unanswered puts what is left of a alarm batch into the inbox.
 func (s *term) unanswered(id uint64, wait time.Duration) {
 	s.mu.Lock()
-	p := s.direct.peals[id]
+	p := s.direct.alarmBatches[id]
 	if p == nil {
 		s.mu.Unlock()
 		return
 	}
 	p.late.Stop()
-	delete(s.direct.peals, id)
+	delete(s.direct.alarmBatches, id)
 	if !p.heard {
 		s.direct.not = time.Now().Add(wait)
 	}
@@ -213,10 +213,10 @@ func (s *term) unanswered(id uint64, wait time.Duration) {
 func (s *term) giveUp(closed bool) {
 	s.mu.Lock()
 	s.direct.closed = s.direct.closed || closed
-	peals := s.direct.peals
-	s.direct.peals = make(map[uint64]*alarmBatch)
+	alarmBatches := s.direct.alarmBatches
+	s.direct.alarmBatches = make(map[uint64]*alarmBatch)
 	s.mu.Unlock()
-	for _, p := range peals {
+	for _, p := range alarmBatches {
 		p.late.Stop()
 		s.byInbox(p)
 	}

@@ -89,7 +89,7 @@ func TestOwnerAnswers(t *testing.T) { // P-10, I8
 		name   string
 		answer func(*schemas.Rings) *schemas.RingsAnswer
 		inbox  int           // rings that come through the inbox
-		behind time.Duration // their time
+		later  time.Duration // their time
 	}{
 		{"done", all, 0, 0},
 		{"nothing", func(*schemas.Rings) *schemas.RingsAnswer { return nil }, n, 2 * time.Second},
@@ -109,7 +109,7 @@ func TestOwnerAnswers(t *testing.T) { // P-10, I8
 				due := time.Now().Add(time.Minute)
 				var doubts atomic.Int64
 				r.start(r.cutWorker("n1", func(subj string, _ []byte) cutwire.Verdict {
-					if behind := time.Since(due); subj == "$JS.API.STREAM.INFO."+ns.StreamHistory(0) && behind >= 0 && behind < 400*time.Millisecond {
+					if later := time.Since(due); subj == "$JS.API.STREAM.INFO."+ns.StreamHistory(0) && later >= 0 && later < 400*time.Millisecond {
 						doubts.Add(1)
 					}
 					return cutwire.Pass
@@ -118,8 +118,8 @@ func TestOwnerAnswers(t *testing.T) { // P-10, I8
 					r.armed(fmt.Sprint("w", i), due)
 				}
 				for range tc.inbox {
-					if got := r.next(); !got.at.Equal(due.Add(tc.behind)) {
-						t.Fatalf("got a ring %v behind its time, want %v", got.at.Sub(due), tc.behind)
+					if got := r.next(); !got.at.Equal(due.Add(tc.later)) {
+						t.Fatalf("got a ring %v behind its time, want %v", got.at.Sub(due), tc.later)
 					}
 				}
 				r.quiet(time.Minute + 10*time.Second)

@@ -154,7 +154,7 @@ func TestBegin(t *testing.T) { // P-7
 }
 
 // Whose time is over does not begin any more, though nobody has rung for it yet.
-func TestBeginBehindTheEnd(t *testing.T) {
+func TestBeginLaterTheEnd(t *testing.T) {
 	w := decided(t, &schemas.ScheduleActivity{ActivityID: "A", ActivityType: "work", ScheduleToCloseTimeout: schemas.Seconds(60)})
 	w.after(time.Minute)
 	w.since()

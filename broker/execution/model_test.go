@@ -62,15 +62,15 @@ func (m *model) pending() bool {
 		if m.types[i] == schemas.EventDeciderStarted {
 			return false
 		}
-		if m.types[i].Wakes() && !m.pausedAt(i) && !m.parkedBehind(i) { // parked: instead of asking again
+		if m.types[i].Wakes() && !m.pausedAt(i) && !m.parkedLater(i) { // parked: instead of asking again
 			return true
 		}
 	}
 	return false
 }
 
-// parkedBehind tells whether the patience with the decider ended with an event, or with the last refusal of the same decision.
-func (m *model) parkedBehind(i int) bool {
+// parkedLater tells whether the patience with the decider ended with an event, or with the last refusal of the same decision.
+func (m *model) parkedLater(i int) bool {
 	of := m.of[i]
 	for i++; of != 0 && i < len(m.of) && m.of[i] == of; {
 		i++

@@ -40,8 +40,8 @@ func TestChildWorkflow(t *testing.T) { // S1-24
 	f.settle()
 	// A new run with an event 1 of its own; its start does not wake the parent.
 	f.tells(t, "c", "WorkflowStarted", "DeciderScheduled")
-	behind := append(slices.Clone(first), "ChildScheduled", "TimerScheduled T", "ChildStarted")
-	f.tells(t, "p", behind...)
+	later := append(slices.Clone(first), "ChildScheduled", "TimerScheduled T", "ChildStarted")
+	f.tells(t, "p", later...)
 	if a := f.last["c"].Start; string(a.Input) != "in" || a.Depth != 1 || a.ParentWorkflowExecution.WorkflowID != "p" || a.ParentScheduledEventID != 5 {
 		t.Fatalf("got %+v", a)
 	}
@@ -51,13 +51,13 @@ func TestChildWorkflow(t *testing.T) { // S1-24
 	f.now += 2e9
 	f.step(f.last["p"], AlarmFired{})
 	f.decide("p")
-	behind = append(behind, "Signal s", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "TimerExpired T", "DeciderScheduled", "DeciderStarted", "DeciderCompleted")
-	f.tells(t, "p", behind...)
+	later = append(later, "Signal s", "DeciderScheduled", "DeciderStarted", "DeciderCompleted", "TimerExpired T", "DeciderScheduled", "DeciderStarted", "DeciderCompleted")
+	f.tells(t, "p", later...)
 	// It is woken when the child ends, and not before.
 	f.decide("c", &schemas.CompleteWorkflow{Result: schemas.Text("out")})
-	f.tells(t, "p", behind...)
+	f.tells(t, "p", later...)
 	f.settle()
-	f.tells(t, "p", append(behind, "ChildSuccess", "DeciderScheduled")...)
+	f.tells(t, "p", append(later, "ChildSuccess", "DeciderScheduled")...)
 }
 
 func TestEndsOfAChild(t *testing.T) { // S1-24, S1-42: every end of a child wakes the parent, once

@@ -27,9 +27,9 @@ const MostRecords = 16
 var FarApart uint64 = 128
 
 // With is the record index with another record; whole says that it says everything.
-func (t RecordIndex) With(seq uint64, whole bool) RecordIndex {
+func (t RecordIndex) With(seq uint64, full bool) RecordIndex {
 	switch {
-	case whole:
+	case full:
 		return append(t[:0], seq)
 	case len(t) == 0 || len(t) == MostRecords:
 		return nil
@@ -97,14 +97,14 @@ func (r *Reader) foldBack(
 	}
 	var back []*natsconn.Stored
 	var records []*schemas.Record
-	whole := false
+	full := false
 	for s, record := range r.Backwards(ctx, partition, last, newest) {
 		back, records = append(back, s), append(records, record)
-		if whole = record.First == 1 || len(record.Snapshot) > 0; whole {
+		if full = record.First == 1 || len(record.Snapshot) > 0; full {
 			break
 		}
 	}
-	if !whole {
+	if !full {
 		return nil
 	}
 	l := &Run{}

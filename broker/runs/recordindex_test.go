@@ -23,7 +23,7 @@ func TestRecordIndex(t *testing.T) {
 	for name, c := range map[string]struct {
 		index RecordIndex
 		seq   uint64
-		whole bool
+		full  bool
 		want  RecordIndex
 	}{
 		"the first":                    {nil, 7, true, RecordIndex{7}},
@@ -35,7 +35,7 @@ func TestRecordIndex(t *testing.T) {
 		"one more after too many":      {long.With(99, false), 100, false, nil},
 		"as many as there is room for": {long[: MostRecords-1 : MostRecords-1], 99, false, append(long[:MostRecords-1:MostRecords-1], 99)},
 	} {
-		if diff := cmp.Diff(c.want, c.index.With(c.seq, c.whole)); diff != "" {
+		if diff := cmp.Diff(c.want, c.index.With(c.seq, c.full)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

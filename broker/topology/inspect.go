@@ -19,8 +19,8 @@ type StreamState struct {
 	Name     string
 	Replicas int // that it is to have
 	// Leader is "" on a server without a cluster. Away are the replicas that are offline, Behind those that are not current.
-	Leader       string
-	Away, Behind []string
+	Leader        string
+	Away, Lagging []string
 	// Version is that of the NATS server which has answered for the stream, its leader; "" from servers before 2.11.
 	Version string
 	// Async says that a message is acknowledged before it is written.
@@ -165,7 +165,7 @@ func state(i *jetstream.StreamInfo) StreamState {
 		case p.Offline:
 			s.Away = append(s.Away, p.Name)
 		case !p.Current:
-			s.Behind = append(s.Behind, p.Name)
+			s.Lagging = append(s.Lagging, p.Name)
 		}
 	}
 	return s

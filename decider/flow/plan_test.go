@@ -103,11 +103,11 @@ func duties(steps []*planned, place string, after []string, all map[string]*duty
 		case "foreach":
 			before := done
 			for i := range p.n {
-				behind := before
+				later := before
 				if p.width == 1 {
-					behind = done
+					later = done
 				}
-				done = append(append([]string(nil), done...), duties(p.steps, fmt.Sprint(place, "/", i), behind, all)[len(behind):]...)
+				done = append(append([]string(nil), done...), duties(p.steps, fmt.Sprint(place, "/", i), later, all)[len(later):]...)
 			}
 		}
 	}

@@ -236,19 +236,19 @@ func TestLockOutlivesWorkThatIsGivenUp(t *testing.T) {
 		part   string // in place of the whole flow: what the run around it says
 		given  schemas.Attributes
 		before []string // the work has ended
-		behind []string
+		later  []string
 	}{
 		"by a failure": {
 			flow: "lock: l\nsteps: [" + fmt.Sprintf(slow, "") + "]", given: passed, before: []string{`RequestCancelActivity {"activityId":"0.steps.0#1"}`},
-			behind: []string{`FailWorkflow {"reason":"timeout","details":{"message":"the timeout of step 0 has passed","step":"0","type":"timeout"}}`},
+			later: []string{`FailWorkflow {"reason":"timeout","details":{"message":"the timeout of step 0 has passed","step":"0","type":"timeout"}}`},
 		},
 		"by success": {
 			flow: "lock: l\nsteps: [" + fmt.Sprintf(slow, ", on-error: [return saved]") + "]", given: passed,
-			before: []string{`RequestCancelActivity {"activityId":"0.steps.0#1"}`}, behind: []string{`CompleteWorkflow {"result":"saved"}`},
+			before: []string{`RequestCancelActivity {"activityId":"0.steps.0#1"}`}, later: []string{`CompleteWorkflow {"result":"saved"}`},
 		},
 		"with a child": {
 			flow: "lock: l\nsteps: [" + within + "]", given: passed, before: []string{`CancelExternal {"workflowId":"r:0.steps.0#1/0"}`},
-			behind: []string{`CompleteWorkflow {"result":"saved"}`},
+			later: []string{`CompleteWorkflow {"result":"saved"}`},
 		},
 		"by cancel, in a handler": {
 			flow:  "lock: l\nsteps: [" + fmt.Sprintf(slow, ", on-error: [sleep 1h]") + "]",
@@ -256,7 +256,7 @@ func TestLockOutlivesWorkThatIsGivenUp(t *testing.T) {
 		},
 		"in a part of a run with a lock": {
 			flow: "steps: [{type: workflow, steps: [activity slow]}]", part: `"part":"0","locked":true`, given: &schemas.WorkflowCancelRequested{},
-			before: []string{`RequestCancelActivity {"activityId":"0.steps.0#1"}`}, behind: []string{canceled},
+			before: []string{`RequestCancelActivity {"activityId":"0.steps.0#1"}`}, later: []string{canceled},
 		},
 		"without a lock": {
 			flow: "steps: [{type: workflow, steps: [activity slow]}]", part: `"part":"0"`, given: &schemas.WorkflowCancelRequested{},
@@ -280,16 +280,16 @@ func TestLockOutlivesWorkThatIsGivenUp(t *testing.T) {
 			tp.want(tp.decide(tc.given), tc.before...)
 			if name == "by cancel, in a handler" {
 				tp.want(tp.decide(&schemas.WorkflowCancelRequested{}), `CancelTimer {"timerId":"0.on-error.0#1"}`)
-				tc.behind = []string{canceled}
+				tc.later = []string{canceled}
 			}
-			if tc.behind == nil {
+			if tc.later == nil {
 				return
 			}
 			tp.want(tp.decide(&schemas.Signal{SignalName: "hurry"}))
 			if strings.Contains(tc.before[0], "CancelExternal") {
-				tp.want(tp.decide(&schemas.ChildCanceled{ScheduledEventID: tp.asked(schemas.EventChildScheduled)}), tc.behind...)
+				tp.want(tp.decide(&schemas.ChildCanceled{ScheduledEventID: tp.asked(schemas.EventChildScheduled)}), tc.later...)
 			} else {
-				tp.want(tp.decide(&schemas.ActivityCanceled{ScheduledEventID: tp.asked(schemas.EventActivityScheduled)}), tc.behind...)
+				tp.want(tp.decide(&schemas.ActivityCanceled{ScheduledEventID: tp.asked(schemas.EventActivityScheduled)}), tc.later...)
 			}
 		})
 	}
@@ -341,7 +341,7 @@ func TestOutputsReadStateKeysAnew(t *testing.T) {
 }
 
 // A timeout that passed behind the failure of its step, and is heard of together with it, is over: a retry has the whole time again.
-func TestTimeoutBehindTheFailure(t *testing.T) {
+func TestTimeoutLaterTheFailure(t *testing.T) {
 	tp := record(t, "steps: [{type: subworkflow, timeout: 10m, steps: [{step: activity a, idempotent: yes}], on-error: [retry limit 2]}, sleep 1h]", "")
 	tp.want(tp.decide(), `ScheduleTimer {"timerId":"0#1!timeout","startToFireTimeout":600}`, `ScheduleActivity {"activityId":"0.steps.0#1","activityType":"a","list":"main"}`)
 	failed := &schemas.ActivityFailed{ScheduledEventID: tp.asked(schemas.EventActivityScheduled), Reason: "broke"}

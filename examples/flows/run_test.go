@@ -19,15 +19,15 @@ type count struct {
 	mu     sync.Mutex
 	n      int
 	writes []int
-	fault  func(method string) (before, behind bool) // the connection breaks; nil: never
+	fault  func(method string) (before, later bool) // the connection breaks; nil: never
 }
 
 func (c *count) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before, behind := false, false
+	before, later := false, false
 	if c.fault != nil {
-		before, behind = c.fault(r.Method)
+		before, later = c.fault(r.Method)
 	}
 	if before {
 		panic(http.ErrAbortHandler)
@@ -39,7 +39,7 @@ func (c *count) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		c.writes = append(c.writes, c.n)
 	}
-	if behind {
+	if later {
 		panic(http.ErrAbortHandler)
 	}
 	w.Header().Set("Content-Type", "application/json")

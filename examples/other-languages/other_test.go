@@ -90,14 +90,14 @@ func (l language) goWrong(t *testing.T) {
 	if l.name == "Python" {
 		first, otherwise = `    if item == "poison":`, `    if item == "%s": %s`
 	}
-	before, behind, found := strings.Cut(string(text), first)
+	before, later, found := strings.Cut(string(text), first)
 	if !found {
 		t.Fatalf("%s has no line %q", file, first)
 	}
 	for _, w := range wrong[l.name] {
 		before += fmt.Sprintf(otherwise, w.item, w.code) + "\n"
 	}
-	if err := os.WriteFile(file, []byte(before+first+behind), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(before+first+later), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -190,12 +190,12 @@ func (p *Package) addMethod(d *ast.FuncDecl) {
 }
 
 // doc is the comment of a declaration: above the name, behind it, or above the keyword if that declares nothing else.
-func doc(d *ast.GenDecl, above, behind *ast.CommentGroup) string {
+func doc(d *ast.GenDecl, above, later *ast.CommentGroup) string {
 	switch {
 	case above != nil:
 		return Flow(above.Text())
-	case behind != nil:
-		return Flow(behind.Text())
+	case later != nil:
+		return Flow(later.Text())
 	case d != nil && !d.Lparen.IsValid():
 		return Flow(d.Doc.Text())
 	}

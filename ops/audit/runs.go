@@ -133,11 +133,11 @@ func (a *Auditor) judgeAll(ctx context.Context, v *view, p int, of iter.Seq[sche
 			v.runs[runKey(asked.WorkflowID, asked.Run)] = r
 		}
 		if late == nil || *late { // it may catch up between two answers
-			behind, err := v.behind(ctx, p, owner)
+			later, err := v.lags(ctx, p, owner)
 			if err != nil {
 				return err
 			}
-			late = &behind
+			late = &later
 		}
 		if *late {
 			v.undecided++

@@ -209,8 +209,8 @@ func (v *view) markEnds(ctx context.Context) error {
 	return nil
 }
 
-// behind tells whether an owner has not read all that was in its inbox after the first look.
-func (v *view) behind(ctx context.Context, p int, owner *schemas.AuditResponse) (bool, error) {
+// lags tells whether an owner has not read all that was in its inbox after the first look.
+func (v *view) lags(ctx context.Context, p int, owner *schemas.AuditResponse) (bool, error) {
 	if !v.second {
 		return false, nil
 	}

@@ -9,7 +9,7 @@ import (
 
 // An owner is behind at the second look until it has read what was in its inbox after the first: by then it knows of every report that
 // explains a task that is gone.
-func TestBehind(t *testing.T) {
+func TestLater(t *testing.T) {
 	scripted(t, func(t *testing.T, a *Auditor, _ *owner) {
 		subj := a.ns.In(0, "o", "pause")
 		for range 4 {
@@ -21,7 +21,7 @@ func TestBehind(t *testing.T) {
 		wants := func(what string, owner schemas.AuditResponse, end uint64, want bool) {
 			t.Helper()
 			v.ends = []uint64{end}
-			if got, err := v.behind(t.Context(), 0, &owner); err != nil || got != want {
+			if got, err := v.lags(t.Context(), 0, &owner); err != nil || got != want {
 				t.Errorf("%s: got %v, %v, want %v", what, got, err, want)
 			}
 		}

@@ -165,14 +165,14 @@ func judgeStranger(s topology.Stranger) Finding {
 
 func judgeReplicas(i *topology.Inspection, servers int, clustered bool) Finding {
 	found := fmt.Sprintf("%d of each stream, %d NATS servers are known", i.Replicas, servers)
-	away, behind := map[string]bool{}, map[string]bool{}
+	away, later := map[string]bool{}, map[string]bool{}
 	var headless []string
 	for _, s := range i.Streams {
 		for _, name := range s.Away {
 			away[name] = true
 		}
-		for _, name := range s.Behind {
-			behind[name] = true
+		for _, name := range s.Lagging {
+			later[name] = true
 		}
 		if s.Replicas > 1 && s.Leader == "" {
 			headless = append(headless, s.Name)
@@ -183,8 +183,8 @@ func judgeReplicas(i *topology.Inspection, servers int, clustered bool) Finding 
 		return Finding{Bad, checkReplicas, "no leader: " + strings.Join(headless, ", "), "bring the other servers back: without a majority nothing is accepted"}
 	case len(away) > 0:
 		return Finding{Warn, checkReplicas, found + "; away: " + keys(away), "bring them back: with one more gone nothing is accepted"}
-	case len(behind) > 0:
-		return Finding{Warn, checkReplicas, found + "; behind: " + keys(behind), "wait until they have caught up before anything else is stopped"}
+	case len(later) > 0:
+		return Finding{Warn, checkReplicas, found + "; behind: " + keys(later), "wait until they have caught up before anything else is stopped"}
 	case clustered && i.Replicas == 1 && servers >= 3:
 		return Finding{Warn, checkReplicas, found, fmt.Sprintf("each stream is on one server alone: \"drover namespace create %s --replicas 3\" puts it on three", i.Name)}
 	}

@@ -249,7 +249,7 @@ func TestStreamsAndReplicas(t *testing.T) {
 		{func(*topology.Inspection) {}, 1, false, OK, "1 of each stream"},
 		{func(*topology.Inspection) {}, 3, true, Warn, "--replicas 3"},
 		{func(i *topology.Inspection) { i.Streams[0].Away = []string{"n3"} }, 3, true, Warn, "away: n3"},
-		{func(i *topology.Inspection) { i.Streams[0].Behind = []string{"n2"} }, 3, true, Warn, "behind: n2"},
+		{func(i *topology.Inspection) { i.Streams[0].Lagging = []string{"n2"} }, 3, true, Warn, "behind: n2"},
 		{func(i *topology.Inspection) { i.Streams[0].Replicas = 3 }, 3, true, Bad, "no leader: drover-default-in-0"},
 	} {
 		i := well()

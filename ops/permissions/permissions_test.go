@@ -59,8 +59,8 @@ func TestBucketsOfADomain(t *testing.T) {
 		}
 		allowed := tpl.Permissions().Publish.Allow
 		for _, s := range allowed {
-			if behind := "$JS.hub.API." + s; strings.HasPrefix(s, "$KV.") && !slices.Contains(allowed, behind) && !slices.Contains(allowed, "$JS.hub.API.>") {
-				t.Errorf("%s: got no right to %s, want it beside %s", r, behind, s)
+			if later := "$JS.hub.API." + s; strings.HasPrefix(s, "$KV.") && !slices.Contains(allowed, later) && !slices.Contains(allowed, "$JS.hub.API.>") {
+				t.Errorf("%s: got no right to %s, want it beside %s", r, later, s)
 			}
 		}
 	}

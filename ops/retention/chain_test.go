@@ -51,7 +51,7 @@ func TestChain(t *testing.T) {
 }
 
 // What a request that fails has left of a chain goes with the next pass of the same janitor.
-func TestChainBehindAFailure(t *testing.T) {
+func TestChainLaterAFailure(t *testing.T) {
 	fails := false
 	live(t, ops.Options{Before: func(string, string) error {
 		if fails {

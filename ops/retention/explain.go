@@ -207,7 +207,7 @@ func words(key string, l *line) string {
 func (j *Janitor) holder(e entry) string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for run, all := range j.behind {
+	for run, all := range j.waiting {
 		for _, m := range all {
 			if byPlace(m.entry, e) == 0 {
 				return run

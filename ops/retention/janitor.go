@@ -29,16 +29,16 @@ type Janitor struct {
 	def         retention.Policy
 
 	// mu guards what follows. It is not held over anything that waits.
-	mu     sync.Mutex
-	flows  map[string]bool
-	index  *index
-	behind map[string][]member // closed runs that wait for the end of a run above them, by its run id
-	due    []entry             // closed runs that are to go, by partition and sequence
-	soft   *softRuns
+	mu      sync.Mutex
+	flows   map[string]bool
+	index   *index
+	waiting map[string][]member // closed runs that wait for the end of a run above them, by its run id
+	due     []entry             // closed runs that are to go, by partition and sequence
+	soft    *softRuns
 
 	unnamed *unnamed // payloads that nothing named at the last look
 
-	told *told // by owners in this process
+	feed *closedFeed // by owners in this process
 
 	next    []uint64 // of each partition: the first sequence that was neither read nor heard of
 	latest  []int64  // and when the last run closed, in Unix nanoseconds
@@ -58,7 +58,7 @@ func New(o Options) (*Janitor, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	j := &Janitor{o: o, warned: map[string]bool{}, told: newTold()}
+	j := &Janitor{o: o, warned: map[string]bool{}, feed: newClosedFeed()}
 	j.flowDefault, _ = retention.ParseDefault(o.FlowDefault) // validated
 	j.def, _ = retention.ParseDefault(o.Default)
 	j.forget()
@@ -69,10 +69,10 @@ func New(o Options) (*Janitor, error) {
 func (j *Janitor) forget() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.index, j.behind, j.due, j.unnamed = newIndex(), map[string][]member{}, nil, nil
+	j.index, j.waiting, j.due, j.unnamed = newIndex(), map[string][]member{}, nil, nil
 	j.index.keepSoft, j.soft = j.o.SoftBytes > 0, newSoftRuns()
 	j.next, j.latest, j.kin = make([]uint64, j.o.Partitions), make([]int64, j.o.Partitions), map[string]kinship{}
-	j.told.forget()
+	j.feed.forget()
 	for p := range j.next {
 		j.next[p] = 1
 	}
@@ -88,8 +88,8 @@ func (j *Janitor) Run(ctx context.Context) error {
 	}
 	anew()
 	defer anew()
-	j.told.listen(true)
-	defer j.told.listen(false)
+	j.feed.listen(true)
+	defer j.feed.listen(false)
 	stop, err := j.serve(ctx)
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func (j *Janitor) pass(ctx context.Context, lookOnly bool) (*Report, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	r := &Report{Kept: j.index.size, Purged: purged, Waiting: len(j.due), Took: time.Since(began)}
-	for _, held := range j.behind {
+	for _, held := range j.waiting {
 		r.Blocked += len(held)
 	}
 	return r, nil
@@ -252,7 +252,7 @@ func (j *Janitor) place(ctx context.Context, m member, l *line) error {
 	defer j.mu.Unlock()
 	switch {
 	case k.open != "":
-		j.behind[k.open] = append(j.behind[k.open], m)
+		j.waiting[k.open] = append(j.waiting[k.open], m)
 	case m.policy != nil && m.policy.Disabled:
 		j.enter(m.entry)
 	default:
@@ -267,7 +267,7 @@ func (j *Janitor) closed(ctx context.Context, e entry, l *line) error {
 		return err
 	}
 	j.mu.Lock()
-	held := j.behind[l.Run]
+	held := j.waiting[l.Run]
 	j.mu.Unlock()
 	if len(held) == 0 {
 		return nil
@@ -276,13 +276,13 @@ func (j *Janitor) closed(ctx context.Context, e entry, l *line) error {
 	for i, m := range held { // perhaps behind a run further up now
 		if err := j.place(ctx, m, nil); err != nil {
 			j.mu.Lock()
-			j.behind[l.Run] = slices.Clone(held[i:])
+			j.waiting[l.Run] = slices.Clone(held[i:])
 			j.mu.Unlock()
 			return err
 		}
 	}
 	j.mu.Lock()
-	delete(j.behind, l.Run)
+	delete(j.waiting, l.Run)
 	j.mu.Unlock()
 	return nil
 }

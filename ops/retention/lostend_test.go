@@ -14,7 +14,7 @@ import (
 
 // The history loses its end while the janitor lives and keeps its connection, as behind the power loss of other servers of a cluster, and
 // is as long as before at the next pass. A run whose close is gone is open again, and an open run is never purged.
-func TestOpenRunBehindALostEnd(t *testing.T) {
+func TestOpenRunLaterALostEnd(t *testing.T) {
 	live(t, retention.Options{Default: "0"}, func(h *house) {
 		t := h.t
 		ctx := t.Context()

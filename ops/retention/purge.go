@@ -71,8 +71,8 @@ func (j *Janitor) went(gone []entry) {
 
 // purgeBatch purges of some runs those that may go. It returns how many runs it purged, and which of those it was given are gone.
 func (j *Janitor) purgeBatch(ctx context.Context, k *look, p int, part []entry) (purged int, gone []entry, err error) {
-	var ready, behind []*candidate // behind others of their chains, which go first
-	goes := map[string]bool{}      // those that do, by subject
+	var ready, later []*candidate // later others of their chains, which go first
+	goes := map[string]bool{}     // those that do, by subject
 	for _, e := range part {
 		c, why, err := k.may(ctx, e)
 		switch {
@@ -103,7 +103,7 @@ func (j *Janitor) purgeBatch(ctx context.Context, k *look, p int, part []entry) 
 			return purged, gone, err
 		}
 		if goes[c.subject] = true; len(earlier) > 0 {
-			behind = append(behind, c)
+			later = append(later, c)
 		} else {
 			ready = append(ready, c)
 		}
@@ -142,7 +142,7 @@ func (j *Janitor) purgeBatch(ctx context.Context, k *look, p int, part []entry) 
 			}
 		}
 	}
-	for _, c := range behind {
+	for _, c := range later {
 		if err := one(c); err != nil {
 			return purged, gone, err
 		}

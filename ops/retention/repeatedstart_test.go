@@ -68,7 +68,7 @@ func TestRepeatedStartInTheInbox(t *testing.T) {
 
 // P-14: what is stored within the grace and not read, such as a start that is repeated, keeps its run also behind another message for the
 // workflow id that was read after the close, and that lies in the inbox as the last one there for as long as nothing comes.
-func TestUnreadBehindWhatWasRead(t *testing.T) {
+func TestUnreadLaterWhatWasRead(t *testing.T) {
 	for _, kind := range []string{"start", "pause", "nothing"} {
 		t.Run(kind, func(t *testing.T) {
 			live(t, retention.Options{Default: "0"}, func(h *house) {

@@ -201,13 +201,13 @@ func (j *Janitor) Soft(q *schemas.SoftRequest) (*schemas.SoftResponse, error) {
 	}
 	a := &schemas.SoftResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Run: r.line.Run, Records: []schemas.SoftRecord{}}
 	room := int(j.o.Conn.MaxPayload()) / 2
-	behind, _ := slices.BinarySearchFunc(r.records, q.After, func(m softRecord, after uint64) int {
+	later, _ := slices.BinarySearchFunc(r.records, q.After, func(m softRecord, after uint64) int {
 		if m.seq <= after {
 			return -1
 		}
 		return 1
 	})
-	for _, m := range r.records[behind:] {
+	for _, m := range r.records[later:] {
 		if room -= len(m.data) + softCost; room < 0 && len(a.Records) > 0 {
 			a.More = true
 			break

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// mostTold bounds the closed runs that wait to be heard of, manyTold is when that is not left to the next pass.
-	mostTold = 32 << 10
-	manyTold = 1 << 10
+	// maxClosed bounds the closed runs that wait to be heard of, manyClosed is when that is not left to the next pass.
+	maxClosed  = 32 << 10
+	manyClosed = 1 << 10
 	// fewRead is how many records are read at once that were not told of.
 	fewRead = 1 << 10
 )
 
-// told is what owners in this process say that they have written (ADR 0043). What is lost of it is read instead: a janitor only goes by a
+// closedFeed is what owners in this process say that they have written (ADR 0043). What is lost of it is read instead: a janitor only goes by a
 // span that begins where it has come to by then.
-type told struct {
+type closedFeed struct {
 	mu    sync.Mutex
 	open  bool // somebody listens
 	spans map[int][]span
@@ -32,10 +32,12 @@ type span struct {
 	closed   []broker.Closing
 }
 
-func newTold() *told { return &told{spans: map[int][]span{}, many: make(chan struct{}, 1)} }
+func newClosedFeed() *closedFeed {
+	return &closedFeed{spans: map[int][]span{}, many: make(chan struct{}, 1)}
+}
 
 // listen begins or ends to listen, with nothing heard.
-func (t *told) listen(open bool) {
+func (t *closedFeed) listen(open bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.open = open
@@ -43,18 +45,18 @@ func (t *told) listen(open bool) {
 }
 
 // forget drops what has not been heard.
-func (t *told) forget() {
+func (t *closedFeed) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.clear()
 }
 
-func (t *told) clear() {
+func (t *closedFeed) clear() {
 	clear(t.spans)
 	t.n = 0
 }
 
-func (t *told) add(p int, s span) {
+func (t *closedFeed) add(p int, s span) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.open {
@@ -65,16 +67,16 @@ func (t *told) add(p int, s span) {
 		t.drop(p, n)
 		all = nil
 	}
-	if n := len(all); n > 0 && all[n-1].to+1 == s.from && len(all[n-1].closed)+len(s.closed) < manyTold {
+	if n := len(all); n > 0 && all[n-1].to+1 == s.from && len(all[n-1].closed)+len(s.closed) < manyClosed {
 		all[n-1].to, all[n-1].closed = s.to, append(all[n-1].closed, s.closed...)
 	} else {
 		t.spans[p] = append(all, s)
 	}
 	// The oldest are nearest to what is being read.
-	for t.n += len(s.closed); t.n > mostTold && len(t.spans[p]) > 0; {
+	for t.n += len(s.closed); t.n > maxClosed && len(t.spans[p]) > 0; {
 		t.drop(p, 1)
 	}
-	if t.n >= manyTold {
+	if t.n >= manyClosed {
 		select {
 		case t.many <- struct{}{}:
 		default:
@@ -83,7 +85,7 @@ func (t *told) add(p int, s span) {
 }
 
 // drop takes the first spans of a partition away.
-func (t *told) drop(p, n int) {
+func (t *closedFeed) drop(p, n int) {
 	for _, s := range t.spans[p][:n] {
 		t.n -= len(s.closed)
 	}
@@ -94,7 +96,7 @@ func (t *told) drop(p, n int) {
 
 // take is the first span that ends behind what was read up to next. whole says that it begins there or before, and takes it away; else
 // what is before it has to be read.
-func (t *told) take(p int, next uint64) (s span, whole bool) {
+func (t *closedFeed) take(p int, next uint64) (s span, whole bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(t.spans[p]) > 0 {
@@ -112,17 +114,17 @@ func (t *told) take(p int, next uint64) (s span, whole bool) {
 	return span{}, false
 }
 
-// Told takes what the owner of a partition in this process says of its records: those numbered from, to to are its own, stand in the history,
+// Closed takes what the owner of a partition in this process says of its records: those numbered from, to to are its own, stand in the history,
 // and have closed these runs. The janitor then does not read them. It does not block, keeps closed, and is safe for concurrent use.
-func (j *Janitor) Told(partition int, from, to uint64, closed []broker.Closing) {
-	j.told.add(partition, span{from, to, closed})
+func (j *Janitor) Closed(partition int, from, to uint64, closed []broker.Closing) {
+	j.feed.add(partition, span{from, to, closed})
 }
 
 // hear goes by what was told of a partition, up to the first record that has to be read, which may be one that is not written yet; before is
 // then where the next span begins, 0 if there is none. The caller holds passing.
 func (j *Janitor) hear(ctx context.Context, p int) (before uint64, err error) {
 	for {
-		s, whole := j.told.take(p, j.next[p])
+		s, whole := j.feed.take(p, j.next[p])
 		if !whole {
 			return s.from, nil
 		}
@@ -155,7 +157,7 @@ func (j *Janitor) hearOn(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-j.told.many:
+		case <-j.feed.many:
 		}
 		if !j.passing.TryLock() {
 			continue // the pass does

@@ -28,24 +28,24 @@ func TestTold(t *testing.T) {
 		"with a gap between":        {add(2, 5), add(8, 9), take(2, "2-5 true"), take(6, "8-9 false"), take(8, "8-9 true")},
 		"the stream lost its end":   {add(2, 5), add(6, 9), add(20, 29), add(5, 7), take(2, "5-7 false"), take(6, "5-7 true"), take(8, "0-0 false")},
 		"it lost its last record":   {add(2, 5), add(5, 7), take(2, "5-7 false"), take(5, "5-7 true")},
-		"too much":                  {add(1, mostTold), add(mostTold+1, mostTold+1), take(1, fmt.Sprintf("%[1]d-%[1]d false", mostTold+1))},
-		"more than may ever be":     {add(1, mostTold+1), take(1, "0-0 false"), add(mostTold+2, mostTold+3), take(mostTold+2, fmt.Sprintf("%d-%d true", mostTold+2, mostTold+3))},
-		"what was dropped is spent": {add(1, mostTold), take(mostTold+1, "0-0 false"), add(mostTold+1, 2*mostTold), take(mostTold+1, fmt.Sprintf("%d-%d true", mostTold+1, 2*mostTold))},
+		"too much":                  {add(1, maxClosed), add(maxClosed+1, maxClosed+1), take(1, fmt.Sprintf("%[1]d-%[1]d false", maxClosed+1))},
+		"more than may ever be":     {add(1, maxClosed+1), take(1, "0-0 false"), add(maxClosed+2, maxClosed+3), take(maxClosed+2, fmt.Sprintf("%d-%d true", maxClosed+2, maxClosed+3))},
+		"what was dropped is spent": {add(1, maxClosed), take(maxClosed+1, "0-0 false"), add(maxClosed+1, 2*maxClosed), take(maxClosed+1, fmt.Sprintf("%d-%d true", maxClosed+1, 2*maxClosed))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			told := newTold()
-			told.listen(true)
+			closedFeed := newClosedFeed()
+			closedFeed.listen(true)
 			for i, o := range ops {
 				if from, to := o.add[0], o.add[1]; from > 0 {
-					told.add(3, span{from, to, make([]broker.Closing, to-from+1)})
+					closedFeed.add(3, span{from, to, make([]broker.Closing, to-from+1)})
 					continue
 				}
-				s, whole := told.take(3, o.next)
+				s, whole := closedFeed.take(3, o.next)
 				if got := fmt.Sprintf("%d-%d %v", s.from, s.to, whole); got != o.want {
 					t.Fatalf("%d: got %s, want %s", i, got, o.want)
 				}
 			}
-			if s, whole := told.take(2, 1); whole || s.from != 0 {
+			if s, whole := closedFeed.take(2, 1); whole || s.from != 0 {
 				t.Errorf("another partition has %+v", s)
 			}
 		})
@@ -54,19 +54,19 @@ func TestTold(t *testing.T) {
 
 // Who does not look after the namespace remembers nothing, and whoever begins to starts with nothing.
 func TestToldToNobody(t *testing.T) {
-	told := newTold()
-	told.add(0, span{from: 1, to: 1, closed: make([]broker.Closing, manyTold)})
-	if told.n != 0 || len(told.spans) != 0 {
-		t.Errorf("got %d runs, want none kept", told.n)
+	closedFeed := newClosedFeed()
+	closedFeed.add(0, span{from: 1, to: 1, closed: make([]broker.Closing, manyClosed)})
+	if closedFeed.n != 0 || len(closedFeed.spans) != 0 {
+		t.Errorf("got %d runs, want none kept", closedFeed.n)
 	}
-	told.listen(true)
-	told.add(0, span{from: 1, to: 1, closed: make([]broker.Closing, manyTold)})
-	if told.n != manyTold || len(told.many) != 1 {
-		t.Errorf("got %d runs, and %d words of it, want %d and 1", told.n, len(told.many), manyTold)
+	closedFeed.listen(true)
+	closedFeed.add(0, span{from: 1, to: 1, closed: make([]broker.Closing, manyClosed)})
+	if closedFeed.n != manyClosed || len(closedFeed.many) != 1 {
+		t.Errorf("got %d runs, and %d words of it, want %d and 1", closedFeed.n, len(closedFeed.many), manyClosed)
 	}
-	told.listen(false)
-	if told.n != 0 || len(told.spans) != 0 {
-		t.Errorf("got %d runs, want none kept", told.n)
+	closedFeed.listen(false)
+	if closedFeed.n != 0 || len(closedFeed.spans) != 0 {
+		t.Errorf("got %d runs, want none kept", closedFeed.n)
 	}
 }
 
@@ -75,9 +75,9 @@ func TestClosesAreInOrder(t *testing.T) {
 	j := &Janitor{latest: make([]int64, 2)}
 	at := time.Unix(1000, 0)
 	read := j.entryOf(0, 5, at, "a")
-	told := j.entryOf(0, 6, at.Add(-time.Second), "b")
+	closedFeed := j.entryOf(0, 6, at.Add(-time.Second), "b")
 	other := j.entryOf(1, 7, at.Add(-time.Second), "c")
-	if read.compare(told) >= 0 || other.compare(read) >= 0 || told.id == read.id {
-		t.Errorf("got %+v, %+v, and in another partition %+v; want them in the order of their records, and the last before both", read, told, other)
+	if read.compare(closedFeed) >= 0 || other.compare(read) >= 0 || closedFeed.id == read.id {
+		t.Errorf("got %+v, %+v, and in another partition %+v; want them in the order of their records, and the last before both", read, closedFeed, other)
 	}
 }

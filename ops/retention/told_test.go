@@ -46,14 +46,14 @@ func TestWhatIsToldIsNotRead(t *testing.T) { // P-14
 		first, to := h.records(1)
 		h.run("raw", "kept back", says{})
 		_, end := h.records(to + 1)
-		h.j.Told(0, to+1, end, nil)
+		h.j.Closed(0, to+1, end, nil)
 		if got := h.pass().Kept; got != 1 {
 			t.Errorf("the janitor knows of %d closed runs, want only the one that was read", got)
 		}
 		time.Sleep(time.Second)
 		h.run("raw", "told", says{})
 		closed, last := h.records(end + 1)
-		h.j.Told(0, end+1, last, closed)
+		h.j.Closed(0, end+1, last, closed)
 		if len(first) != 1 || len(closed) != 1 {
 			t.Fatalf("got %d and %d runs that have closed, want one each", len(first), len(closed))
 		}
@@ -66,7 +66,7 @@ func TestWhatIsToldIsNotRead(t *testing.T) { // P-14
 		time.Sleep(time.Second)
 		h.run("raw", "late", says{})
 		all, after := h.records(1)
-		h.j.Told(0, 1, after, all) // most of which is known
+		h.j.Closed(0, 1, after, all) // most of which is known
 		if got := h.pass().Kept; got != 3 {
 			t.Errorf("the janitor knows of %d closed runs, want one more", got)
 		}
@@ -84,33 +84,33 @@ func TestToldOrRead(t *testing.T) { // P-14
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			live(t, ops.Options{FlowDefault: "2", Default: "min(3, 90m)"}, func(h *house) {
 				g := &game{house: h, dice: rand.New(rand.NewPCG(seed, 11)), open: map[string]bool{}}
-				told := uint64(1) // of the first record that nothing was told of
+				closedFeed := uint64(1) // of the first record that nothing was told of
 				h.j.Listen()
 				for range 40 {
 					g.n++
 					id := fmt.Sprint("w", g.n)
 					g.run([]string{"flow", "raw"}[g.dice.IntN(2)], id, says{Again: map[bool]int{true: g.dice.IntN(3)}[chains]})
-					closed, to := h.records(told)
-					switch from := told; g.dice.IntN(6) {
+					closed, to := h.records(closedFeed)
+					switch from := closedFeed; g.dice.IntN(6) {
 					case 0: // not now
 					case 1: // never
-						told = to + 1
+						closedFeed = to + 1
 					case 2: // twice
-						h.j.Told(0, from, to, closed)
-						h.j.Told(0, from, to, closed)
-						told = to + 1
+						h.j.Closed(0, from, to, closed)
+						h.j.Closed(0, from, to, closed)
+						closedFeed = to + 1
 					case 3: // record by record
 						for seq := from; seq <= to; seq++ {
 							var one []broker.Closing
 							if len(closed) > 0 && closed[0].Sequence == seq {
 								one, closed = closed[:1], closed[1:]
 							}
-							h.j.Told(0, seq, seq, one)
+							h.j.Closed(0, seq, seq, one)
 						}
-						told = to + 1
+						closedFeed = to + 1
 					default:
-						h.j.Told(0, from, to, closed)
-						told = to + 1
+						h.j.Closed(0, from, to, closed)
+						closedFeed = to + 1
 					}
 					if g.dice.IntN(4) == 0 {
 						time.Sleep(time.Duration(g.dice.IntN(30)) * time.Minute)
@@ -148,7 +148,7 @@ func TestToldOfAnotherRun(t *testing.T) { // P-14
 		h.j.Listen()
 		ghost.Sequence = closed[len(closed)-1].Sequence
 		closed[len(closed)-1] = ghost
-		h.j.Told(0, before+1, to, closed)
+		h.j.Closed(0, before+1, to, closed)
 		h.settle()
 		if got := h.pass(); got.Purged > 0 || got.Waiting > 0 {
 			t.Errorf("got %+v, want nothing purged, and nothing that is to go", got)
@@ -164,7 +164,7 @@ func TestToldBeforeACrash(t *testing.T) { // P-9
 		h.run("raw", "before", says{})
 		h.pass()
 		_, last := h.records(1)
-		h.j.Told(0, last+2, last+30, nil) // and lost
+		h.j.Closed(0, last+2, last+30, nil) // and lost
 		h.Crash(time.Second)
 		for i := range 10 {
 			h.run("raw", fmt.Sprint("behind", i), says{})
@@ -179,13 +179,13 @@ func TestToldBeforeACrash(t *testing.T) { // P-9
 }
 
 // Of a run that was told of, too, it is known what it waits for.
-func TestToldBehindAnOpenRun(t *testing.T) {
+func TestToldLaterAnOpenRun(t *testing.T) {
 	live(t, ops.Options{}, func(h *house) {
 		h.j.Listen()
 		h.start("raw", "up", says{Child: &says{}, ChildID: "down", Stay: true})
 		h.Await("up", schemas.EventChildSuccess)
 		closed, to := h.records(1)
-		h.j.Told(0, 1, to, closed)
+		h.j.Closed(0, 1, to, closed)
 		if a := h.explain("down", ""); len(closed) != 1 || !strings.HasPrefix(a.Because, "never while run") {
 			t.Errorf("got %q of %d runs, want that it stays while its parent is open", a.Because, len(closed))
 		}
@@ -225,8 +225,8 @@ func TestLittleIsReadOfAGap(t *testing.T) { // P-14
 			closed, _ = h.records(1) // those that are left
 			h.another()
 			h.j.Listen()
-			told := closed[sort.Search(len(closed), func(i int) bool { return closed[i].Sequence > tc.gap }):]
-			h.j.Told(0, tc.gap+1, end, slices.Clone(told))
+			closedFeed := closed[sort.Search(len(closed), func(i int) bool { return closed[i].Sequence > tc.gap }):]
+			h.j.Closed(0, tc.gap+1, end, slices.Clone(closedFeed))
 			before := conn.NATS().Stats().InMsgs
 			if got := h.pass().Kept; got != len(closed) {
 				t.Errorf("%+v: the janitor knows of %d closed runs, want %d", tc, got, len(closed))
@@ -260,7 +260,7 @@ func TestManyAreHeardAtOnce(t *testing.T) {
 			c.Line.Run = fmt.Sprint("R", i)
 			many = append(many, c)
 		}
-		h.j.Told(0, to+1, to+2000, many)
+		h.j.Closed(0, to+1, to+2000, many)
 		time.Sleep(time.Second)
 		if got := h.j.Known(); got != 2001 {
 			t.Errorf("the janitor knows of %d closed runs, want 2,000 that it was told of, and one that it has read", got)

@@ -49,13 +49,13 @@ func (s *Waits) note(m *map[string]time.Duration, key string, age time.Duration)
 }
 
 // of tells for how long a worker has been silent, if it can be probed.
-func (s *Waits) of(w *Worker) (age time.Duration, silent bool) {
+func (s *Waits) of(w *Worker) (age time.Duration, overdue bool) {
 	if len(w.Types) == 0 {
 		return 0, false
 	}
 	note := func(d time.Duration, ok bool) {
-		if ok && (!silent || d < age) {
-			age, silent = d, true
+		if ok && (!overdue || d < age) {
+			age, overdue = d, true
 		}
 	}
 	d, ok := s.workers[w.Name]
@@ -68,7 +68,7 @@ func (s *Waits) of(w *Worker) (age time.Duration, silent bool) {
 		d, ok = s.lists[list]
 		note(d, ok)
 	}
-	return age, silent
+	return age, overdue
 }
 
 // Probes are the workers that have been silent for too long, and in how long it is to be looked for
@@ -77,8 +77,8 @@ func (g *Registry) Probes(s *Waits) (due []*Worker, again time.Duration) {
 	again = s.again
 	now := time.Now()
 	for _, w := range g.byName { // begins anywhere, so that all have their turn
-		age, silent := s.of(w)
-		if !silent {
+		age, overdue := s.of(w)
+		if !overdue {
 			continue
 		}
 		since := now.Sub(w.probedAt)

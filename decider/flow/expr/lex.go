@@ -46,7 +46,7 @@ func lex(text string) ([]token, error) {
 		if l.operand {
 			err = l.beginOperand()
 		} else {
-			err = l.behindOperand()
+			err = l.afterOperand()
 		}
 		if err != nil {
 			return nil, err
@@ -95,8 +95,8 @@ func (l *lexer) beginOperand() error {
 	return nil
 }
 
-// behindOperand reads an operator, the end of a group, or a word that continues a text.
-func (l *lexer) behindOperand() error {
+// afterOperand reads an operator, the end of a group, or a word that continues a text.
+func (l *lexer) afterOperand() error {
 	if l.text[l.at] == ')' && l.open > 0 {
 		l.close()
 		return nil

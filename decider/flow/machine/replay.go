@@ -143,7 +143,7 @@ func (m *machine) resume(from string, force bool) error {
 		return m.restart(from)
 	case inst.Phase == isDone: // between two steps
 		s.Wait, s.Trial, s.Entered, s.Stack = nil, nil, false, stackTo(st)
-		return m.behind(inst)
+		return m.afterReplayed(inst)
 	case force || m.resumable(st, inst):
 		s.Wait, s.Trial, m.began = nil, nil, from
 		s.Stack, s.Entered = stackTo(st), true
@@ -170,8 +170,8 @@ func (m *machine) resume(from string, force bool) error {
 	return notReplayable("step %s (%s) may not run twice, and there is no replay point: mark a step with replayable: from here, or the step with idempotent: yes", from, st.Type)
 }
 
-// behind goes from the step on top, which is done, to where it led: behind return that is the end of the steps.
-func (m *machine) behind(inst *Instance) error {
+// afterReplayed goes from the step on top, which is done, to where it led: behind return that is the end of the steps.
+func (m *machine) afterReplayed(inst *Instance) error {
 	switch {
 	case inst.Return:
 		m.s.Stack = m.s.Stack[:1]
