@@ -233,7 +233,7 @@ type source struct {
 	test    bool
 	imports []imported
 	clock   []string // positions of calls of the clock in a pure package
-	bubbles []string // positions of bubbles that package virtual has not cleaned up behind
+	bubbles []string // positions of bubbles that package virtual has not cleaned up after
 }
 
 type imported struct{ path, pos string }

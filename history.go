@@ -20,7 +20,7 @@ type HistoryOptions struct {
 	// OnSoft is called once, before the first event, if the run is purged from disk and the master of the namespace remembers it.
 	// Defaults to none.
 	OnSoft func()
-	// OnReplayed is called once, behind the last event of a run that has ended, with the latest run that repeats it, if there is one.
+	// OnReplayed is called once, after the last event of a run that has ended, with the latest run that repeats it, if there is one.
 	// Defaults to none.
 	OnReplayed func(run string)
 }
@@ -69,7 +69,7 @@ func (r *Run) history(ctx context.Context, o HistoryOptions, yield func(schemas.
 				continue
 			}
 			if e.ID != after+1 {
-				return newError(q, fmt.Errorf("the history has event %d behind event %d: run \"drover verify\"", e.ID, after))
+				return newError(q, fmt.Errorf("the history has event %d after event %d: run \"drover verify\"", e.ID, after))
 			}
 			if !yield(e) {
 				return nil
@@ -82,7 +82,7 @@ func (r *Run) history(ctx context.Context, o HistoryOptions, yield func(schemas.
 		switch {
 		case page.More && len(page.Events) > 0:
 		case page.More:
-			return newError(q, fmt.Errorf("an empty page behind event %d says that there is more: run \"drover verify\"", after))
+			return newError(q, fmt.Errorf("an empty page after event %d says that there is more: run \"drover verify\"", after))
 		case page.Closed || !o.Follow:
 			return nil
 		case len(page.Events) > 0:

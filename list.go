@@ -122,7 +122,7 @@ func pages[Line any, Cursor comparable](q query, limit int, fetch func(at Cursor
 			case next == end:
 				return
 			case next == at:
-				yield(zero, newError(q, fmt.Errorf("the list does not go on behind %v: the server repeats its page", at)))
+				yield(zero, newError(q, fmt.Errorf("the list does not go on after %v: the server repeats its page", at)))
 				return
 			}
 			at = next

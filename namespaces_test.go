@@ -142,7 +142,7 @@ func TestDeleteNamespaceWaits(t *testing.T) {
 	})
 }
 
-// A server that stood still reads a try to delete a namespace behind its deletion, and behind the creation of the next one of its
+// A server that stood still reads a try to delete a namespace after its deletion, and after the creation of the next one of its
 // name, which stays.
 func TestDeletionThatComesLate(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {

@@ -27,7 +27,7 @@ var errOwned = errors.New("a partition has another owner, or the connection was 
 type tries struct {
 	mu     sync.Mutex
 	sub    natsconn.Subscription // nil before the first try
-	unhook func()                // the same; ends what is done behind a reconnect
+	unhook func()                // the same; ends what is done after a reconnect
 	closed bool
 	open   map[*try]struct{}
 	round  *time.Timer // until the next one; nil while nobody has said anything

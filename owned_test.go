@@ -62,15 +62,15 @@ func TestCallsAskAgainWhenAPartitionHasANewOwner(t *testing.T) { // P-5
 					t.Fatal(err)
 				}
 				if n := len(s.requests(verb)); n != 3 {
-					t.Errorf("asked %d times, want the call behind the word to ask once", n-2)
+					t.Errorf("asked %d times, want the call after the word to ask once", n-2)
 				}
 			})
 		})
 	}
 }
 
-// An answer is lost with the connection, so a call asks again soon behind a reconnect.
-func TestCallsAskAgainBehindAReconnect(t *testing.T) { // P-5
+// An answer is lost with the connection, so a call asks again soon after a reconnect.
+func TestCallsAskAgainAfterAReconnect(t *testing.T) { // P-5
 	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{})
 		on(s, "result", func(n int, _ map[string]any) any {
@@ -89,7 +89,7 @@ func TestCallsAskAgainBehindAReconnect(t *testing.T) { // P-5
 			t.Fatal(err)
 		}
 		if took := time.Since(began); took < time.Second || took > 1500*time.Millisecond {
-			t.Errorf("answered after %v, want it some 50 ms behind the reconnect, which came after 1s", took)
+			t.Errorf("answered after %v, want it some 50 ms after the reconnect, which came after 1s", took)
 		}
 		asked := s.requests("result")
 		if len(asked) != 2 {
@@ -111,11 +111,11 @@ func TestClosedClientLeavesNoSubscription(t *testing.T) {
 			t.Fatal(err)
 		}
 		if now := c.NATS().NumSubscriptions(); now != before+1 {
-			t.Fatalf("%d subscriptions behind a call, want %d", now, before+1)
+			t.Fatalf("%d subscriptions after a call, want %d", now, before+1)
 		}
 		c.Close()
 		if now := c.NATS().NumSubscriptions(); now != before {
-			t.Fatalf("%d subscriptions behind Close, want %d", now, before)
+			t.Fatalf("%d subscriptions after Close, want %d", now, before)
 		}
 	})
 }

@@ -383,7 +383,7 @@ func TestHistoryWithAGap(t *testing.T) {
 	})
 	got, err := ids(t, c.Run("a", ""), drover.HistoryOptions{})
 	wantError(t, err, drover.ErrInternal)
-	if !slices.Equal(got, []int64{1, 2}) || !strings.Contains(err.Error(), "event 4 behind event 2") {
+	if !slices.Equal(got, []int64{1, 2}) || !strings.Contains(err.Error(), "event 4 after event 2") {
 		t.Fatalf("got %v, %v", got, err)
 	}
 	_, err = ids(t, c.Run("a", ""), drover.HistoryOptions{})

@@ -30,7 +30,7 @@ func answered(t *testing.T, verb string, answer func(natsconn.Msg), timeout time
 	return c
 }
 
-// Behind a link that carries one of them in two seconds, many large requests that are made together are each sent once, and all are answered.
+// After a link that carries one of them in two seconds, many large requests that are made together are each sent once, and all are answered.
 func TestLargeRequestsOverASlowLink(t *testing.T) {
 	const many = 12
 	virtual.Run(t, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestLargeRequestsOverASlowLink(t *testing.T) {
 	})
 }
 
-// Behind a link that carries one of them in a second, many large results that are waited for together are each sent once: who waits asks
+// After a link that carries one of them in a second, many large results that are waited for together are each sent once: who waits asks
 // for no more of them than the link carries.
 func TestLargeResultsOverASlowLink(t *testing.T) {
 	const many, size = 12, 140 << 10
@@ -101,7 +101,7 @@ func TestLargeResultsOverASlowLink(t *testing.T) {
 	})
 }
 
-// Many large requests to servers that do not answer all end when their patience does, and not one behind the other.
+// Many large requests to servers that do not answer all end when their patience does, and not one after the other.
 func TestLargeRequestsThatNobodyAnswers(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c := answered(t, "start", func(natsconn.Msg) {}, 10*time.Second)

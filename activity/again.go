@@ -19,7 +19,7 @@ import (
 // message.
 //
 // Two things tell of it: the word of the next owner, and a connection that is lost, since the server may have died that the owner was in.
-// Without them a task that may run twice may be done twice, as ever. The next owner behind one that leaves in good order says nothing, and that
+// Without them a task that may run twice may be done twice, as ever. The next owner after one that leaves in good order says nothing, and that
 // one puts what it has offered on its list, to be asked for. So a worker takes no offer of what it has in hand, and asks for it when that is over.
 
 const (
@@ -31,7 +31,7 @@ const (
 	everyPartition = -1
 )
 
-// ownerChange is when an owner may have died, and by the server's clock, which is not behind that.
+// ownerChange is when an owner may have died, and by the server's clock, which is not after that.
 type ownerChange struct{ at, server time.Time }
 
 // ownerChanges are the last ones. The zero value has none.
@@ -85,26 +85,26 @@ func (s *term) stale(d *delivery, now time.Time) bool {
 	return false
 }
 
-// learn has the clock know that the server's was not behind the schedule of a task.
+// learn has the clock know that the server's was not after the schedule of a task.
 func (s *term) learn(d *delivery, now time.Time) {
 	s.clock.Observe(d.task.ScheduledAt.Time(), now)
 }
 
-// suspension tells of a machine that was suspended. The estimate of the server's clock is behind then and calls no offer stale; the wall clock is ahead
+// suspension tells of a machine that was suspended. The estimate of the server's clock lags then and calls no offer stale; the wall clock is ahead
 // by that time from then on.
 type suspension struct {
 	clock.Pace
 	ahead atomic.Int64 // by how much the wall clock was ahead when it was last asked
 }
 
-// wasSuspended notes whether this worker did with its machine. Then what was given to it before is asked for, as behind the death of its owner. It
+// wasSuspended notes whether this worker did with its machine. Then what was given to it before is asked for, as after the death of its owner. It
 // may also be that somebody has set the clock: that costs the same questions.
 func (s *term) wasSuspended(now time.Time) {
 	ahead := s.suspension.Ahead(now)
 	if lost := ahead - time.Duration(s.suspension.ahead.Load()); lost > schemas.OfferPatience {
 		s.ownerChanges.note(everyPartition, ownerChange{now, s.clock.Now(now).Add(lost)})
 	}
-	s.suspension.ahead.Store(int64(ahead)) // behind the note, or another goroutine would miss it
+	s.suspension.ahead.Store(int64(ahead)) // after the note, or another goroutine would miss it
 }
 
 // watch notes when an owner may have died, until leave is called.

@@ -84,7 +84,7 @@ func TestMachineThatWasSuspended(t *testing.T) { // P-7
 	later := *before
 	later.ScheduledAt = schemas.At(now.Add(time.Minute))
 	if s.ownerChanges.concern(&later) {
-		t.Error("an offer from behind it is asked for")
+		t.Error("an offer from after it is asked for")
 	}
 	s.ownerChanges = ownerChanges{}
 	if s.wasSuspended(now); s.ownerChanges.known.Load() != nil {

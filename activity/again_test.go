@@ -139,7 +139,7 @@ func TestTaskInHandIsNotBegunAgain(t *testing.T) { // P-7
 }
 
 // The same message once more is left to the lease that the attempt in hand keeps: a server that has forgotten that it has delivered it says
-// nothing about the worker, and a redelivery behind that one would say that the worker is lost.
+// nothing about the worker, and a redelivery after that one would say that the worker is lost.
 func TestMessageInHandIsNotGivenBack(t *testing.T) { // P-7
 	for _, asked := range []bool{false, true} {
 		t.Run(fmt.Sprintf("asked for %v", asked), func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestMessageInHandIsNotGivenBack(t *testing.T) { // P-7
 				a.owned(0)
 				r.openList("PCI") // delivers it for the first time
 				if asked {
-					r.quiet(3 * time.Second) // it is repeated behind five
+					r.quiet(3 * time.Second) // it is repeated after five
 					r.answer(told.ReplyTo, schemas.Permission{Nonce: told.Nonce, Go: true})
 				}
 				r.next(schemas.ReportSuccess)
@@ -212,7 +212,7 @@ func TestOfferInHandIsNotAskedFor(t *testing.T) { // P-7
 	})
 }
 
-// An offer that comes to its turn behind the copy of it that its owner has put on the list is left to that one.
+// An offer that comes to its turn after the copy of it that its owner has put on the list is left to that one.
 func TestOfferIsLeftToItsCopyThatAsks(t *testing.T) { // P-7
 	bubble(t, func(t *testing.T, r *rig) {
 		a := newAgain(r, 0)

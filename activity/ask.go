@@ -21,7 +21,7 @@ const (
 // a question that was stored may have been granted, and giving up on it would waste the one attempt of an activity that
 // must not run twice. If the answer is no, or ctx ends, the delivery is settled and permission returns false.
 //
-// With straight the owner is asked without the inbox first. It says yes, behind the record of the start, or leaves everything else to that way.
+// With straight the owner is asked without the inbox first. It says yes, after the record of the start, or leaves everything else to that way.
 func (s *term) permission(ctx context.Context, d *delivery, straight bool) bool {
 	report := &schemas.Report{Kind: schemas.ReportBegin, Token: d.task.Token}
 	s.origin(report, d)

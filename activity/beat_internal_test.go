@@ -10,7 +10,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// What waits for its turn has one timer, however often it is said, and nothing is sent behind it twice.
+// What waits for its turn has one timer, however often it is said, and nothing is sent after it twice.
 func TestBeatsThatWait(t *testing.T) {
 	b := &beats{attempt: &attempt{delivery: &delivery{}}, interval: time.Hour, last: time.Now()} // without a connection: who sends panics
 	for i := range 3 {

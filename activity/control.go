@@ -33,7 +33,7 @@ func (s *term) control(m natsconn.Msg) {
 }
 
 // toldToDrain begins the drain as the end of Run's context does, and says so. The first word counts: told again it only says
-// the same. The answer goes first: a worker with nothing in hand is gone a moment behind the word.
+// the same. The answer goes first: a worker with nothing in hand is gone a moment after the word.
 func (s *term) toldToDrain(c *schemas.Control, m natsconn.Msg) {
 	answer := schemas.ControlAnswer{V: schemas.Version, Node: s.opts.Identity, Status: schemas.NodeDraining}
 	if c.Timeout < 0 {

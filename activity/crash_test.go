@@ -13,7 +13,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// breakOnce breaks a connection behind the n-th publish of a report.
+// breakOnce breaks a connection after the n-th publish of a report.
 func breakOnce(n int) func(string, []byte) cutwire.Verdict {
 	return func(subject string, _ []byte) cutwire.Verdict {
 		if strings.HasPrefix(subject, "drover.default.in.") {
@@ -25,7 +25,7 @@ func breakOnce(n int) func(string, []byte) cutwire.Verdict {
 	}
 }
 
-// TestBrokenConnection breaks the connection behind a report. Whether its acknowledgement still comes through is a matter
+// TestBrokenConnection breaks the connection after a report. Whether its acknowledgement still comes through is a matter
 // of luck, and so is that of the task; the activity runs once all the same.
 func TestBrokenConnection(t *testing.T) {
 	for _, tc := range []struct {
@@ -33,7 +33,7 @@ func TestBrokenConnection(t *testing.T) {
 		takes time.Duration
 		nth   int
 	}{
-		{"behind the outcome of quick work", 0, 1}, {"behind a start", time.Minute, 1}, {"behind the outcome of slow work", time.Minute, 2},
+		{"after the outcome of quick work", 0, 1}, {"after a start", time.Minute, 1}, {"after the outcome of slow work", time.Minute, 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, r *rig) {
@@ -63,7 +63,7 @@ func TestBrokenConnection(t *testing.T) {
 							nonces[got.Nonce] = true
 						default:
 							if nonces[got.Nonce] = true; succeeded || got.Kind != schemas.ReportStarted {
-								t.Fatalf("got %s behind the outcome", got.Kind)
+								t.Fatalf("got %s after the outcome", got.Kind)
 							}
 						}
 						continue

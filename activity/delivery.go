@@ -133,7 +133,7 @@ func (d *delivery) forget() bool {
 }
 
 // giveBack hands the task to another worker at once, because this one stops. When it returns that is done, whoever does it: the
-// goroutine that handles the delivery may have begun when the drain comes to it, and behind the drain nobody may send, count or log.
+// goroutine that handles the delivery may have begun when the drain comes to it, and after the drain nobody may send, count or log.
 //
 // The owner is told before the message goes back. Who gets it asks, and this worker would be missed like one that is lost.
 func (d *delivery) giveBack() {

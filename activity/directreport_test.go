@@ -93,7 +93,7 @@ func TestOwnerIsAsked(t *testing.T) { // P-7
 	}
 }
 
-// What somebody may have in hand, or may have done, is asked for behind what that one has put into the inbox.
+// What somebody may have in hand, or may have done, is asked for after what that one has put into the inbox.
 func TestOwnerIsNotAskedBeforeTheInbox(t *testing.T) { // P-7
 	old := func(t *schemas.ActivityTask) {
 		t.Token, t.ScheduledAt = "RUN.6.1", schemas.At(time.Now().Add(-time.Hour))
@@ -101,7 +101,7 @@ func TestOwnerIsNotAskedBeforeTheInbox(t *testing.T) { // P-7
 	for name, put := range map[string]struct{ before, later func(r *rig) }{
 		"redelivered": {before: func(r *rig) { r.dispatch(notIdempotent); r.loseDelivery("PCI") }},
 		"stale":       {later: func(r *rig) { r.offer(notIdempotent, old) }},
-		"behind another owner": {later: func(r *rig) {
+		"after another owner": {later: func(r *rig) {
 			if err := r.conn.Publish(ns.Owned(0), nil, nil); err != nil {
 				r.t.Fatal(err)
 			}

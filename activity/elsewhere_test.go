@@ -12,7 +12,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// errand is a task with a decider behind it.
+// errand is a task with a decider after it.
 type errand struct{ decide nearby.Decide }
 
 func (e errand) Open() (*schemas.ActivityTask, nearby.Decide, error) { return task(), e.decide, nil }
@@ -68,7 +68,7 @@ func (r *rig) handed(takes bool) <-chan schemas.Report {
 	return r.answering(`{"error":{"code":409}}`)
 }
 
-// An outcome that its owner has stored comes to no inbox, and with it goes the decision behind it. One that comes to the inbox is alone: its owner
+// An outcome that its owner has stored comes to no inbox, and with it goes the decision after it. One that comes to the inbox is alone: its owner
 // asks.
 func TestOutcomeIsHandedOver(t *testing.T) {
 	for _, tc := range []struct {

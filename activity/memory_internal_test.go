@@ -22,9 +22,9 @@ func TestMemoryOfStrangersIsBounded(t *testing.T) {
 			t.Fatalf("type %d was seen before", n)
 		}
 		inbox := fmt.Sprintf("_INBOX.%d.", n)
-		_ = s.respond(natsconn.Msg{Reply: inbox + "1"}, nil) // without a connection it fails, behind the note
+		_ = s.respond(natsconn.Msg{Reply: inbox + "1"}, nil) // without a connection it fails, after the note
 		if len(w.strange) > maxStrange || len(s.answers) > mostAnswers {
-			t.Fatalf("behind %d of each, %d types are kept and %d inboxes, want at most %d and %d", n+1, len(w.strange), len(s.answers), maxStrange, mostAnswers)
+			t.Fatalf("after %d of each, %d types are kept and %d inboxes, want at most %d and %d", n+1, len(w.strange), len(s.answers), maxStrange, mostAnswers)
 		}
 		if !s.silenced(&natsconn.RefusedError{Subject: inbox + "1"}) {
 			t.Fatalf("that inbox %d was answered is not known", n)
@@ -35,7 +35,7 @@ func TestMemoryOfStrangersIsBounded(t *testing.T) {
 	}
 }
 
-// A question leaves nothing behind, whether it was answered or given up. A task whose question was given up is for others.
+// A question leaves nothing after, whether it was answered or given up. A task whose question was given up is for others.
 func TestNothingStaysAsked(t *testing.T) {
 	for _, answered := range []bool{true, false} {
 		t.Run(fmt.Sprintf("answered=%v", answered), func(t *testing.T) {

@@ -28,7 +28,7 @@ func once(c chan struct{}) {
 	}
 }
 
-// opening says why a list is to be opened again: behind a reconnect, or because the puller finds a consumer of it gone.
+// opening says why a list is to be opened again: after a reconnect, or because the puller finds a consumer of it gone.
 type opening struct{ again, gone chan struct{} }
 
 func newOpening() opening {

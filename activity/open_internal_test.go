@@ -18,7 +18,7 @@ import (
 func TestListThatIsGoneAsBefore(t *testing.T) {
 	type said struct {
 		at    time.Duration
-		again bool // behind a reconnect; else that the list is gone
+		again bool // after a reconnect; else that the list is gone
 	}
 	gone := func(at ...time.Duration) (all []said) {
 		for _, s := range at {
@@ -36,7 +36,7 @@ func TestListThatIsGoneAsBefore(t *testing.T) {
 		{"several consumers at once", gone(1, 2, 3), 0},
 		{"two accidents", gone(1, 51), 0},
 		{"for a while, and for another", gone(1, 11, 21, 61, 71), 2},
-		{"behind a reconnect that has opened it too", []said{{at: time.Second}, {at: 35 * time.Second, again: true}, {at: 45 * time.Second}}, 0},
+		{"after a reconnect that has opened it too", []said{{at: time.Second}, {at: 35 * time.Second, again: true}, {at: 45 * time.Second}}, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			virtual.Run(t, func(t *testing.T) {

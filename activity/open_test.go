@@ -42,11 +42,11 @@ func TestNobodyOpensTheList(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		if n := warnings(); n != 0 {
-			t.Errorf("got %d warnings behind two seconds, want none", n)
+			t.Errorf("got %d warnings after two seconds, want none", n)
 		}
 		time.Sleep(time.Minute)
 		if n := warnings(); n != 1 {
-			t.Errorf("got %d warnings behind a minute, want one: %v", n, kept.AllEntries())
+			t.Errorf("got %d warnings after a minute, want one: %v", n, kept.AllEntries())
 		}
 	})
 }
@@ -72,13 +72,13 @@ func TestListIsInAnotherDomain(t *testing.T) {
 			}
 			return n
 		}
-		time.Sleep(12 * time.Second) // behind an election, or a consumer that is gone, the list is opened anew
+		time.Sleep(12 * time.Second) // after an election, or a consumer that is gone, the list is opened anew
 		if n := told(); n != 0 {
-			t.Errorf("got %d warnings behind 12 seconds, want none", n)
+			t.Errorf("got %d warnings after 12 seconds, want none", n)
 		}
 		time.Sleep(2 * time.Minute)
 		if n := told(); n != 1 {
-			t.Errorf("got %d warnings behind two minutes, want one", n)
+			t.Errorf("got %d warnings after two minutes, want one", n)
 		}
 	})
 }
@@ -119,7 +119,7 @@ func TestListIsOpenedAgain(t *testing.T) {
 	})
 }
 
-// Each list of a worker is opened, and again behind a reconnect, and none of them is taken from behind its end.
+// Each list of a worker is opened, and again after a reconnect, and none of them is taken from after its end.
 func TestWorkerOfTwoLists(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		var mu sync.Mutex
@@ -161,7 +161,7 @@ func TestWorkerOfTwoLists(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := c.CachedInfo().Delivered.Consumer; n != 0 {
-				t.Errorf("list %s: %d deliveries behind the end of its worker, want none", list, n)
+				t.Errorf("list %s: %d deliveries after the end of its worker, want none", list, n)
 			}
 		}
 	}, "VISA")

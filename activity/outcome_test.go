@@ -185,7 +185,7 @@ func TestContextEndsWithTheActivity(t *testing.T) {
 				t.Errorf("got %v, want context.Canceled", err)
 			}
 		case <-time.After(time.Second):
-			t.Error("a second behind its outcome the context of an activity goes on")
+			t.Error("a second after its outcome the context of an activity goes on")
 		}
 	})
 }
@@ -230,7 +230,7 @@ func TestSlowWorkReportsItsStart(t *testing.T) {
 		got = r.next(schemas.ReportSuccess)
 		want.Kind, want.Result, want.Elapsed = schemas.ReportSuccess, schemas.Payload(`"done"`), schemas.Seconds(60)
 		if diff := cmp.Diff(want, got.Report); diff != "" {
-			t.Fatalf("report behind a start (-want +got):\n%s", diff)
+			t.Fatalf("report after a start (-want +got):\n%s", diff)
 		}
 	})
 }

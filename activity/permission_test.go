@@ -116,7 +116,7 @@ func TestQuestionIsRepeatedWithItsNonce(t *testing.T) {
 		r.answer(first.ReplyTo, schemas.Permission{Nonce: first.Nonce, Go: true})
 		r.answer(first.ReplyTo, schemas.Permission{Nonce: first.Nonce, Go: true})
 		if got := r.next(schemas.ReportSuccess); got.Token != first.Token {
-			t.Errorf("got token %q behind a permission that gives none, want the task's", got.Token)
+			t.Errorf("got token %q after a permission that gives none, want the task's", got.Token)
 		}
 		r.settled("PCI")
 		r.quiet(time.Minute)
@@ -183,7 +183,7 @@ func TestQuestionThatIsNotStoredIsRepeated(t *testing.T) {
 		back := time.Now()
 		q := <-questions
 		if wait := time.Since(back); wait > time.Second {
-			t.Errorf("it was asked %v behind the return of the inbox, want it soon: nothing was stored whose answer is to come", wait)
+			t.Errorf("it was asked %v after the return of the inbox, want it soon: nothing was stored whose answer is to come", wait)
 		}
 		r.answer(q.ReplyTo, schemas.Permission{Nonce: q.Nonce, Go: true})
 		for q.Kind == schemas.ReportBegin {

@@ -98,7 +98,7 @@ func TestHigherPriorityGoesFirst(t *testing.T) {
 				order = append(order, r.granting(backlog+2-late)...)
 				// One task was running, and the next may have been on its way.
 				if i := slices.Index(order, "RUN.101.1"); i < late || i > late+3 || order[i-1] != "RUN.100.1" {
-					t.Fatalf("got the tasks of a higher priority at place %d of %v, want them right behind %d", i, order, late)
+					t.Fatalf("got the tasks of a higher priority at place %d of %v, want them right after %d", i, order, late)
 				}
 				if book.most != 1 {
 					t.Fatalf("got %d at a time, want 1", book.most)
@@ -124,7 +124,7 @@ func TestPrioritiesOfABacklog(t *testing.T) {
 				want = append(want, fmt.Sprintf("RUN.%d.1", i))
 			}
 		}
-		synctest.Wait() // the server tells consumers of a task behind its acknowledgement: a pull in between finds none
+		synctest.Wait() // the server tells consumers of a task after its acknowledgement: a pull in between finds none
 		r.start(w)
 		if got := r.granting(30); !slices.Equal(got, want) {
 			t.Fatalf("got %v, want %v", got, want)

@@ -13,7 +13,7 @@ import (
 // untilRefused returns a context that ends with the [*natsconn.RefusedError] when the server does not let this user do what a
 // worker of its lists must: pull, acknowledge, report and heartbeat. The server says so of no call in particular. A worker
 // that pulled and could not report would do its work again and again. What it can do without may come back: the next connection may have other
-// rights, and is told anew of those that it lacks, behind the word that it is there.
+// rights, and is told anew of those that it lacks, after the word that it is there.
 func (s *term) untilRefused(ctx context.Context) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	remove := s.conn.OnRefused(func(e *natsconn.RefusedError) {

@@ -133,7 +133,7 @@ func (s *term) concludeElsewhere(ctx context.Context, a *attempt, r *schemas.Rep
 	s.concluded(a, s.tellOutcome(ctx, a, r))
 }
 
-// tellOutcome is publishOutcome behind the decision.
+// tellOutcome is publishOutcome after the decision.
 func (s *term) tellOutcome(ctx context.Context, a *attempt, r *schemas.Report) error {
 	if stored, err := s.reportDirectly(ctx, a.delivery, r); stored || err != nil { // what it may take is bounded anyway
 		return err

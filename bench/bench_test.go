@@ -122,7 +122,7 @@ func TestDormitory(t *testing.T) {
 	timer := &schemas.TimerScheduled{TimerID: "sleep", StartToFireTimeout: schemas.Duration(30 * time.Second)}
 	for _, tc := range []struct {
 		name  string
-		wakes time.Duration // behind the record that armed the timer
+		wakes time.Duration // after the record that armed the timer
 		last  schemas.Attributes
 		want  string // of the error
 		late  float64

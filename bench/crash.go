@@ -110,7 +110,7 @@ func (b *bench) shared(ctx context.Context, brokers ...string) error {
 
 var (
 	errNoKill     = errors.New("too few workflows have ended for the kill to come")
-	errNoProgress = errors.New("no workflow has ended behind the kill: raise -n")
+	errNoProgress = errors.New("no workflow has ended after the kill: raise -n")
 )
 
 // crash is the state of one W7.
@@ -123,7 +123,7 @@ type crash struct {
 	killedAt   time.Time
 	backAt     time.Time // when the process was started again; with none, when it was killed
 	last       time.Time // completion
-	first      time.Time // completion behind backAt
+	first      time.Time // completion after backAt
 	partitions map[int]time.Time
 	errs       map[string]int // refusals and timeouts on the way
 }

@@ -16,7 +16,7 @@ func TestLags(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		events []schemas.Event
-		woken  time.Duration // behind t0
+		woken  time.Duration // after t0
 		late   float64       // ms
 		want   string        // of the error
 	}{

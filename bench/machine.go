@@ -54,7 +54,7 @@ func (m *machine) String() string {
 	return text.String()
 }
 
-// after is what stands behind a mark in the first line of a file that begins with a word.
+// after is what stands after a mark in the first line of a file that begins with a word.
 func after(path, word, mark string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {

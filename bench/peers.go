@@ -204,7 +204,7 @@ func translate(workload string, all []peerLine) (lines []*line, err error) {
 func (l *line) crashed(workload string, p peerLine) {
 	n := p.number("n")
 	if p.number("first_completion_after_kill_ms") <= 0 && l.NotRun == "" {
-		l.NotRun = "none ended behind the kill"
+		l.NotRun = "none ended after the kill"
 	}
 	l.Workload, l.ProgressMS, l.AllDoneMS = workload, p.number("first_completion_after_kill_ms"), p.number("all_done_after_kill_ms")
 	l.RestartGap = l.ProgressMS

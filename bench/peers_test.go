@@ -99,7 +99,7 @@ func TestTranslateLost(t *testing.T) {
 func TestTranslateGivesUp(t *testing.T) {
 	for workload, tc := range map[string]struct{ text, want string }{
 		"W5":  {`{"workload":"W5","n":5000,"start_per_s":300,"lag_p99_ms":540,"woken":12}`, "12 of 5000 sleepers woke in time"},
-		"W7w": {`{"workload":"W7-kill-worker","n":100,"done":40,"first_completion_after_kill_ms":-1760000000000,"activity_runs":120}`, "none ended behind the kill"},
+		"W7w": {`{"workload":"W7-kill-worker","n":100,"done":40,"first_completion_after_kill_ms":-1760000000000,"activity_runs":120}`, "none ended after the kill"},
 	} {
 		if lines, err := translate(workload, peerLines(t, tc.text)); err != nil || lines[0].NotRun != tc.want {
 			t.Errorf("%s: got %+v, %v, want %q", workload, lines[0], err, tc.want)

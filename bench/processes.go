@@ -233,7 +233,7 @@ func usageOf(pid int) (usage, error) {
 	if err != nil {
 		return usage{}, err
 	}
-	// Behind the command's closing bracket: utime and stime are fields 12 and 13 from there, rss is 22.
+	// After the command's closing bracket: utime and stime are fields 12 and 13 from there, rss is 22.
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	if len(fields) < 22 {
 		return usage{}, fmt.Errorf("/proc/%d/stat is not what it was", pid)

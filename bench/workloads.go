@@ -62,7 +62,7 @@ var workloads = map[string]workload{
 // groups are names for several workloads.
 var groups = map[string][]string{"W4": {"W4-1", "W4-32"}, "W4a": {"W4a-1", "W4a-32"}, "W3": {"W3p", "W3s"}}
 
-// idle looks at a new server at rest, and then at what W1 leaves behind.
+// idle looks at a new server at rest, and then at what W1 leaves.
 func idle(ctx context.Context, b *bench, l *line) error {
 	l.ReadyMS = millis(b.ready)
 	info, err := os.Stat(b.binary)

@@ -12,7 +12,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// A sticky worker that also works the list of a quick task is offered that, with what the decision behind it needs. It answers
+// A sticky worker that also works the list of a quick task is offered that, with what the decision after it needs. It answers
 // with the outcome and the decision that follows, and both become one record without a question (ADR 0031).
 //
 //   - The decision counts only if the run stands where it stood when the task was offered, so that the history becomes what the
@@ -27,7 +27,7 @@ type ahead struct {
 	last   int64 // event of the run
 }
 
-// aheadType is a type of work, and who decides behind it.
+// aheadType is a type of work, and who decides after it.
 type aheadType struct{ workflow, activity string }
 
 func aheadTypeOf(r *run, a *execution.Activity) aheadType {

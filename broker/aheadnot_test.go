@@ -76,10 +76,10 @@ func TestWhatIsNotDecidedAhead(t *testing.T) {
 	}
 }
 
-// A retry is decided ahead if its input is in the window; behind another decision it is not, and loses no time by that.
+// A retry is decided ahead if its input is in the window; after another decision it is not, and loses no time by that.
 func TestRetriesAhead(t *testing.T) {
 	for _, between := range []bool{false, true} {
-		t.Run(fmt.Sprintf("behind another decision %t", between), func(t *testing.T) {
+		t.Run(fmt.Sprintf("after another decision %t", between), func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				g, p, _ := f.foreseen(steps(2, decider.Retry(schemas.RetryPolicy{InitialInterval: schemas.Seconds(1)})))
 				r := g.success()

@@ -18,7 +18,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// pair is a process with a decider worker and an activity worker on one connection. Its workflows do activities one behind the
+// pair is a process with a decider worker and an activity worker on one connection. Its workflows do activities one after the
 // other, and what their deciders see is kept.
 type pair struct {
 	f     *fleet
@@ -99,7 +99,7 @@ func (p *pair) decide(ctx context.Context, t *decider.Task) ([]schemas.Decision,
 	return []schemas.Decision{decider.Complete(n)}, nil
 }
 
-// sumOf tells events apart, and their times. The identity of who decides is known behind the decision only.
+// sumOf tells events apart, and their times. The identity of who decides is known after the decision only.
 func sumOf(events []schemas.Event) (schemas.Payload, error) {
 	h := sha256.New()
 	for _, e := range events {
@@ -132,7 +132,7 @@ func (d *decisions) judge(subj string, message []byte) cutwire.Verdict {
 	return cutwire.Pass
 }
 
-// bodyOf is what a message has behind its headers.
+// bodyOf is what a message has after its headers.
 func bodyOf(message []byte) []byte {
 	if _, body, found := bytes.Cut(message, []byte("\r\n\r\n")); found {
 		return body

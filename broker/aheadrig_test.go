@@ -32,7 +32,7 @@ type player struct {
 	kept  []*nats.Msg
 }
 
-// steps schedules n activities one behind the other, and completes.
+// steps schedules n activities one after the other, and completes.
 func steps(n int, o ...decider.ActivityOption) func(*schemas.DecisionTask, int) []schemas.Decision {
 	return func(t *schemas.DecisionTask, done int) []schemas.Decision {
 		switch moved := has(t, schemas.EventWorkflowStarted) || has(t, schemas.EventActivitySuccess); {
@@ -170,7 +170,7 @@ type readAheadState struct {
 	came time.Time
 }
 
-// success is the outcome of the task, now, with the decision behind it.
+// success is the outcome of the task, now, with the decision after it.
 func (g *readAheadState) success() *schemas.Report {
 	a, since := g.task.Ahead, schemas.Duration(time.Since(g.came))
 	took := max(since, 1) // 0 means "not said"

@@ -27,7 +27,7 @@ func TestAheadTaskIsRefused(t *testing.T) {
 				f.node("a", nil)
 				p := f.plays("w1", steps(2))
 				f.start(startO)
-				if c.gone { // behind its first decision
+				if c.gone { // after its first decision
 					f.await("o", schemas.EventActivityScheduled)
 					p.leave()
 					f.decider("order", two(""))
@@ -84,7 +84,7 @@ func TestWorkerWithoutQuotaIsLeftAlone(t *testing.T) {
 		if k1.Token != first.task.Ahead.Task.Token {
 			t.Fatalf("got task %s, want %s", k1.Token, first.task.Ahead.Task.Token)
 		}
-		if !second.hand(second.success()) { // the next task behind it comes within the moment
+		if !second.hand(second.success()) { // the next task after it comes within the moment
 			t.Fatal("the outcome was not taken")
 		}
 		f.success(f.opened(<-offers), time.Millisecond)
@@ -210,7 +210,7 @@ func TestOutcomeWithADecisionIsRepeated(t *testing.T) {
 func TestKindsOfDecisionsAhead(t *testing.T) {
 	for name, c := range map[string]struct {
 		decisions []schemas.Decision
-		want      []string // behind the DeciderCompleted of the decision
+		want      []string // after the DeciderCompleted of the decision
 		ends      string
 	}{
 		"nothing":         {nil, nil, ""},

@@ -88,7 +88,7 @@ func TestFireOfAnAlarmWithoutAcknowledgement(t *testing.T) {
 				}
 			}
 			if len(at) != 2 || at[1] > 8*time.Second {
-				t.Errorf("lost=%v: timers of 4 and 7 s fired behind %v", lost, at)
+				t.Errorf("lost=%v: timers of 4 and 7 s fired after %v", lost, at)
 			}
 		})
 	}

@@ -105,7 +105,7 @@ func TestAlarmsOfANodeThatLeaves(t *testing.T) { // P-10, P-15
 	}
 }
 
-// Whatever happens to rings on their way, to their answers, to the deletions behind them and to those who have them in hand:
+// Whatever happens to rings on their way, to their answers, to the deletions after them and to those who have them in hand:
 // each sleeper wakes, never early, and no alarm is left.
 func TestAlarmsInBadTimes(t *testing.T) { // P-10, P-15, I8, I15
 	for _, tc := range []struct {
@@ -121,10 +121,10 @@ func TestAlarmsInBadTimes(t *testing.T) { // P-10, P-15, I8, I15
 		{"node dies before the rings", ns.Fire(0), "", cutwire.CutBefore},
 		{"node dies with rings in hand", ns.Fire(0), "", cutwire.CutAfter},
 		{"node dies before the record", "drover.default.history.0.", schemas.EventTimerExpired, cutwire.CutBefore},
-		{"node dies behind the record", "drover.default.history.0.", schemas.EventTimerExpired, cutwire.CutAfter},
+		{"node dies after the record", "drover.default.history.0.", schemas.EventTimerExpired, cutwire.CutAfter},
 		{"answer to the record lost", "drover.default.history.0.", schemas.EventTimerExpired, cutwire.Unanswered},
 		{"node dies before the deletion", "$JS.API.STREAM.PURGE." + ns.StreamAlarms(0), "", cutwire.CutBefore},
-		{"node dies behind the deletion", "$JS.API.STREAM.PURGE." + ns.StreamAlarms(0), "", cutwire.CutAfter},
+		{"node dies after the deletion", "$JS.API.STREAM.PURGE." + ns.StreamAlarms(0), "", cutwire.CutAfter},
 		{"deletion lost", "$JS.API.STREAM.PURGE." + ns.StreamAlarms(0), "", cutwire.Swallow},
 		{"answer to the deletion lost", "$JS.API.STREAM.PURGE." + ns.StreamAlarms(0), "", cutwire.Unanswered},
 	} {
@@ -244,7 +244,7 @@ func TestStrangeAlarms(t *testing.T) { // P-10, P-15
 		// It was rung in vain, so its alarm was armed anew, over the one that was said to have rung.
 		again, err := f.post.LastBySubject(t.Context(), ns.StreamAlarms(0), ns.Alarm(0, "sleeps", "r1"))
 		if err != nil || again.Seq <= armed.Seq {
-			t.Fatalf("got %+v (%v), want an alarm behind %d", again, err, armed.Seq)
+			t.Fatalf("got %+v (%v), want an alarm after %d", again, err, armed.Seq)
 		}
 		if m, err := f.post.Request(t.Context(), ns.Fire(0), nil, []byte("\x07")); err != nil || len(m.Data) == 0 {
 			t.Errorf("rings that cannot be decoded: %v, want a refusal", err)

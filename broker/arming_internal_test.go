@@ -36,7 +36,7 @@ func TestArmingLine(t *testing.T) {
 			enter(d)
 		})
 		p.loop.after(600*time.Millisecond, func() { enter(b) })
-		p.loop.after(5*time.Second, func() { enter(e) }) // behind an empty line
+		p.loop.after(5*time.Second, func() { enter(e) }) // after an empty line
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
@@ -49,7 +49,7 @@ func TestArmingLine(t *testing.T) {
 		want := map[string]time.Duration{"a": 1000, "c": 1000, "d": 1300, "b": 1600, "e": 6000}
 		for wid, ms := range want {
 			if at[wid] != ms*time.Millisecond {
-				t.Errorf("%s was looked at behind %v, want %v", wid, at[wid], ms*time.Millisecond)
+				t.Errorf("%s was looked at after %v, want %v", wid, at[wid], ms*time.Millisecond)
 			}
 		}
 		for _, r := range []*run{a, b, c, d, e} {

@@ -23,7 +23,7 @@ const (
 // ask is a decision task on its way.
 //
 // The server tells at once when nobody listens, but it does not tell when somebody does. A marker that we send to
-// ourselves behind the request settles it: the server works through a connection in order, so once the marker is back, a
+// ourselves after the request settles it: the server works through a connection in order, so once the marker is back, a
 // refusal would have been here. Only then DeciderStarted is a fact; until then the run's mailbox waits, for microseconds.
 type ask struct {
 	id        uint64
@@ -219,7 +219,7 @@ func (p *partition) answered(m natsconn.Msg) {
 		return
 	}
 	if _, ok := m.FromStream(); ok {
-		return // somebody keeps what deciders and workers are asked; these answer behind it
+		return // somebody keeps what deciders and workers are asked; these answer after it
 	}
 	nobody := m.NobodyListens()
 	if !nobody && natsconn.Given(m.Reply, m.Header) != "" {

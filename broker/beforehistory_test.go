@@ -13,7 +13,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// A record with a decision is lost on its way, as behind the death of the leader of the history, and while it is waited for the run's alarm is armed, for
+// A record with a decision is lost on its way, as after the death of the leader of the history, and while it is waited for the run's alarm is armed, for
 // what that record would have said. The decider must be asked again when its own deadline has passed, not when that alarm rings (P-1).
 func TestAlarmOfWhatIsNotInTheHistory(t *testing.T) { // P-1
 	virtually(t, 1, func(t *testing.T, f *fleet) {
@@ -148,7 +148,7 @@ func TestOfferExpiresWhileItsOutcomeIsOnItsWay(t *testing.T) {
 		f.node("b", nil)
 		time.Sleep(time.Minute)
 		if n := f.stored(); n < 2 {
-			t.Errorf("a minute behind the death of its owner and its worker the task of b is on no list, and its outcome in no history: %v", f.types("o"))
+			t.Errorf("a minute after the death of its owner and its worker the task of b is on no list, and its outcome in no history: %v", f.types("o"))
 		}
 	})
 }

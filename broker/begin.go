@@ -118,7 +118,7 @@ func (p *partition) settleStart(r *run, e *message, v verdict) {
 	p.queue(r, g)
 }
 
-// startLater: the close is on its way; the new run has a subject of its own and begins behind it.
+// startLater: the close is on its way; the new run has a subject of its own and begins after it.
 func (p *partition) startLater(r *run, e *message) {
 	r.queued = true
 	r.mailbox = append([]*message{e}, r.mailbox...)
@@ -185,7 +185,7 @@ func (p *partition) answerOld(e *message, q *schemas.StartRequest) {
 
 // reset gives the workflow id a new run. It inherits the positions of its predecessor and of the owner in both logs, so
 // that nothing its predecessor has consumed is applied again (P-3); only signals that waited for this very start are not
-// behind it.
+// after it.
 func (p *partition) reset(r *run, e *message, q *schemas.StartRequest) {
 	read := p.intake.Read()
 	waiting := p.takeOrphans(r.wid)

@@ -102,7 +102,7 @@ func (b *Broker) setTypes(t *execution.Types) {
 	b.change(func(c *execution.Config) { c.Types = t })
 }
 
-// measure learns what the server takes. Another, or the same one behind a start with another configuration, may take less than what was
+// measure learns what the server takes. Another, or the same one after a start with another configuration, may take less than what was
 // gathered for it: a record too large for it is tried for ever.
 func (b *Broker) measure() {
 	limit := max(int(b.conn.MaxPayload())-headerBudget, headerBudget)

@@ -28,7 +28,7 @@ func renewing(d *decisionTask) string {
 	return "[]"
 }
 
-// laterContinuation judges the n-th record of "o" behind the first one with which it continues, counted from 0.
+// laterContinuation judges the n-th record of "o" after the first one with which it continues, counted from 0.
 func laterContinuation(n int, v cutwire.Verdict) func(string, []byte) cutwire.Verdict {
 	continued := false
 	return func(subj string, body []byte) cutwire.Verdict {
@@ -124,7 +124,7 @@ func TestErrandRepeatedInAChain(t *testing.T) { // P-6
 // twice, none is parked.
 func TestWhatComesDuringAContinuation(t *testing.T) { // P-4
 	for _, verdict := range []cutwire.Verdict{cutwire.Pass, cutwire.CutBefore, cutwire.CutAfter} {
-		for n := range 2 { // the record of the continuation, and the first one behind it
+		for n := range 2 { // the record of the continuation, and the first one after it
 			t.Run(fmt.Sprintf("%v/%d", verdict, n), func(t *testing.T) {
 				virtually(t, 1, func(t *testing.T, f *fleet) {
 					f.decider("order", renewing)

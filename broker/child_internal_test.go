@@ -10,7 +10,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// The start of a child is read again behind a take-over: its parent is told how it has ended only if the history says so by then.
+// The start of a child is read again after a take-over: its parent is told how it has ended only if the history says so by then.
 func TestAnswerToAStartThatIsReadAgain(t *testing.T) { // P-1, P-5
 	defer embedded.RegisterTicker()() // outside of all bubbles
 	virtual.Run(t, func(t *testing.T) {

@@ -47,7 +47,7 @@ func (p *partition) aboutAnotherRun(r *run, e *message) bool {
 }
 
 // probe asks again what became of a child that was refused. Its start was sent twice, by this owner and by the one before;
-// the refusal may answer the first while the second has begun the child. The probe is behind both in the child's inbox.
+// the refusal may answer the first while the second has begun the child. The probe is after both in the child's inbox.
 func (p *partition) probe(r *run, e *message, c *schemas.ChildReport) bool {
 	if !r.live() || r.state.Run != c.ParentRun || r.state.Children[c.ScheduledEventID] == nil {
 		return false // it does not matter any more
@@ -76,7 +76,7 @@ func (p *partition) childOfOld(e *message, c *schemas.ChildReport, tries int) {
 	}, func(l *runs.Run, err error) {
 		switch {
 		case errors.Is(err, runs.ErrDamaged) && !errors.Is(err, runs.ErrLater) && tries >= damagedTries:
-			p.log.WithError(err).WithField("workflow", e.wid).Error("the history of a parent is damaged: a child that began behind its end is left alone")
+			p.log.WithError(err).WithField("workflow", e.wid).Error("the history of a parent is damaged: a child that began after its end is left alone")
 		case err != nil:
 			p.log.WithError(err).WithField("workflow", e.wid).Warn("a parent cannot be looked up; trying again")
 			p.loop.after(loadRetry, func() { p.childOfOld(e, c, tries+1); e.completion.Release() })

@@ -23,7 +23,7 @@ func TestRefusedChildIsNotStartedAgain(t *testing.T) { // P-5
 		f.api("terminate", `{"workflowId":"kid","reason":"it is over"}`)
 		time.Sleep(30 * time.Second) // longer than an acknowledgement is waited for
 		if runs := f.runsOf("kid"); len(runs) != 1 {
-			t.Fatalf("the child has begun behind its refusal: runs %v", runs)
+			t.Fatalf("the child has begun after its refusal: runs %v", runs)
 		}
 	})
 }

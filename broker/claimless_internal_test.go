@@ -27,7 +27,7 @@ func TestOwnerWithoutClaimAnswersNothing(t *testing.T) {
 		}
 		p.loop.queue[0]()
 		if len(p.runs) > 0 || !errors.Is(stopped, claims.ErrLost) {
-			t.Errorf("a request that was read behind the end of the claim has %d runs looked at, and the owner stopped for %v; want none, and %v", len(p.runs), stopped, claims.ErrLost)
+			t.Errorf("a request that was read after the end of the claim has %d runs looked at, and the owner stopped for %v; want none, and %v", len(p.runs), stopped, claims.ErrLost)
 		}
 		if p.serve(describe) {
 			t.Error("an owner without a claim has taken a request; want it left to the next owner")

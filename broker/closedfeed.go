@@ -22,7 +22,7 @@ type Closing struct {
 	Line runs.Line
 }
 
-// closedFeed are what Options.Closed is to be told of: records that were acknowledged, one behind the other, and what they have closed.
+// closedFeed are what Options.Closed is to be told of: records that were acknowledged, one after the other, and what they have closed.
 type closedFeed struct {
 	from, to uint64 // from is 0 if there are none
 	runs     []Closing

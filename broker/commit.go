@@ -13,7 +13,7 @@ import (
 // headerBudget is what a message may need besides its body: headers, and the record around the payloads.
 const headerBudget = 64 << 10
 
-// rebaseMargin is how far at least the base of deadlines lies behind the corrected clock at an acknowledgement. The bound from above says
+// rebaseMargin is how far at least the base of deadlines lies after the corrected clock at an acknowledgement. The bound from above says
 // that for certain, as long as both clocks go at one rate.
 const rebaseMargin = schemas.Duration(500 * time.Microsecond)
 

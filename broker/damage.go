@@ -19,7 +19,7 @@ import (
 // can read it, and the positions wait with them.
 
 const (
-	// damagedTries is how often a damaged history is read again at once: a replica may be behind.
+	// damagedTries is how often a damaged history is read again at once: a replica may lag.
 	damagedTries = 25
 	// damagedRetry is how often it is looked at after that. It does not heal by itself, but an operator may restore it.
 	damagedRetry = time.Minute

@@ -14,7 +14,7 @@ import (
 	"github.com/droverhq/drover/internal/cutwire"
 )
 
-// A list ends behind the last letter, whatever number the caller knows already.
+// A list ends after the last letter, whatever number the caller knows already.
 func TestDeadLettersLaterAllNumbers(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
@@ -29,10 +29,10 @@ func TestDeadLettersLaterAllNumbers(t *testing.T) {
 		}
 		for _, after := range []uint64{2, math.MaxUint64 - 1, math.MaxUint64} {
 			for e, err := range c.DeadLetters(t.Context(), drover.DeadOptions{After: after}) {
-				t.Fatalf("behind %d: got letter %d and error %v, want none", after, e.Sequence, err)
+				t.Fatalf("after %d: got letter %d and error %v, want none", after, e.Sequence, err)
 			}
 			if counts, err := c.CountDeadLetters(t.Context(), drover.DeadOptions{After: after}); err != nil || len(counts) != 0 {
-				t.Fatalf("behind %d: got counts %v and error %v, want none", after, counts, err)
+				t.Fatalf("after %d: got counts %v and error %v, want none", after, counts, err)
 			}
 		}
 	})
@@ -79,7 +79,7 @@ func TestDeadLettersAreCountedUnread(t *testing.T) {
 			t.Errorf("letters were read %d times; (-want +got):\n%s", read.Load(), diff)
 		}
 		if diff := cmp.Diff(map[string]int64{"stray": 1, "stale-token": 1, "undecodable-task": 1}, counted(drover.DeadOptions{After: 1})); diff != "" {
-			t.Errorf("behind the first (-want +got):\n%s", diff)
+			t.Errorf("after the first (-want +got):\n%s", diff)
 		}
 		f.publish(ns.Dead("of-tomorrow", "0"), "{}")
 		want["of-tomorrow"] = 1

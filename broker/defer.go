@@ -9,7 +9,7 @@ import (
 // about it become one record (ADR 0020).
 //
 //   - Nothing is lost by it: whoever caused an event is told that it is stored only by the record, or it stands in a log
-//     behind the position that the record would move.
+//     after the position that the record would move.
 //   - A decision about events that never were cannot be committed: its answer dies with the owner that asked. A worker that
 //     keeps a run in memory proves what it rests on with each task (P-11).
 //   - It is bounded: a decider that does not answer in time costs its type the favour for a while.

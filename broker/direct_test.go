@@ -86,7 +86,7 @@ func TestOutcomesThatTheOwnerDoesNotTake(t *testing.T) {
 			}
 		}
 		if got := f.types("o"); len(got) != 5 {
-			t.Fatalf("history %v, want nothing behind the scheduled activity", got)
+			t.Fatalf("history %v, want nothing after the scheduled activity", got)
 		}
 		if got := f.dead(); len(got) != 0 {
 			t.Fatalf("dead letters %v, want none", got)
@@ -171,7 +171,7 @@ func TestSlowDeciderHoldsNothingBack(t *testing.T) {
 	})
 }
 
-// Signals that come while a record waits for a decision are behind it, and the decider is asked about them.
+// Signals that come while a record waits for a decision are after it, and the decider is asked about them.
 func TestSignalWhileARecordWaits(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)
@@ -190,7 +190,7 @@ func TestSignalWhileARecordWaits(t *testing.T) {
 	})
 }
 
-// However records and answers cross, each window begins behind the last decision, and every signal is in one.
+// However records and answers cross, each window begins after the last decision, and every signal is in one.
 func TestWindowsWhileRecordsWait(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)

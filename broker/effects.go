@@ -180,7 +180,7 @@ func (p *partition) openList(list string, then func()) {
 // refusedList is why a list could not be made the last time.
 type refusedList struct{ err error }
 
-// refuseList remembers it for as long as somebody may try again: those who do so no more leave nothing behind.
+// refuseList remembers it for as long as somebody may try again: those who do so no more leave nothing after.
 func (p *partition) refuseList(list string, err error) {
 	r := &refusedList{err}
 	p.refusedLists[list] = r

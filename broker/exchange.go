@@ -65,8 +65,8 @@ func (p *partition) exchange(s *execution.State, e effect, t *completion) {
 }
 
 // startChild puts the start of a child into its inbox. If it is not known whether it is there, it is sent again only while the parent has no
-// answer: behind the refusal of the first the second might begin a child that nobody expects. Else the refusal may be that of the
-// first while the second begins it, as behind a take-over, and is probed.
+// answer: after the refusal of the first the second might begin a child that nobody expects. Else the refusal may be that of the
+// first while the second begins it, as after a take-over, and is probed.
 func (p *partition) startChild(s *execution.State, c *execution.ChildRun, t *completion) {
 	q := s.ChildStart(c)
 	body, err := schemas.Marshal(q)

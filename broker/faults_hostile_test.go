@@ -106,7 +106,7 @@ func TestForgedHistory(t *testing.T) { // P-2, I1
 			h := natsconn.Header{}
 			natsconn.ExpectLastSubjectSeq(h, last.Seq-1)
 			if _, err := f.post.PublishSync(f.t.Context(), ns.History(0, "o", "r1"), h, forged(6, "r1", nil)); err == nil {
-				return fmt.Errorf("a write behind a record that is not the last was taken")
+				return fmt.Errorf("a write after a record that is not the last was taken")
 			}
 			return nil
 		},

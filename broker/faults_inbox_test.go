@@ -99,7 +99,7 @@ func (e *echo) store(m *nats.Msg) {
 	e.mu.Unlock()
 }
 
-// Every message of the inbox and every signal comes twice or three times: at once, behind others, after the run has ended.
+// Every message of the inbox and every signal comes twice or three times: at once, after others, after the run has ended.
 // At the end all of them come once more, in any order. Outcomes, rings, reports of children, signals and answers between
 // workflows, requests with ids and starts are all taken once.
 func TestMessagesComeAgain(t *testing.T) { // P-3, P-5, P-6, P-7, I4, I5, I6, I8, I10, I12

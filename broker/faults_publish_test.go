@@ -17,7 +17,7 @@ var everyPublish = flag.Int("publishes", 0, "faults: try every n-th publish of e
 
 const (
 	shortShare = 48 // of all publishes of a process
-	// halfShare is that of tests which name the publishes: behind one is before the next, so deaths before and behind every second one
+	// halfShare is that of tests which name the publishes: after one is before the next, so deaths before and after every second one
 	// are deaths at every place.
 	halfShare = 2
 )

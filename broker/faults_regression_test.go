@@ -259,7 +259,7 @@ func TestLostAcknowledgementOfAnEarlierAlarm(t *testing.T) { // P-10, I8
 	})
 }
 
-// brings tells whether a published record, behind its headers, has an event of a type.
+// brings tells whether a published record, after its headers, has an event of a type.
 func brings(message []byte, typ schemas.EventType) bool {
 	_, body, _ := bytes.Cut(message, []byte("\r\n\r\n"))
 	var r schemas.Record

@@ -15,10 +15,10 @@ import (
 // judge decides what becomes of a publish.
 type judge = func(subject string, body []byte) cutwire.Verdict
 
-// overCrashes runs a test with a crash before and behind every second one of the publishes to some prefixes, of which so many are on the way.
+// overCrashes runs a test with a crash before and after every second one of the publishes to some prefixes, of which so many are on the way.
 func overCrashes(t *testing.T, writes map[string]int, run func(*testing.T, judge)) {
 	cases, all := 0, 0
-	for name, v := range map[string]cutwire.Verdict{"before": cutwire.CutBefore, "behind": cutwire.CutAfter} {
+	for name, v := range map[string]cutwire.Verdict{"before": cutwire.CutBefore, "after": cutwire.CutAfter} {
 		for prefix, n := range writes {
 			all += n
 			for _, i := range tried(n, halfShare, 0, 1) {

@@ -27,7 +27,7 @@ func (p *partition) writeFence(ctx context.Context) error {
 			return err
 		}
 		p.fence, p.last, p.before = seq, seq, before
-		p.feed.from, p.feed.to = seq, seq // it is told of with the records behind it, so that nobody reads it
+		p.feed.from, p.feed.to = seq, seq // it is told of with the records after it, so that nobody reads it
 		return nil
 	}
 }

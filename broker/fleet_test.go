@@ -306,7 +306,7 @@ func (f *fleet) starts(n int) {
 
 func (f *fleet) start(body string) map[string]any { f.t.Helper(); return f.api("start", body) }
 
-// result waits until the workflow is closed and returns its status. Nobody asks for it before; what the API says behind it is the same.
+// result waits until the workflow is closed and returns its status. Nobody asks for it before; what the API says after it is the same.
 func (f *fleet) result(id string) string {
 	f.t.Helper()
 	var status schemas.Status
@@ -486,7 +486,7 @@ func (f *fleet) haveCompleted(n int) {
 }
 
 // truncate makes a stream again with only its first messages up to a sequence, as a machine does that loses what was not
-// synced: the numbers behind it are handed out again.
+// synced: the numbers after it are handed out again.
 func (f *fleet) truncate(stream string, last uint64) {
 	f.t.Helper()
 	ctx := f.t.Context()

@@ -87,7 +87,7 @@ func (f *fleet) inBatches() (n int) {
 }
 
 // A server that was told to stop has left all that it acknowledged to the next one: its tasks are not handed out a second
-// time. Behind any other server they are (P-8).
+// time. After any other server they are (P-8).
 func TestPlannedRestartRepeatsNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		continues string

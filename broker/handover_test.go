@@ -235,7 +235,7 @@ func TestLoneOwnerWaitsForDeciders(t *testing.T) {
 }
 
 // A planned stop leaves nothing to repeat: no task is put on its list twice, however young it is. One effect that is open would have the next owner
-// repeat those of every record behind it, so the owner waits for a list that is being made, and for a server that is slow.
+// repeat those of every record after it, so the owner waits for a list that is being made, and for a server that is slow.
 func TestHandOverRepeatsNothing(t *testing.T) {
 	late := func(prefix string, by time.Duration) func(*node) {
 		return func(owner *node) {

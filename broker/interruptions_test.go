@@ -116,7 +116,7 @@ func TestRestartsFailNoActivity(t *testing.T) { // R5
 				f.completes("o")
 				stop()
 				if n := f.happened("o", schemas.EventActivityFailed); n != 0 {
-					t.Fatalf("it failed behind %d restarts: %v", restarts, f.recordedTypes("o"))
+					t.Fatalf("it failed after %d restarts: %v", restarts, f.recordedTypes("o"))
 				}
 				if n := len(f.dead()); n != 0 {
 					t.Fatalf("%d dead letters, want none: %v", n, f.letters())

@@ -8,7 +8,7 @@ import (
 )
 
 // The first run of a workflow id needs no look into the history (ADR 0030): the owner keeps in mind which ids it has records of, and
-// nobody else writes any. That is no proof: a late write of a former owner may have come behind the listing (P-2). So the first record
+// nobody else writes any. That is no proof: a late write of a former owner may have come after the listing (P-2). So the first record
 // of a run that was not looked for is stored only if the history has no record of any run of its id: the server finds that out in the
 // same moment. If it has one the write is refused, and the next term of the partition begins with what is there.
 //
@@ -18,7 +18,7 @@ import (
 // piece. Above that every start looks, as it does until the list is there.
 const listedSubjects = 25_000
 
-// listKnown reads the ids of the history as it is behind the fence. Those of new runs are added as they begin.
+// listKnown reads the ids of the history as it is after the fence. Those of new runs are added as they begin.
 func (p *partition) listKnown() {
 	if !p.singleReplica() {
 		return

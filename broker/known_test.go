@@ -69,8 +69,8 @@ func TestUnusedIDsAreNotLookedFor(t *testing.T) { // P-2, P-5
 	})
 }
 
-// A record of an id that the owner does not know is stored behind its listing, as the late write of a former owner would be. The
-// server lets no second run begin beside it, not even where that is on its way behind the write which is refused for it.
+// A record of an id that the owner does not know is stored after its listing, as the late write of a former owner would be. The
+// server lets no second run begin beside it, not even where that is on its way after the write which is refused for it.
 func TestRunsOfOthersAreMet(t *testing.T) { // P-2
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.node("a", nil)

@@ -55,7 +55,7 @@ func TestLargeContextIsAskedWith(t *testing.T) {
 				time.Sleep(time.Second)
 				f.publish("drover.default.signal.o.go", "")
 				if got := f.result("o"); got != "completed" || asked.Load() != 2 {
-					t.Errorf("behind a signal the run with a context of %d KiB is %s, its decider was asked %d times, want 2: %v", kb, got, asked.Load(), f.types("o"))
+					t.Errorf("after a signal the run with a context of %d KiB is %s, its decider was asked %d times, want 2: %v", kb, got, asked.Load(), f.types("o"))
 				}
 			})
 		})
@@ -110,7 +110,7 @@ func TestWindowThatGrowsInJSON(t *testing.T) {
 			return complete
 		})
 		if got := f.result("o"); got != "completed" || asked.Load() != 1 || empty.Load() != 1 {
-			t.Errorf("behind two signals of 150 KiB of zeros the run is %s, asked %d times, %d of them without the window", got, asked.Load(), empty.Load())
+			t.Errorf("after two signals of 150 KiB of zeros the run is %s, asked %d times, %d of them without the window", got, asked.Load(), empty.Load())
 		}
 	})
 }

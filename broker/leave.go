@@ -19,7 +19,7 @@ import (
 //     are acknowledged, alarms are armed, requests are answered. That takes milliseconds, seconds where the machine is short of
 //     CPU, and is bounded by leaveLimit: a record whose effects are open has the next owner repeat those of all that follow it.
 //   - A decider may take much longer than that. If no other broker is there the owner waits for it. Else its last
-//     checkpoint tells the next owner which decisions are being made and by which token; this one stays behind, without the
+//     checkpoint tells the next owner which decisions are being made and by which token; this one stays, without the
 //     claim, to receive the answers and to pass them on.
 
 const (

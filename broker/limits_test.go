@@ -162,7 +162,7 @@ func TestLargeInputsInADecision(t *testing.T) {
 				f.node("a", nil)
 				f.decider("order", func(d *decisionTask) string {
 					has := d.has
-					if d.Events[len(d.Events)-1].ID < d.StartedID { // the window goes on behind what fits a message
+					if d.Events[len(d.Events)-1].ID < d.StartedID { // the window goes on after what fits a message
 						all := f.types("o")
 						has = func(typ string) bool { return slices.Contains(all, typ) }
 					}

@@ -14,7 +14,7 @@ func TestListIsMadeAtLast(t *testing.T) {
 	stream, consumer := "$JS.API.STREAM.CREATE."+ns.StreamTasks("main"), "$JS.API.CONSUMER.CREATE."+ns.StreamTasks("main")+"."+topology.Consumer
 	for name, v := range map[string]cutwire.Verdict{
 		"lost": cutwire.Swallow, "answer lost": cutwire.Unanswered, "late": cutwire.Late, "twice": cutwire.Twice, "before a death": cutwire.CutBefore,
-		"behind a death": cutwire.CutAfter, "broken": cutwire.Break,
+		"after a death": cutwire.CutAfter, "broken": cutwire.Break,
 	} {
 		for _, prefix := range []string{stream, consumer} {
 			for _, n := range []int{1, 2} {

@@ -18,8 +18,8 @@ import (
 //     answer counts, whoever gives it.
 //   - Who has taken what anybody might take is not known. Decision tasks of the types of a worker that is gone are asked again if
 //     they are young; those that take long are left to their deadlines, since most of them are with others.
-//   - A worker that has lost its connection and not its life may do work twice, as behind any other timeout, if that may run twice.
-//   - A worker that stops in good order, behind its last answer, says so: nothing of it is missed.
+//   - A worker that has lost its connection and not its life may do work twice, as after any other timeout, if that may run twice.
+//   - A worker that stops in good order, after its last answer, says so: nothing of it is missed.
 //   - Called are workers that say in their replies that they can be. A machine that stops without a word keeps its connections for
 //     a while; deadlines are for that.
 

@@ -149,7 +149,7 @@ func TestA0_4HeldOverACrash(t *testing.T) {
 		f.publish(ns.Signal("w1", "go"), "")
 		f.completes("w1")
 		if got := f.happens("w2", "LockAcquired").Attributes.(*schemas.LockAcquired).Fence; got <= fence {
-			t.Fatalf("the second holder has fence %d behind %d", got, fence)
+			t.Fatalf("the second holder has fence %d after %d", got, fence)
 		}
 		f.publish(ns.Signal("w2", "go"), "")
 		f.completes("w2")
@@ -254,7 +254,7 @@ func TestLockIsFirstInFirstOut(t *testing.T) {
 			f.completes(id)
 			got := f.happens(id, "LockAcquired").Attributes.(*schemas.LockAcquired).Fence
 			if got <= fence {
-				t.Fatalf("%s got fence %d behind %d", id, got, fence)
+				t.Fatalf("%s got fence %d after %d", id, got, fence)
 			}
 			fence = got
 		}
@@ -381,7 +381,7 @@ func TestFencesOfLocksGrowBeyondTheirBucket(t *testing.T) {
 		}
 		f.node("b", nil)
 		if after := fence("after"); after <= before {
-			t.Fatalf("fence %d behind a fence of %d", after, before)
+			t.Fatalf("fence %d after a fence of %d", after, before)
 		}
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// P-13: with a crash at every publish and every compare-and-set of the way, before and behind it, the lock heals: one run at a
-// time, in order, and nobody is left behind.
+// P-13: with a crash at every publish and every compare-and-set of the way, before and after it, the lock heals: one run at a
+// time, in order, and nobody is left over.
 func TestP13LocksHeal(t *testing.T) {
 	overCrashes(t, map[string]int{"drover.default.history.": 10, "$KV.drover-default-locks.": 5, "$KV.drover-default-checkpoints.": 3}, func(t *testing.T, j judge) { heals(t, j, true) })
 }

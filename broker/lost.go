@@ -29,7 +29,7 @@ func (p *partition) reached(sequence uint64, hash []byte) {
 func digestOf(hash []byte) string { return hex.EncodeToString(hash[:min(len(hash), 16)]) }
 
 // lostRecords tells whether the history has lost records that were acknowledged: a server that does not sync each write
-// loses its last ones with the power, and any server those behind a damaged place of its last file. The checkpoint names
+// loses its last ones with the power, and any server those after a damaged place of its last file. The checkpoint names
 // the highest record that was committed before it, and a hash: if the record is not there, or another one is in its place,
 // what the checkpoint says of messages was said of records that are gone (P-9).
 //
@@ -45,7 +45,7 @@ func (p *partition) lostRecords(ctx context.Context) (bool, error) {
 			why = fmt.Sprintf("records %d to %d were acknowledged and are gone", p.fence, end)
 		}
 	} else {
-		// The number alone says nothing: a late write of the former owner may stand behind our fence.
+		// The number alone says nothing: a late write of the former owner may stand after our fence.
 		m, err := p.b.conn.GetSeq(ctx, p.b.ns.StreamHistory(p.n), c.History)
 		switch {
 		case errors.Is(err, natsconn.ErrNotFound) && p.fence <= c.History:

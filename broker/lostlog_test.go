@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A log loses its end while its owner lives and keeps its connection, as behind the power loss of another server of a cluster. What is stored
+// A log loses its end while its owner lives and keeps its connection, as after the power loss of another server of a cluster. What is stored
 // from then on is read all the same (P-9).
 func TestOwnerReadsOnLaterALostEnd(t *testing.T) {
 	for _, log := range []string{"signals", "inbox"} {
@@ -33,7 +33,7 @@ func TestOwnerReadsOnLaterALostEnd(t *testing.T) {
 				types := f.types("o")
 				got := f.signalsOf()
 				if got[len(got)-1] != "late" {
-					t.Errorf("10 minutes behind the acknowledgement of a signal it is neither in the history nor a dead letter: signals %v, dead letters %v", got, f.dead())
+					t.Errorf("10 minutes after the acknowledgement of a signal it is neither in the history nor a dead letter: signals %v, dead letters %v", got, f.dead())
 				}
 				pauses := 0
 				for _, ty := range types {
@@ -42,7 +42,7 @@ func TestOwnerReadsOnLaterALostEnd(t *testing.T) {
 					}
 				}
 				if pauses != 5 {
-					t.Errorf("10 minutes behind the acknowledgement of a request in the inbox it is neither in the history nor a dead letter: %d of 5", pauses)
+					t.Errorf("10 minutes after the acknowledgement of a request in the inbox it is neither in the history nor a dead letter: %d of 5", pauses)
 				}
 			})
 		})

@@ -17,12 +17,12 @@ import (
 //
 //   - Refused, or nobody there: the task is put on its list, as ever.
 //   - No outcome within offerPatience: the same, and whoever gets it must ask before it begins.
-//   - The worker announces its start: the same, behind that event. Who gets the message then asks, and the worker with it
+//   - The worker announces its start: the same, after that event. Who gets the message then asks, and the worker with it
 //     (Inquire).
 //   - The task must not run twice, and the worker asks before it begins (ADR 0058): an offer that has begun is one whose start was announced, but for
 //     its message, which is stored when offerPatience is over.
 //
-// An owner that dies forgets its offers. Their records are not behind a checkpoint before their outcomes are in the history, so
+// An owner that dies forgets its offers. Their records are not after a checkpoint before their outcomes are in the history, so
 // the next owner repeats the effect.
 //
 // Only what has no priority is offered, and what has been quick before: a slow task would cost an offer and a message.
@@ -43,8 +43,8 @@ type offer struct {
 	attempt    int
 	completion *completion
 	until      time.Time
-	stored     bool   // its message, behind the start that its worker has announced
-	ahead      *ahead // what the decision behind it may rest on; nil if it went to whoever is idle
+	stored     bool   // its message, after the start that its worker has announced
+	ahead      *ahead // what the decision after it may rest on; nil if it went to whoever is idle
 }
 
 // offers are those of a partition.
@@ -123,7 +123,7 @@ func (f *offer) endIsComing() bool { return !f.wanted() && !f.run.isSettled() }
 
 // offersMet ends the offers of a run whose outcomes are in the history. Everything of the run is committed.
 func (p *partition) offersMet(r *run) {
-	for _, f := range slices.Backward(r.offers) { // endOffer moves those behind f
+	for _, f := range slices.Backward(r.offers) { // endOffer moves those after f
 		if !f.wanted() {
 			p.endOffer(f)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// two does one activity behind the other.
+// two does one activity after the other.
 func two(more string) func(*decisionTask) string {
 	done := 0
 	return func(t *decisionTask) string {
@@ -339,7 +339,7 @@ func TestOwnerThatLeavesTakesOutcomes(t *testing.T) { // S2-1
 	})
 }
 
-// An owner that leaves as planned leaves no offer behind.
+// An owner that leaves as planned leaves no offer after.
 func TestOwnerLeavesWithAnOffer(t *testing.T) { // S2-1
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		offered, _, a := f.offered()

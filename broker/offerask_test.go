@@ -85,7 +85,7 @@ func TestTaskThatMustNotRunTwiceIsOffered(t *testing.T) { // P-7
 	})
 }
 
-// A worker that dies before it has asked costs a second. One that dies behind its start ends an activity that must not run twice: whoever is given
+// A worker that dies before it has asked costs a second. One that dies after its start ends an activity that must not run twice: whoever is given
 // the message leaves it until the worker does not answer.
 func TestWorkerDiesWithAnOfferThatMustNotRunTwice(t *testing.T) { // P-7, S3-05
 	for _, begun := range []bool{false, true} {
@@ -230,7 +230,7 @@ func TestOwnerDiesWithAQuestion(t *testing.T) { // P-7
 	}
 }
 
-// An owner that leaves answers no more questions, and leaves no offer behind that has begun.
+// An owner that leaves answers no more questions, and leaves no offer after that has begun.
 func TestOwnerLeavesWithABegunOffer(t *testing.T) { // P-7, S2-1
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		k, a := f.offeredOnce()

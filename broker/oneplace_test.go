@@ -102,7 +102,7 @@ func TestLettersBeforePositions(t *testing.T) {
 					ends(a)
 					f.node("b", nil)
 					if !f.until(time.Minute, func() bool { return f.happened("o", tc.event) > 0 }) {
-						t.Errorf("what came behind it is not in the history: %v", f.recordedTypes("o"))
+						t.Errorf("what came after it is not in the history: %v", f.recordedTypes("o"))
 					}
 					time.Sleep(time.Minute)
 					places := f.dead()
@@ -169,7 +169,7 @@ func TestLettersAreWrittenOnce(t *testing.T) {
 		}
 		a.kill()
 		f.node("b", nil)
-		f.signalAsync("o", "end") // behind it
+		f.signalAsync("o", "end") // after it
 		f.awaitTimes("o", schemas.EventSignal, 2)
 		if got := f.dead(); len(got) != 1 || got[0] != "stale-token" {
 			t.Errorf("dead letters %q, want stale-token once", got)

@@ -46,7 +46,7 @@ func TestManySignalsForNobody(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		f.signalAsync("o", "behind")
+		f.signalAsync("o", "after")
 		f.start(strings.Replace(startO, `"o"`, `"nobody7"`, 1))
 		f.await("nobody7", schemas.EventSignal)
 		overdue.Store(false)

@@ -45,7 +45,7 @@ func TestAnswersOfADeadBroker(t *testing.T) { // P-5
 		}
 		// The second one finds out within half a second that the first one is gone. Without a word of it the question would go out again after seven.
 		if took := time.Since(began); took > 3*time.Second {
-			t.Errorf("told of the end %v behind the question, want it some two seconds behind", took)
+			t.Errorf("told of the end %v after the question, want it some two seconds after", took)
 		}
 		if n := owned.Load(); n != 1 {
 			t.Errorf("heard %d times that the partition has a new owner, want it once: the first one has nobody before it", n)
@@ -82,7 +82,7 @@ func (f *fleet) heardOwned() func() int {
 	}
 }
 
-// One that leaves while a task is not on its list, for as long as an owner waits, has the next one repeat it, and what came behind it: workers hear of
+// One that leaves while a task is not on its list, for as long as an owner waits, has the next one repeat it, and what came after it: workers hear of
 // that, to ask before they begin.
 func TestNewOwnerTellsOfOpenEffects(t *testing.T) { // P-1
 	virtually(t, 1, func(t *testing.T, f *fleet) {
@@ -117,7 +117,7 @@ func newOwnersOfOrderlyOnes(t *testing.T, f *fleet, decides bool) {
 	second := f.node("b", nil, func(o *broker.Options) { o.CheckpointEvery = time.Hour })
 	f.api("why", `{"workflowId":"o"}`)
 	if n := said(); n != 0 {
-		t.Fatalf("heard %d times of a new owner, want nothing of one behind an orderly one", n)
+		t.Fatalf("heard %d times of a new owner, want nothing of one after an orderly one", n)
 	}
 	f.node("c", nil)
 	second.wire.Kill()

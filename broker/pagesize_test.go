@@ -56,7 +56,7 @@ func TestPagesOfLargeEvents(t *testing.T) {
 					after := int64(len(all))
 					f.apiInto(&page, "history", fmt.Sprintf(`{"workflowId":"o","after":%d,"limit":10000}`, after))
 					if page.Error != nil {
-						t.Fatalf("behind event %d: %v", after, page.Error)
+						t.Fatalf("after event %d: %v", after, page.Error)
 					}
 					all, more = append(all, page.Events...), page.More
 				}

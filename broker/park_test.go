@@ -41,7 +41,7 @@ func TestIdleRunsArePassive(t *testing.T) { // P-2, P-10
 		if got, l, a := reads.Load(), lookups.Load(), alarms.Load(); got < 1 || got > n || l != 0 || a != 0 {
 			t.Errorf("got %d reads of runs, %d questions for the latest run, %d for alarms; want 1 to %d, 0, 0", got, l, a, n)
 		}
-		for i := range n { // behind the count: a run that has ended may be forgotten by now, and be read for this
+		for i := range n { // after the count: a run that has ended may be forgotten by now, and be read for this
 			f.completes(fmt.Sprintf("w%d", i))
 		}
 		if first, last, err := f.post.StreamState(t.Context(), ns.StreamAlarms(0)); err != nil || last != n || first <= last {

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// passivateAfter is how long a run stays folded in memory behind the last message to it, once a partition has more than a
+	// passivateAfter is how long a run stays folded in memory after the last message to it, once a partition has more than a
 	// share of its CachedRuns: up to there waking is worth more than memory. It is a read that brings many runs at a time (rehydrateAll).
 	// It is more than AlarmDelay usually is: who waits for that cannot be parked, and would stay for as long again.
 	passivateAfter = 1200 * time.Millisecond

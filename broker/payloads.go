@@ -118,7 +118,7 @@ const smallPart = 6
 const mostLarge = 2
 
 // spill moves payloads that came in whole, above the threshold or too large for a decider who has only JSON, into the object store, before any
-// record can name them. It runs on the reader's goroutine, so that the loop waits for nothing, and returns when it is done: behind a message
+// record can name them. It runs on the reader's goroutine, so that the loop waits for nothing, and returns when it is done: after a message
 // whose payload is not stored the log must not advance. It tells whether that was before ctx ended.
 //
 // The object is named by where the message stands in its log, not by an id of this process: whoever reads the message again

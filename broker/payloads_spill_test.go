@@ -231,7 +231,7 @@ func (f *fleet) wantNoReference(there *schemas.PayloadRef) {
 	if letters := f.dead(); len(letters) != 0 {
 		f.t.Errorf("got dead letters %v, want none", letters)
 	}
-	for _, object := range []string{"odd", "text"} { // they must not keep what comes behind them in their log
+	for _, object := range []string{"odd", "text"} { // they must not keep what comes after them in their log
 		f.publish(ns.Signal("o", "s"), string(schemas.RefPayload(&schemas.PayloadRef{Object: object, Size: there.Size, Digest: there.Digest})))
 	}
 	f.publish(ns.Signal("o", "s"), "1")

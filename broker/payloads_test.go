@@ -269,7 +269,7 @@ func TestUploadOfAnotherDigestIsRefused(t *testing.T) {
 			t.Fatalf("got %+v, want it refused", a)
 		}
 		if n := f.messages(); n != 0 {
-			t.Fatalf("%d messages are left behind", n)
+			t.Fatalf("%d messages are left over", n)
 		}
 	})
 }
@@ -370,7 +370,7 @@ func TestUploadsAreBounded(t *testing.T) {
 			}
 		}
 		if a := begin(); a.Error == nil || a.Error.Code != schemas.CodeUnavailable {
-			t.Fatalf("got %+v behind one that had finished and is forgotten, want it told to come back", a)
+			t.Fatalf("got %+v after one that had finished and is forgotten, want it told to come back", a)
 		}
 	})
 }

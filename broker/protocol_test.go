@@ -157,7 +157,7 @@ func TestFenceNeedsALaterClaim(t *testing.T) { // P-2
 			t.Fatal(err)
 		}
 		if err := fence(5, "old"); !errors.Is(err, broker.ErrNewerFence) {
-			t.Fatalf("an older claim fenced behind a newer one: %v", err)
+			t.Fatalf("an older claim fenced after a newer one: %v", err)
 		}
 		if err := fence(7, "other"); !errors.Is(err, broker.ErrNewerFence) {
 			t.Fatalf("another owner fenced with the same claim: %v", err)
@@ -184,7 +184,7 @@ func TestFenceNeedsALaterClaim(t *testing.T) { // P-2
 			t.Fatal(err)
 		}
 		if err := <-late; !errors.Is(err, natsconn.ErrWrongSequence) {
-			t.Fatalf("got %v for a fence behind a later one, want %v", err, natsconn.ErrWrongSequence)
+			t.Fatalf("got %v for a fence after a later one, want %v", err, natsconn.ErrWrongSequence)
 		}
 	})
 }

@@ -20,7 +20,7 @@ const (
 	// Above quotaFull percent of its bytes, or of those of its account, a history takes no new runs and no signals through the API: what
 	// runs needs the rest, and so do the fences and claims of owners. Without these nobody could purge what makes room.
 	quotaFull = 90
-	// uploadsFull is the share of its account behind which no upload is taken, so that those of starts that are refused do not use up the rest.
+	// uploadsFull is the share of its account after which no upload is taken, so that those of starts that are refused do not use up the rest.
 	uploadsFull = 0.95
 	// quotaPatience bounds how long an upload waits for that, as while a cluster elects its leader.
 	quotaPatience = time.Second

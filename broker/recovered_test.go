@@ -47,7 +47,7 @@ func TestSecondOwnerDiesBeforeItHasArmed(t *testing.T) { // P-1, P-10
 		f.node("c", nil)
 		time.Sleep(15 * time.Minute) // whoever asks for the run loads it, and that arms
 		if got := f.types("o"); !slices.Contains(got, "WorkflowSuccess") {
-			t.Errorf("a quarter of an hour behind the second death a timer of ten minutes has not fired: %v", got)
+			t.Errorf("a quarter of an hour after the second death a timer of ten minutes has not fired: %v", got)
 		}
 	})
 }

@@ -16,7 +16,7 @@ import (
 //
 // The server tells a sender that nobody listens, and nobody else. So a request travels with a reply subject of the relay's,
 // which only ever hears that, and with the requester's own in a header; while a partition changes its owner the relay tries
-// again. As with decision tasks (ADR 0002) a marker behind the requests says which of them were taken.
+// again. As with decision tasks (ADR 0002) a marker after the requests says which of them were taken.
 //
 // Considered and left: to let the requester's reply subject travel as such. A request that came between two owners was lost
 // without a word, and its sender waited for its own timeout.
@@ -86,7 +86,7 @@ func (r *relay) send(partition int, reply string, h natsconn.Header, body []byte
 
 func (r *relay) try(q *relayed) {
 	r.mu.Lock()
-	defer r.mu.Unlock() // held while sending: a marker must be behind all requests below it
+	defer r.mu.Unlock() // held while sending: a marker must be after all requests below it
 	r.next++
 	id := r.next
 	r.waiting[id] = q
@@ -110,7 +110,7 @@ func (r *relay) mark() {
 	r.marker = true
 }
 
-// heard: a request was taken by nobody, or the marker behind it is back.
+// heard: a request was taken by nobody, or the marker after it is back.
 func (r *relay) heard(m natsconn.Msg) {
 	key := strings.TrimPrefix(m.Subject, r.prefix)
 	if id, marker := strings.CutPrefix(key, markerPrefix+"."); marker {

@@ -52,10 +52,10 @@ func (f *fleet) replay(verb, body string) map[string]any {
 	return nil
 }
 
-// With a crash at every publish of a replay, before and behind it, or a message that is lost or comes twice, the same request
+// With a crash at every publish of a replay, before and after it, or a message that is lost or comes twice, the same request
 // begins one run, and is answered with that one for ever.
 func TestReplayHappensOnce(t *testing.T) { // P-5
-	for name, v := range map[string]cutwire.Verdict{"crash before": cutwire.CutBefore, "crash behind": cutwire.CutAfter, "lost": cutwire.Swallow, "twice": cutwire.Twice} {
+	for name, v := range map[string]cutwire.Verdict{"crash before": cutwire.CutBefore, "crash after": cutwire.CutAfter, "lost": cutwire.Swallow, "twice": cutwire.Twice} {
 		for prefix, writes := range map[string]int{"drover.default.history.": 2, "drover.default.decide.": 2, "_INBOX.": 3} {
 			for n := 1; n <= writes; n++ {
 				t.Run(fmt.Sprint(name, " ", prefix, " ", n), func(t *testing.T) { replaysOnce(t, nth(n, prefix, v)) })

@@ -117,7 +117,7 @@ func (p *partition) answerRequest(q *schemas.ExecutionRequest) func(*run, []sche
 	}
 }
 
-// answerLate answers a request that was read behind the end of the run it means, and behind the start of the next one: an earlier
+// answerLate answers a request that was read after the end of the run it means, and after the start of the next one: an earlier
 // try of it, stored before them, may be what ended the run (P-5).
 func (p *partition) answerLate(r *run, q *schemas.ExecutionRequest) {
 	refusal := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run, Error: otherRun(r, q)}

@@ -346,7 +346,7 @@ func TestChildPolicyOfARunWhoseIDIsUsedAgain(t *testing.T) { // P-1
 	}
 }
 
-// A request that is repeated while its first try waits for the history is answered behind it: the owner may never be able to
+// A request that is repeated while its first try waits for the history is answered after it: the owner may never be able to
 // write that record, and the next one knows only what is stored (chaos, seed 614, cluster).
 func TestRepeatedRequestIsAnsweredLaterItsRecord(t *testing.T) { // P-1, P-5
 	virtually(t, 1, func(t *testing.T, f *fleet) {

@@ -35,7 +35,7 @@ type game struct {
 	scripts [][]string // decisions, by the number in the name of a signal
 	faults  []string   // how the decider fails at first, if it does
 	moves   []move
-	rest    time.Duration // behind them
+	rest    time.Duration // after them
 }
 
 const (

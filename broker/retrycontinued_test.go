@@ -62,7 +62,7 @@ func TestTaskOfTheRunBefore(t *testing.T) { // P-1
 		if err := k.msg.Ack(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(3 * time.Second) // all that is in the history is behind the checkpoint
+		time.Sleep(3 * time.Second) // all that is in the history is after the checkpoint
 		if n := tasks.Load(); n != 5 {
 			t.Fatalf("%d tasks were sent, want 5", n)
 		}

@@ -35,7 +35,7 @@ func TestRetryIsDispatchedByTheNextOwner(t *testing.T) { // P-1
 				}
 				f.node("b", nil)
 				if k := f.tryPull(10 * time.Minute); k == nil {
-					t.Errorf("ten minutes behind the end of the owner the retry is on no list: %v", f.types("o"))
+					t.Errorf("ten minutes after the end of the owner the retry is on no list: %v", f.types("o"))
 				}
 			})
 		})

@@ -72,7 +72,7 @@ type group struct {
 	answers     []func()
 	size        int
 	alarmFired  bool // by an alarm
-	// positions is how far the workflow id has consumed the logs with this group. What waits behind it for another record is
+	// positions is how far the workflow id has consumed the logs with this group. What waits after it for another record is
 	// not consumed yet: if its owner dies, the next one must read it again.
 	positions [2]schemas.Position
 }
@@ -190,7 +190,7 @@ func (r *run) open() bool { return r.live() && !r.state.Closed() }
 // closed tells whether the workflow id has no run that could take anything: one that continues is about to.
 func (r *run) closed() bool { return r.state.Closed() && !r.continues() }
 
-// unseen are the events behind the last completed decision, those included that wait to be written.
+// unseen are the events after the last completed decision, those included that wait to be written.
 func (r *run) unseen() iter.Seq[schemas.Event] {
 	return func(yield func(schemas.Event) bool) {
 		for _, e := range r.window {

@@ -80,7 +80,7 @@ func TestCancelReachesARunningActivity(t *testing.T) { // S1-15
 				a := k.beat(`2`)
 				if gone {
 					if !a.Gone {
-						t.Fatalf("the heartbeat behind that was answered %+v", a)
+						t.Fatalf("the heartbeat after that was answered %+v", a)
 					}
 					return
 				}

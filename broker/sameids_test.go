@@ -33,7 +33,7 @@ func TestFenceOfALimitedLockGrows(t *testing.T) {
 		f.publish(ns.Signal("x", "go"), "")
 		f.completes("x")
 		if got <= highest {
-			t.Fatalf("the next holder has fence %d, behind %d", got, highest)
+			t.Fatalf("the next holder has fence %d, after %d", got, highest)
 		}
 	})
 }
@@ -64,11 +64,11 @@ func TestPagesOfEqualRunIDs(t *testing.T) {
 				var page schemas.HistoryResponse
 				f.apiInto(&page, "history", fmt.Sprintf(`{"workflowId":"%s","after":%d,"limit":5}`, id, after[id]))
 				if page.Error != nil {
-					t.Fatalf("%s behind %d: %v", id, after[id], page.Error)
+					t.Fatalf("%s after %d: %v", id, after[id], page.Error)
 				}
 				for _, e := range page.Events {
 					if e.ID != after[id]+1 {
-						t.Fatalf("%s: event %d behind %d", id, e.ID, after[id])
+						t.Fatalf("%s: event %d after %d", id, e.ID, after[id])
 					}
 					after[id] = e.ID
 				}
@@ -99,7 +99,7 @@ func TestSignalIDOfTheRunBefore(t *testing.T) {
 		for range 2 {
 			f.start(startO)
 			f.api("signal", `{"workflowId":"o","name":"go","requestId":"daily-1"}`)
-			time.Sleep(5 * time.Minute) // behind the server's own window
+			time.Sleep(5 * time.Minute) // after the server's own window
 		}
 		if got := f.result0("o"); got != "completed" {
 			t.Fatalf("the second run is %s: %v; dead letters: %v", got, f.types("o"), f.dead())

@@ -10,7 +10,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// watchServerQuota follows how full the NATS server is as a whole, until ctx ends. Its limit stands in no answer of JetStream's API, and behind it
+// watchServerQuota follows how full the NATS server is as a whole, until ctx ends. Its limit stands in no answer of JetStream's API, and after it
 // nobody can renew a claim, fence or purge: what begins has to stop before.
 func (b *Broker) watchServerQuota(ctx context.Context) {
 	if b.o.Quota == nil {

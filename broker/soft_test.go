@@ -52,7 +52,7 @@ func (f *fleet) runs(typ, kept string, ids ...string) {
 	}
 }
 
-// witnesses writes a run behind the others into every partition, since the last one of each stays.
+// witnesses writes a run after the others into every partition, since the last one of each stays.
 func (f *fleet) witnesses(name string) {
 	f.t.Helper()
 	missing := map[int]bool{}
@@ -121,7 +121,7 @@ func TestSoftRunsOfSeveralBrokers(t *testing.T) {
 		a.kill()
 		time.Sleep(2 * time.Minute)
 		if soft, unknown = f.tells(ids); len(soft["b"]) != len(ids) {
-			t.Errorf("behind a crash: got %v, and unknown are %v, want that b tells of all", soft, unknown)
+			t.Errorf("after a crash: got %v, and unknown are %v, want that b tells of all", soft, unknown)
 		}
 		stop()
 		defer f.remembers("m2")()

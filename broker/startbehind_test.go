@@ -9,7 +9,7 @@ import (
 	"github.com/droverhq/drover/internal/cutwire"
 )
 
-// A workflow id is started anew while the record that closes its run is on its way. The new run begins behind that record: with the old one's
+// A workflow id is started anew while the record that closes its run is on its way. The new run begins after that record: with the old one's
 // place in the history it would be refused by the server, and cost the owner its partition.
 func TestStartLaterACloseOnItsWay(t *testing.T) { // P-4
 	virtually(t, 1, func(t *testing.T, f *fleet) {
@@ -29,7 +29,7 @@ func TestStartLaterACloseOnItsWay(t *testing.T) { // P-4
 		began := time.Now()
 		answer := f.start(`{"workflowId":"o","type":"order","run":"r2"}`)
 		if took := time.Since(began); answer["started"] != true || took > 2*time.Second {
-			t.Errorf("a start behind a close that takes a second was answered with %v after %v", answer, took)
+			t.Errorf("a start after a close that takes a second was answered with %v after %v", answer, took)
 		}
 		if closing.Load() {
 			t.Error("no record of the close was late")

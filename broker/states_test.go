@@ -203,7 +203,7 @@ func TestIncrementsEndExact(t *testing.T) {
 	})
 }
 
-// A run that is repeated after its owner has died behind the write finds the write, although others have written since.
+// A run that is repeated after its owner has died after the write finds the write, although others have written since.
 func TestRepeatedWriteIsRecognised(t *testing.T) {
 	for name, write := range map[string]string{
 		"set":   stateDecision("SetState", "k", `,"value":1`),

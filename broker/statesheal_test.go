@@ -10,12 +10,12 @@ import (
 
 const stateWrites = "$KV.drover-default-state."
 
-// cutLaterState kills a node behind its first write of a state key.
+// cutLaterState kills a node after its first write of a state key.
 func cutLaterState() judge {
 	return nth(1, stateWrites, cutwire.CutAfter)
 }
 
-// With a crash at every publish and every compare-and-set of the way, before and behind it, every increment is counted once.
+// With a crash at every publish and every compare-and-set of the way, before and after it, every increment is counted once.
 func TestStatesOverCrashes(t *testing.T) {
 	overCrashes(t, map[string]int{"drover.default.history.": 16, stateWrites: 4, "$KV.drover-default-checkpoints.": 3}, func(t *testing.T, j judge) { counts(t, j, true) })
 }

@@ -113,8 +113,8 @@ func TestTryLockThatIsNone(t *testing.T) {
 	})
 }
 
-// A0-4, A0-6: with a crash at every publish of the way, before and behind it: who holds is one at a time, what is cleared is cleared
-// once, and nobody is left behind.
+// A0-4, A0-6: with a crash at every publish of the way, before and after it: who holds is one at a time, what is cleared is cleared
+// once, and nobody is left over.
 func TestA0_6OverCrashes(t *testing.T) {
 	overCrashes(t, map[string]int{"drover.default.history.": 8, "$KV.drover-default-locks.": 3, "drover.default.in.": 1}, clearsOnce)
 }

@@ -50,7 +50,7 @@ func TestSleepersGoBackToTheirWorker(t *testing.T) {
 					f.t.Fatal(err)
 				}
 				p.keeps(1, func() { f.publish("drover.default.signal.w0.go", "") })
-				if got := f.result("w0"); got != "completed" { // by the other one, behind the deadline
+				if got := f.result("w0"); got != "completed" { // by the other one, after the deadline
 					f.t.Fatal(got)
 				}
 			},

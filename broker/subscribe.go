@@ -61,7 +61,7 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 	return closers, nil
 }
 
-// watch begins anew when a log can no longer be followed, as behind the loss of its end on a server that this one is not connected to: nobody
+// watch begins anew when a log can no longer be followed, as after the loss of its end on a server that this one is not connected to: nobody
 // else would read what is stored from then on (P-9).
 func (p *partition) watch(reader *natsconn.Reader) {
 	p.b.wg.Go(func() {
@@ -113,7 +113,7 @@ func (p *partition) beat(m natsconn.Msg) {
 				answer(schemas.BeatAnswer{Gone: true, Reason: "the workflow is unknown"})
 				return
 			}
-			// What sends the worker home may not be in the history yet, and may never be: it is told behind it.
+			// What sends the worker home may not be in the history yet, and may never be: it is told after it.
 			if a := r.state.Beat(&h, list, p.now()); a.Gone || a.CancelRequested {
 				p.afterPending(r, func() { answer(a) })
 			} else {

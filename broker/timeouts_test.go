@@ -393,14 +393,14 @@ func TestTimersBesideAnInboxWhoseClockIsAhead(t *testing.T) {
 				f.result("o")
 				f.notBeforeItsRecord(5 * time.Second)
 				if took := f.at("o", schemas.EventTimerExpired)[0].Sub(f.at("o", schemas.EventWorkflowStarted)[0]); took > 10*time.Second {
-					t.Errorf("the timer expired %v behind the start, want 5 s", took)
+					t.Errorf("the timer expired %v after the start, want 5 s", took)
 				}
 			})
 		})
 	}
 }
 
-// notBeforeItsRecord wants the one timer to have expired so long behind the record that set it, by the server's stamps.
+// notBeforeItsRecord wants the one timer to have expired so long after the record that set it, by the server's stamps.
 func (f *fleet) notBeforeItsRecord(limit time.Duration) {
 	f.t.Helper()
 	var set, fired time.Time

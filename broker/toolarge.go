@@ -11,7 +11,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// What fits no message is refused while its sender can still be told: behind that a record that is too large would stop its partition, for
+// What fits no message is refused while its sender can still be told: after that a record that is too large would stop its partition, for
 // nothing goes on without it.
 
 // tooLarge says why a reply of some size cannot be applied, "" if it can.
@@ -79,7 +79,7 @@ const (
 
 // tooLargeForRecords says why what a reply decides fits no record, or the next run cannot begin with what it continues with, "" if both can. Events
 // may say more than the decisions: refusals have words, and activities the retry policies of their types. And the first record of a next run
-// comes behind the close, where nobody can refuse it any more. Only where that could be too much is it tried, on a copy of the state.
+// comes after the close, where nobody can refuse it any more. Only where that could be too much is it tried, on a copy of the state.
 func (p *partition) tooLargeForRecords(s *execution.State, reply *schemas.DecisionReply, at schemas.Timestamp, size int) string {
 	config, limit := p.b.config(), p.b.bodyLimit()
 	if most := size + p.mostSaid(s, reply, config); most <= limit {

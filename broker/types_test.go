@@ -609,7 +609,7 @@ func TestBrokerWaitsForALeaderAsItBegins(t *testing.T) {
 				}
 				f.completes("o")
 				if time.Now().Before(leader) || asked.Load() < 2 {
-					t.Errorf("served at %v behind %d questions, want it behind %v", time.Now(), asked.Load(), leader)
+					t.Errorf("served at %v after %d questions, want it after %v", time.Now(), asked.Load(), leader)
 				}
 			})
 		})

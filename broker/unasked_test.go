@@ -157,9 +157,9 @@ func (s *storm) closeAll(ids []string) {
 	began := time.Now()
 	var open []string
 	s.until(2*time.Hour, func() bool { open = s.open(ids); return len(open) == 0 })
-	s.t.Logf("%d workflows, %d nodes; the last closed %v behind the storm", len(ids), s.born, time.Since(began).Round(time.Second))
+	s.t.Logf("%d workflows, %d nodes; the last closed %v after the storm", len(ids), s.born, time.Since(began).Round(time.Second))
 	for _, id := range open {
-		s.t.Errorf("%s has not closed %v behind the storm:", id, time.Since(began).Round(time.Second))
+		s.t.Errorf("%s has not closed %v after the storm:", id, time.Since(began).Round(time.Second))
 		for _, e := range append(s.recorded(strings.TrimSuffix(id, "-kid")), s.recorded(id)...) {
 			s.t.Logf("%d %s %v %+v", e.ID, e.Type(), e.Time, e.Attributes)
 		}

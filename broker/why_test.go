@@ -164,7 +164,7 @@ func TestWhyCountsWaitingWorkers(t *testing.T) {
 		if _, err := f.js.UpdateConsumer(t.Context(), ns.StreamTasks("main"), c); err != nil {
 			t.Fatal(err)
 		}
-		if got := f.why("o"); !strings.Contains(got, "; its consumers workers give a task up behind so many deliveries") {
+		if got := f.why("o"); !strings.Contains(got, "; its consumers workers give a task up after so many deliveries") {
 			t.Fatalf("got %s", got)
 		}
 		c.FilterSubject, c.FilterSubjects, c.MaxDeliver = ns.Task("other", 0), nil, -1

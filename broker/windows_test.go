@@ -19,7 +19,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// More has come for a run than one record holds, and its owner dies behind one of the records: what stands in none of them
+// More has come for a run than one record holds, and its owner dies after one of the records: what stands in none of them
 // is not consumed, and the next owner reads it again.
 func TestOwnerDiesBetweenTheRecordsOfABacklog(t *testing.T) { // P-1
 	for _, verdict := range []cutwire.Verdict{cutwire.CutBefore, cutwire.CutAfter} {
@@ -96,7 +96,7 @@ func TestWindowOfManySignals(t *testing.T) {
 				t.Fatal(err, page.Error)
 			}
 			if len(page.Events) == 0 || page.Events[0].ID != last+1 {
-				t.Fatalf("the page behind event %d has %d events", last, len(page.Events))
+				t.Fatalf("the page after event %d has %d events", last, len(page.Events))
 			}
 			events = append(events, page.Events...)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // A worker whose connection also has an activity worker gets a quick task of a run that it keeps, together with what the decision
-// behind it needs. The activity worker does the task, the decider decides as if its success were in the history, and both go to
+// after it needs. The activity worker does the task, the decider decides as if its success were in the history, and both go to
 // the owner in one message (ADR 0031).
 //
 //   - What the decider sees is what the history will hold, to the byte, if the owner takes the decision: the owner takes it only
@@ -23,7 +23,7 @@ import (
 //   - A decider that fails decides nothing ahead. It is asked in the ordinary way and tells its failure there.
 
 const (
-	// aheadPatience is how long an outcome waits for the decision behind it; the owner would not wait longer either.
+	// aheadPatience is how long an outcome waits for the decision after it; the owner would not wait longer either.
 	aheadPatience = 20 * time.Millisecond
 	// aheadSize bounds a reply that travels with an outcome, bytes.
 	aheadSize = 64 << 10
@@ -31,7 +31,7 @@ const (
 	maxSkipped = 256
 )
 
-// localTask is a task that comes with what the decision behind it needs.
+// localTask is a task that comes with what the decision after it needs.
 type localTask struct {
 	s *session
 	a *ask
@@ -86,7 +86,7 @@ func contextIn(window []schemas.Event) (schemas.Payload, bool) {
 	return nil, false
 }
 
-// decide makes the decision behind an outcome, in a slot of the pool if one is free. It is [nearby.Decide]. The decider runs on the goroutine
+// decide makes the decision after an outcome, in a slot of the pool if one is free. It is [nearby.Decide]. The decider runs on the goroutine
 // that did the work: handing it on, and the answer back, took 4 % of the CPU of a worker whose tasks take microseconds. So a decider that is
 // late keeps that goroutine, and the outcome goes elsewhere.
 func (e *localTask) decide(r *schemas.Report, elsewhere func()) (d *schemas.AheadDecision, told bool) {

@@ -12,7 +12,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// errandTask is a decision task behind an activity that event 5 has scheduled.
+// errandTask is a decision task after an activity that event 5 has scheduled.
 func errandTask() *schemas.DecisionTask {
 	return &schemas.DecisionTask{
 		WorkflowID: "w", Run: "r", Type: "order", Token: "t", PreviousStartedID: 3, StartedID: 9,
@@ -73,7 +73,7 @@ func TestOpenErrand(t *testing.T) {
 	}
 }
 
-// The times are those that the owner will write: never behind the last event, whatever the clocks and the worker say.
+// The times are those that the owner will write: never after the last event, whatever the clocks and the worker say.
 func TestForeseen(t *testing.T) {
 	for name, c := range map[string]struct {
 		at, elapsed   int64
@@ -84,7 +84,7 @@ func TestForeseen(t *testing.T) {
 		"absurdly long":         {at: 500, elapsed: math.MaxInt64, started: 100, rest: 500},
 		"not said":              {at: 500, started: 500, rest: 500},
 		"without a limit":       {at: 500, elapsed: -1, started: 500, rest: 500},
-		"behind the last event": {at: 50, elapsed: 10, started: 100, rest: 100},
+		"after the last event": {at: 50, elapsed: 10, started: 100, rest: 100},
 		"before all time":       {at: math.MinInt64 / 2, elapsed: 10, started: 100, rest: 100},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func FuzzErrand(f *testing.F) {
 		}
 		for i, ev := range dt.Events[len(dt.Events)-schemas.AheadEvents:] {
 			if before := dt.Events[len(dt.Events)-schemas.AheadEvents+i-1]; ev.Time < before.Time || ev.ID != before.ID+1 {
-				t.Fatalf("event %d at %d behind event %d at %d", ev.ID, ev.Time, before.ID, before.Time)
+				t.Fatalf("event %d at %d after event %d at %d", ev.ID, ev.Time, before.ID, before.Time)
 			}
 		}
 	})

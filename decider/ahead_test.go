@@ -54,7 +54,7 @@ func scheduled() []schemas.Event {
 	return events
 }
 
-// aheadTask is what an owner sends behind the first decision, at its hour 1.
+// aheadTask is what an owner sends after the first decision, at its hour 1.
 func aheadTask(first *reply) *schemas.DecisionTask {
 	t := window(scheduled(), 3)
 	t.StartedID, t.Token, t.Base = 9, "ahead-9", first.base(4)
@@ -178,7 +178,7 @@ func TestDecideAhead(t *testing.T) { // P-11
 		if n := s.count(); n != 0 {
 			t.Errorf("%d pages of history were read, want the cache to know it", n)
 		}
-		synctest.Wait() // the worker observes behind its answer
+		synctest.Wait() // the worker observes after its answer
 		if diff := cmp.Diff([]time.Duration{0, 0, 0}, waited); diff != "" {
 			t.Errorf("the decisions waited (-want +got):\n%s", diff)
 		}
@@ -191,7 +191,7 @@ func TestDecisionAheadIsDropped(t *testing.T) { // P-11
 		var continued []string
 		var seen [][]schemas.Event
 		w, first, _ := h.both(nil, func(ctx context.Context, task *decider.Task) ([]schemas.Decision, error) {
-			continued = append(continued, task.Token()+" behind "+task.Continued())
+			continued = append(continued, task.Token()+" after "+task.Continued())
 			seen = append(seen, historyOf(t, ctx, task))
 			return nil, nil
 		})
@@ -209,7 +209,7 @@ func TestDecisionAheadIsDropped(t *testing.T) { // P-11
 		task = window(more, 9)
 		task.Base = second.base(10)
 		h.askSticky(task, first.Sticky)
-		want := []string{"ahead-9 behind token-3", "token-9 behind token-3", "token-13 behind token-9"}
+		want := []string{"ahead-9 after token-3", "token-9 after token-3", "token-13 after token-9"}
 		if diff := cmp.Diff(want, continued); diff != "" {
 			t.Errorf("tasks (-want +got):\n%s", diff)
 		}

@@ -60,7 +60,7 @@ func TestAheadTaskIsRefused(t *testing.T) {
 }
 
 // An errand outlives the worker that took it: its outcome goes without a decision.
-func TestDeciderDrainsBehindAnErrand(t *testing.T) {
+func TestDeciderDrainsAfterAnErrand(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *house) {
 		w, first, r := h.both(nil, func(context.Context, *decider.Task) ([]schemas.Decision, error) {
 			t.Error("the decider was called")
@@ -131,7 +131,7 @@ func TestNoSlotForADecisionAhead(t *testing.T) {
 		}
 		close(let)
 		h.receive().wantDecisions(t)
-		synctest.Wait() // the slot is free behind the answer
+		synctest.Wait() // the slot is free after the answer
 		h.sendAhead(aheadTask(first), first.Sticky)
 		if _, decide = w.take(t); decide(success()) == nil {
 			t.Error("no decision, though a slot is free")

@@ -28,7 +28,7 @@ func long(n int64, started ...int64) []schemas.Event {
 	return events
 }
 
-// window is the task that shows events behind previous and up to the last of them.
+// window is the task that shows events after previous and up to the last of them.
 func window(events []schemas.Event, previous int64) *schemas.DecisionTask {
 	last := events[len(events)-1].ID
 	return &schemas.DecisionTask{

@@ -133,7 +133,7 @@ func (c *cache) keep(t *Task, sent string, closes bool) {
 }
 
 // joined returns past and window as one slice. If past is all that kept holds, kept grows in place: nobody else writes
-// behind its end, and those who read it hold slices that end before.
+// after its end, and those who read it hold slices that end before.
 func joined(kept, past, window []schemas.Event) []schemas.Event {
 	if len(kept) > 0 && len(kept) == len(past) && &kept[0] == &past[0] {
 		return append(kept, window...)

@@ -142,7 +142,7 @@ func TestStickyDeciderAfterOtherTasks(t *testing.T) { // P-11
 			if refused.Error != nil {
 				t.Fatal(refused.Error)
 			}
-			for range 2 { // the broker asks again from behind the last committed decision
+			for range 2 { // the broker asks again from after the last committed decision
 				again := window(all, 8)
 				again.Base = second.base(9)
 				h.askSticky(again, second.Sticky)

@@ -29,7 +29,7 @@
 //
 // Invariants:
 //
-//   - A decider never sees an event behind the DeciderStarted of its task, even if the history has more by now.
+//   - A decider never sees an event after the DeciderStarted of its task, even if the history has more by now.
 //   - A cached history is used only if the broker proves that the last committed reply of the run is the one that this
 //     worker sent (P-11). Otherwise the history is read anew.
 //   - A task gets at most one reply. A panic, an error or a timeout of a decider is a reply too, so that the broker

@@ -47,7 +47,7 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
-// caught makes an error of a panic. Code of users is called behind it, by defer.
+// caught makes an error of a panic. Code of users is called after it, by defer.
 func caught(err *error) {
 	if p := recover(); p != nil {
 		*err = &panicError{value: p, stack: debug.Stack()}

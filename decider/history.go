@@ -21,7 +21,7 @@ const (
 	maxPagePause = time.Second
 )
 
-// pager reads a page of at most limit events behind after. It returns at least one event, or more=false, or an error.
+// pager reads a page of at most limit events after after. It returns at least one event, or more=false, or an error.
 // size is that of the page on the wire.
 type pager func(ctx context.Context, t *schemas.DecisionTask, after int64, limit int) (events []schemas.Event, more bool, size int, err error)
 
@@ -33,7 +33,7 @@ func (t *Task) readPast(ctx context.Context) error {
 		return err
 	}
 	if len(events) == 0 {
-		return fmt.Errorf("%w: it ends at event %d, before the window of this task, which begins behind %d", ErrHistory, known, want)
+		return fmt.Errorf("%w: it ends at event %d, before the window of this task, which begins after %d", ErrHistory, known, want)
 	}
 	t.past = append(t.past, events...)
 	t.pastBytes += size
@@ -88,11 +88,11 @@ func (t *Task) fillWindow(ctx context.Context) error {
 	return nil
 }
 
-// page reads events behind after and up to last. Both history before the window and a window that did not fit come
-// through here, so nothing behind the task's DeciderStarted can.
+// page reads events after after and up to last. Both history before the window and a window that did not fit come
+// through here, so nothing after the task's DeciderStarted can.
 func (t *Task) page(ctx context.Context, after, last int64) ([]schemas.Event, bool, int, error) {
 	if t.pages == nil {
-		return nil, false, 0, fmt.Errorf("%w: the task has no worker and holds no event behind %d: make it with a window from event 1", ErrHistory, after)
+		return nil, false, 0, fmt.Errorf("%w: the task has no worker and holds no event after %d: make it with a window from event 1", ErrHistory, after)
 	}
 	t.reads.Add(1)
 	events, more, size, err := t.pages(ctx, &t.task, after, int(min(last-after, pageEvents)))
@@ -101,7 +101,7 @@ func (t *Task) page(ctx context.Context, after, last int64) ([]schemas.Event, bo
 	}
 	got := contiguous(events, after, last)
 	if len(got) == 0 && len(events) > 0 && events[0].ID <= last {
-		return nil, false, 0, fmt.Errorf("%w: a page behind event %d begins with %d", ErrHistory, after, events[0].ID)
+		return nil, false, 0, fmt.Errorf("%w: a page after event %d begins with %d", ErrHistory, after, events[0].ID)
 	}
 	return got, more, size, nil
 }
@@ -129,7 +129,7 @@ func apiPager(conn *natsconn.Conn, ns subject.Namespace) pager {
 		if cause := context.Cause(ctx); cause != nil {
 			err = errors.Join(cause, err)
 		}
-		return nil, false, 0, fmt.Errorf("%w: %s run %s behind event %d: %w", ErrHistory, t.WorkflowID, t.Run, after, err)
+		return nil, false, 0, fmt.Errorf("%w: %s run %s after event %d: %w", ErrHistory, t.WorkflowID, t.Run, after, err)
 	}
 }
 

@@ -82,14 +82,14 @@ func TestWindowIsCompleted(t *testing.T) {
 					after = append(after, q.After)
 				}
 				if diff := cmp.Diff(c.askedBy, after); diff != "" {
-					t.Fatalf("pages asked for behind (-want +got):\n%s", diff)
+					t.Fatalf("pages asked for after (-want +got):\n%s", diff)
 				}
 			})
 		})
 	}
 }
 
-// A decider sees nothing behind its DeciderStarted, even if the history has more by now: S1-6, S1-37.
+// A decider sees nothing after its DeciderStarted, even if the history has more by now: S1-6, S1-37.
 func TestHistoryNeverPassesStartedID(t *testing.T) {
 	all := long(1500, 3, 20, 40)
 	for name, most := range map[string]int{"one page": 2000, "pages of 7": 7, "single events": 1} {

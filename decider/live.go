@@ -8,7 +8,7 @@ import (
 )
 
 // lives are the subjects by which owners learn that the worker is gone: they call there when an answer takes long, and the server tells
-// them if nobody listens (ADR 0036). So these end last, behind the last answer; those that bring tasks end when the worker
+// them if nobody listens (ADR 0036). So these end last, after the last answer; those that bring tasks end when the worker
 // stops to take any.
 type lives struct {
 	mu   sync.Mutex

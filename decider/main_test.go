@@ -120,7 +120,7 @@ func (h *house) announcements(typ string) int {
 	return h.announced[typ]
 }
 
-// farewells are the workers that have said that they go, each behind its type.
+// farewells are the workers that have said that they go, each after its type.
 func (h *house) farewells() []string {
 	synctest.Wait()
 	h.mu.Lock()

@@ -64,7 +64,7 @@ func (t *Task) check() error {
 	return nil
 }
 
-// contiguous returns the events behind after and up to last, as far as they follow each other without a gap.
+// contiguous returns the events after after and up to last, as far as they follow each other without a gap.
 func contiguous(events []schemas.Event, after, last int64) []schemas.Event {
 	from := slices.IndexFunc(events, func(e schemas.Event) bool { return e.ID == after+1 })
 	if from < 0 {
@@ -96,7 +96,7 @@ func (t *Task) TypeVersion() string { return t.task.TypeVersion }
 // Attempt is 1 for the first try of a decision, and grows with each failure or timeout of a decider in a row.
 func (t *Task) Attempt() int { return t.task.Attempt }
 
-// PreviousStartedID is the DeciderStarted of the last completed decision: the window begins behind it. 0 if there was
+// PreviousStartedID is the DeciderStarted of the last completed decision: the window begins after it. 0 if there was
 // none.
 func (t *Task) PreviousStartedID() int64 { return t.task.PreviousStartedID }
 

@@ -77,7 +77,7 @@ type Counts struct{ Scheduled, Started, Closed int }
 
 // View folds a history into what a decider asks of it most: what was started, which activities and children are open, how
 // the others ended, which signals came, which decisions were refused. It sees what was added to it and nothing else, so over the history of a task it
-// never shows anything behind the task's DeciderStarted. A View belongs to one goroutine.
+// never shows anything after the task's DeciderStarted. A View belongs to one goroutine.
 type View struct {
 	last       int64
 	started    *schemas.WorkflowStarted

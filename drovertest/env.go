@@ -115,7 +115,7 @@ func (e *Env) startServer(ctx context.Context) error {
 // stopServer lets clients to p instead, or to nobody if that is nil.
 func (e *Env) stopServer(p provider) {
 	e.door.open(p)
-	// A server that is stopped while it makes a stream leaves a goroutine behind, for which a bubble would wait for ever.
+	// A server that is stopped while it makes a stream leaves a goroutine after, for which a bubble would wait for ever.
 	// Virtual time passes only when all is done.
 	time.Sleep(time.Millisecond)
 	e.server.Shutdown()

@@ -130,7 +130,7 @@ func TestFailing(t *testing.T) {
 	}
 }
 
-// A test that fails ends, whatever it left behind, and says why.
+// A test that fails ends, whatever it left over, and says why.
 func TestFailuresEnd(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

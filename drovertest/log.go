@@ -9,7 +9,7 @@ import (
 )
 
 // testLog writes to the log of a test until the test ends: testing panics on a later line, which a goroutine that the
-// test has left behind may well write.
+// test has left over may well write.
 type testLog struct {
 	mu sync.Mutex
 	t  testing.TB // nil when the test has ended

@@ -56,7 +56,7 @@ func (p *porter) InProcessConn() (net.Conn, error) {
 	return theirs, nil
 }
 
-// close sends everybody away, who then come to whoever is behind the door.
+// close sends everybody away, who then come to whoever is after the door.
 func (p *porter) close() {
 	p.mu.Lock()
 	for _, c := range p.conns {

@@ -5,7 +5,7 @@
 // binary, or the test binary itself in one of its roles: a bare NATS server, deciders and activity workers on the
 // client API, and those of package stranger, which know nothing of ours.
 //
-// Folder testdata/stores holds what servers left behind that were killed: today's takes over each of them. A store that was
+// Folder testdata/stores holds what servers left over that were killed: today's takes over each of them. A store that was
 // committed stays as it is. TestStores makes one more with -stores.make NAME, when formats have changed.
 //
 // Rules that every test keeps:

@@ -18,7 +18,7 @@ var handovers = flag.Int("handovers", 0, "planned stops of a broker in TestPlann
 
 const (
 	// handOverLimit is what a planned hand-over may take on a machine that has nothing else to do, looseLimit what one may
-	// take among other tests, or behind the TTL of the claims where the owner was killed.
+	// take among other tests, or after the TTL of the claims where the owner was killed.
 	handOverLimit = 250 * time.Millisecond
 	looseLimit    = 3 * time.Second
 )

@@ -17,7 +17,7 @@ import (
 // wrongTypes is the one of bodies that is JSON with the right names.
 const wrongTypes = "wrong types"
 
-// bodies are what no reader may die of. The first is the five bytes that end the msgpack decoder, behind a version.
+// bodies are what no reader may die of. The first is the five bytes that end the msgpack decoder, after a version.
 var bodies = map[string][]byte{
 	"huge array":      {0x01, 0xdd, 0xff, 0xff, 0xff, 0xff},
 	"huge map":        {0x01, 0xdf, 0xff, 0xff, 0xff, 0xff},

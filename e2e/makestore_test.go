@@ -27,7 +27,7 @@ import (
 const (
 	storePartitions = 2
 	// storeClaims is how long the brokers of a store under way keep their partitions, also the one that is stopped: all
-	// that is done behind its back takes less.
+	// that is done after its back takes less.
 	storeClaims = 15 * time.Second
 	// laterSeconds is when the timers and retries come that are overdue in the store: after it was made.
 	laterSeconds = 12
@@ -170,7 +170,7 @@ var (
 	echo   = act{Do: doWork, Name: "echo"}
 )
 
-// prepare makes runs on the partition away, and returns what sends them something behind the back of their owner. Then the
+// prepare makes runs on the partition away, and returns what sends them something after the back of their owner. Then the
 // API is not used: its requests may go to the broker that is stopped.
 func (s *studio) prepare() (send func()) {
 	s.t.Helper()

@@ -9,7 +9,7 @@ import (
 	"github.com/droverhq/drover/e2e/load"
 )
 
-// Workers that do activities and decide behind them on one connection, and the brokers, are killed with -9 while decisions come
+// Workers that do activities and decide after them on one connection, and the brokers, are killed with -9 while decisions come
 // with outcomes. Then nothing that was acknowledged is missing, and "drover verify" finds no rule broken.
 func TestPairsDie(t *testing.T) {
 	t.Parallel()

@@ -7,7 +7,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// window checks what a decider may see (S1-37): the ids behind previous up to started, and no other.
+// window checks what a decider may see (S1-37): the ids after previous up to started, and no other.
 func window(t *testing.T, task schemas.DecisionTask, previous, started int64) {
 	t.Helper()
 	if task.PreviousStartedID != previous || task.StartedID != started {

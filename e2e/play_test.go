@@ -336,7 +336,7 @@ func (s *stage) errand(control schemas.Payload, a schemas.DecisionAttributes) st
 	return ""
 }
 
-// renew continues with the acts behind act i.
+// renew continues with the acts after act i.
 func (s *stage) renew(i int) schemas.Decision {
 	next := s.in
 	next.Acts, next.Said, next.Heard = s.in.Acts[i+1:], s.said+"renewed;", map[string]int{}

@@ -26,7 +26,7 @@ func shout(w *world, js jetstream.JetStream, subj, body string) {
 }
 
 // Signals are published while nothing of ours runs: a bare NATS server and a bare client. When a broker comes, what was
-// for an open workflow is in its history once, what was for nobody is in the dead letters, and P-12: what came behind a
+// for an open workflow is in its history once, what was for nobody is in the dead letters, and P-12: what came after a
 // start that no broker had read yet is applied.
 func TestSignalsWhileNothingOfOursRuns(t *testing.T) {
 	t.Parallel()
@@ -58,7 +58,7 @@ func TestSignalsWhileNothingOfOursRuns(t *testing.T) {
 	}
 	shout(w, js, "drover.default.signal.nobody.ready", `"to nobody"`)
 	shout(w, js, "drover.default.signal.closed.ready", `"too late"`)
-	// A start as the API stores it, before any broker reads it; then a signal behind it.
+	// A start as the API stores it, before any broker reads it; then a signal after it.
 	partition := subject.Partition("born", 4)
 	shout(w, js, fmt.Sprintf("drover.default.in.%d.born.start", partition), `{"workflowId":"born","run":"r1","type":"order"}`)
 	shout(w, js, "drover.default.signal.born.ready", `"early bird"`)
@@ -67,7 +67,7 @@ func TestSignalsWhileNothingOfOursRuns(t *testing.T) {
 	born := w.client.Run("born", "")
 	w.exists(born)
 	if s, ok := w.has(born, schemas.EventSignal).Attributes.(*schemas.Signal); !ok || string(s.Input) != `"early bird"` {
-		t.Fatalf("got %+v, want the signal that came behind the start", s)
+		t.Fatalf("got %+v, want the signal that came after the start", s)
 	}
 	nobody := w.letter("unknown-workflow", storedSignal("nobody", "ready"))
 	if string(nobody.Body) != `"to nobody"` || nobody.Details == "" {
@@ -89,7 +89,7 @@ func TestSignalsWhileNothingOfOursRuns(t *testing.T) {
 		}
 	}
 	if n := a.signals["born"][`"early bird"`]; n != 1 {
-		t.Errorf("the signal behind the start is in the history %d times, want once", n)
+		t.Errorf("the signal after the start is in the history %d times, want once", n)
 	}
 	if all := w.dead(""); len(all) != 2 {
 		t.Errorf("got %d dead letters %+v, want 2", len(all), all)

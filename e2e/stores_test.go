@@ -26,7 +26,7 @@ import (
 
 var makeStore = flag.String("stores.make", "", "let TestStores make testdata/stores/NAME.tar.gz and NAME.json first, from today's program")
 
-// A store is what a server left behind that was killed with -9: testdata/stores/NAME.tar.gz, with what is in it in
+// A store is what a server left over that was killed with -9: testdata/stores/NAME.tar.gz, with what is in it in
 // NAME.json. A store that was committed stays as it is, and so do the deciders that its runs need. A new format gets
 // a new store beside it.
 const storesDir = "testdata/stores"

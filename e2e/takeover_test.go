@@ -111,7 +111,7 @@ func onceLoads(n int) []load.Input {
 }
 
 // A broker is killed with -9 under load. The other one serves every partition when its claims have run out. That it takes no more than a
-// second behind that is shown in virtual time (broker/claims), and with -kills.
+// second after that is shown in virtual time (broker/claims), and with -kills.
 func TestOneOfTwoBrokersDies(t *testing.T) {
 	f := newPair(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -260,7 +260,7 @@ func (f *pair) refused(ctx context.Context, prepared [partitions]uint64) {
 		natsconn.ExpectLastSeq(h, last)
 		_, err = natsconn.Of(f.client).PublishSync(ctx, namespace.History(n, f.ids[n], "late"), h, body)
 		if !errors.Is(err, natsconn.ErrWrongSequence) {
-			f.t.Errorf("partition %d: a write behind sequence %d, which the fence %d follows: got %v, want it refused", n, last, fence.Seq, err)
+			f.t.Errorf("partition %d: a write after sequence %d, which the fence %d follows: got %v, want it refused", n, last, fence.Seq, err)
 		}
 	}
 	if fenced == 0 {

@@ -67,7 +67,7 @@ func (a *archive) record(ids map[string]*checker.Workflow, fence uint64, m natsc
 	}
 	a.violations = append(a.violations, ids[id].Record(&r, m.Data, schemas.At(m.Time))...)
 	if r.Fence != fence { // the record of an owner who had been followed by another
-		a.violations = append(a.violations, checker.Violation{Rule: checker.RuleFence, WorkflowID: id, Run: run, EventID: r.First, Detail: "it stands behind another owner's fence"})
+		a.violations = append(a.violations, checker.Violation{Rule: checker.RuleFence, WorkflowID: id, Run: run, EventID: r.First, Detail: "it stands after another owner's fence"})
 	}
 	a.runs[run] = true
 	success := schemas.Timestamp(0)

@@ -283,7 +283,7 @@ func TestS3_15AHeartbeatRestoresTheStatus(t *testing.T) {
 		m := boot(t, s, "m", ops.MasterOptions{})
 		m.recovers()
 		m.runs()
-		// A record of n that is stored, and no heartbeat behind it: its machine hangs.
+		// A record of n that is stored, and no heartbeat after it: its machine hangs.
 		n := boot(t, s, "n", ops.MasterOptions{})
 		n.recovers()
 		n.member.Close()

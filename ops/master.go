@@ -53,7 +53,7 @@ type MasterOptions struct {
 	// Home is the namespace whose nodes [Master.Recover] makes Ready. Defaults to none.
 	Home string
 	// Revert looks after tasks whose worker was lost, and tells how many will run again and how many have failed for
-	// good. It is called in each sweep, behind the claims. Defaults to none.
+	// good. It is called in each sweep, after the claims. Defaults to none.
 	Revert func(ctx context.Context) (reverted, failed int, err error)
 	// Tasks run beside the sweeps while this node is the master, each in a goroutine of its own. Their ctx ends with the
 	// claim. One that returns is called again after an Interval; an error is logged. Default to none.
@@ -103,7 +103,7 @@ func (m *Master) lead(ctx context.Context, l *claims.Lease) error {
 	tick := time.NewTicker(m.opts.Interval)
 	defer tick.Stop()
 	for {
-		// Right behind a recovery there is nothing new, and what comes back with the roles gets its time.
+		// Right after a recovery there is nothing new, and what comes back with the roles gets its time.
 		if m.swept.IsZero() || time.Since(m.swept) >= m.opts.Interval {
 			s := m.sweep(ctx, l)
 			if ctx.Err() != nil {

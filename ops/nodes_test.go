@@ -172,7 +172,7 @@ func TestS3_02ARecordOfTheSameNameIsAnUnexpectedShutdown(t *testing.T) {
 	})
 }
 
-func TestS3_03AllNodesAreReadyBehindTheRecovery(t *testing.T) {
+func TestS3_03AllNodesAreReadyAfterTheRecovery(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {
 		var during string
 		var a *server

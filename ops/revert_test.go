@@ -220,7 +220,7 @@ func TestS3_12InterruptedActivities(t *testing.T) {
 				time.Sleep(5 * time.Minute)
 				return "done", nil
 			})
-			for i := range 3 { // and a backlog behind it
+			for i := range 3 { // and a backlog after it
 				e.request("start", fmt.Sprintf(`{"workflowId":"o%d","type":"order"}`, i), nil)
 			}
 			r := e.reverter()

@@ -8,9 +8,9 @@ import (
 	"github.com/droverhq/drover/broker/embedded"
 )
 
-// A worker that is busy waits for no task. The owners are not asked again and again about the backlog behind it; but once it is lost, so
+// A worker that is busy waits for no task. The owners are not asked again and again about the backlog after it; but once it is lost, so
 // is what it had in hand.
-func TestS3_12BacklogBehindBusyWorker(t *testing.T) {
+func TestS3_12BacklogAfterBusyWorker(t *testing.T) {
 	bubble(t, func(t *testing.T, s *embedded.Server) {
 		const backlog, sweeps = 20, 40
 		e := newEngine(t, s)
@@ -45,7 +45,7 @@ func TestS3_12BacklogBehindBusyWorker(t *testing.T) {
 			time.Sleep(5 * time.Second)
 		}
 		if reverted != 1 {
-			t.Errorf("%d attempts were reverted behind the death of the worker, want 1", reverted)
+			t.Errorf("%d attempts were reverted after the death of the worker, want 1", reverted)
 		}
 	})
 }

@@ -6,7 +6,7 @@ import "github.com/droverhq/drover/broker/natsconn"
 const mostPause = 32
 
 // standing are tasks of a consumer that were handed back. A worker that has as many tasks as it takes waits for no more, so each sweep is given one
-// of the backlog behind it, and those of the sweeps before again. As long as nobody else was given such a task its owner says the same, and to
+// of the backlog after it, and those of the sweeps before again. As long as nobody else was given such a task its owner says the same, and to
 // ask takes two messages and a place in the inbox: it is asked less and less often.
 type standing struct {
 	most  int

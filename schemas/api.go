@@ -179,7 +179,7 @@ const StatusClosed Status = "closed"
 // StatusHeader is the header of a history record that begins with the status of the run after it. [HeaderStatus] reads that.
 const StatusHeader = "Drover-Status"
 
-// HeaderStatus returns the status in the header of a history record, which tells more behind it.
+// HeaderStatus returns the status in the header of a history record, which tells more after it.
 func HeaderStatus(header string) Status {
 	status, _, _ := strings.Cut(header, " ")
 	return Status(status)
@@ -323,7 +323,7 @@ type HistoryRequest struct {
 	Wait       Duration `json:"wait,omitempty"`
 }
 
-// HistoryResponse is a page. More says that events behind it exist already; Closed that the run has ended and the page
+// HistoryResponse is a page. More says that events after it exist already; Closed that the run has ended and the page
 // reaches its last event.
 type HistoryResponse struct {
 	V      int     `json:"v,omitempty"`
@@ -410,7 +410,7 @@ type SoftRequest struct {
 	After      uint64 `json:"after,omitempty"`
 }
 
-// SoftResponse is a page of records in the order of the history. More says that there are others behind them.
+// SoftResponse is a page of records in the order of the history. More says that there are others after them.
 type SoftResponse struct {
 	V          int          `json:"v,omitempty"`
 	WorkflowID string       `json:"workflowId"`

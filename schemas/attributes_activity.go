@@ -46,7 +46,7 @@ type ActivityStarted struct {
 	// the permission to go is repeated to that nonce alone.
 	TaskSequence uint64 `json:"taskSequence,omitempty"`
 	Nonce        string `json:"nonce,omitempty"`
-	// Offered: the worker was offered the task, and there was no message. One is stored behind this event, unless the activity is over soon;
+	// Offered: the worker was offered the task, and there was no message. One is stored after this event, unless the activity is over soon;
 	// it says nothing about the worker, who is asked instead.
 	Offered bool `json:"offered,omitempty"`
 }

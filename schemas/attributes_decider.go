@@ -9,7 +9,7 @@ type DeciderScheduled struct {
 	Attempt int `json:"attempt,omitempty"`
 }
 
-// DeciderStarted bounds what its decider may see: nothing behind this event.
+// DeciderStarted bounds what its decider may see: nothing after this event.
 type DeciderStarted struct {
 	ScheduledEventID int64  `json:"scheduledEventId"`
 	Identity         string `json:"identity,omitempty"`

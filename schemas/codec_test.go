@@ -43,7 +43,7 @@ func TestUnmarshalRefuses(t *testing.T) {
 		{"JSON bomb", nested(100_000), schemas.ErrMalformed, "nested deeper"},
 		{"JSON one too deep", nested(8 * schemas.MaxDepth), schemas.ErrMalformed, "nested deeper"},
 		{"JSON bomb of objects", strings.Repeat(`{"a":`, 5000), schemas.ErrMalformed, "nested deeper"},
-		{"JSON bomb behind a string", `{"a":"\\\"[[","details":` + strings.Repeat("[", 5000), schemas.ErrMalformed, "nested deeper"},
+		{"JSON bomb after a string", `{"a":"\\\"[[","details":` + strings.Repeat("[", 5000), schemas.ErrMalformed, "nested deeper"},
 		{"too large", "\x01\xc6" + strings.Repeat("\x00", schemas.MaxBody), schemas.ErrMalformed, "exceed the limit"},
 		{"too large JSON", "{" + strings.Repeat(" ", schemas.MaxBody), schemas.ErrMalformed, "exceed the limit"},
 	} {
@@ -66,7 +66,7 @@ func TestUnmarshalAccepts(t *testing.T) {
 		"msgpack as an array":  "\x01\x93\x00\xa1t\xc0",
 		"JSON":                 `{"token":"t"}`,
 		"JSON with version":    `{"v":1,"token":"t"}`,
-		"JSON behind space":    "\r\n\t {\"token\":\"t\"}",
+		"JSON after space":    "\r\n\t {\"token\":\"t\"}",
 		"JSON with deep input": `{"token":"t","zz":` + strings.Repeat("[", 8*schemas.MaxDepth-1) + strings.Repeat("]", 8*schemas.MaxDepth-1) + `}`,
 		"v inside a payload":   `{"token":"t","zz":{"v":2}}`,
 		"brackets in a string": `{"token":"t","zz":"` + strings.Repeat(`[{\"`, 5000) + `"}`,

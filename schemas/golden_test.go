@@ -188,7 +188,7 @@ func checkGolden(t *testing.T, file string, encoded []byte, v any, body func(fil
 	}
 }
 
-// Every golden file belongs to a message, so that none is left behind unread.
+// Every golden file belongs to a message, so that none is left over unread.
 func TestGoldenFilesAreUsed(t *testing.T) {
 	files, err := os.ReadDir(filepath.Join("testdata", "golden"))
 	if err != nil {

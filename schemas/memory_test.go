@@ -66,7 +66,7 @@ func TestUnpackedRecordsAreTheirOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(record("first---"), &first); diff != "" {
-			t.Fatalf("the first record behind the second (-want +got):\n%s", diff)
+			t.Fatalf("the first record after the second (-want +got):\n%s", diff)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func TestOwnedBodies(t *testing.T) {
 		}
 	}
 	for _, marshal := range []func(any) ([]byte, error){schemas.Marshal, schemas.MarshalJSON} {
-		want := &schemas.StartRequest{WorkflowID: "w", Type: "t", Input: schemas.Text(`"one"`), Identity: "behind it"}
+		want := &schemas.StartRequest{WorkflowID: "w", Type: "t", Input: schemas.Text(`"one"`), Identity: "after it"}
 		body, err := marshal(want)
 		if err != nil {
 			t.Fatal(err)
@@ -97,7 +97,7 @@ func TestOwnedBodies(t *testing.T) {
 		}
 		got.Input = append(got.Input, "0123456789012345678901234567890123456789"...)[:len(want.Input)]
 		if diff := cmp.Diff(want, &got, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("behind an append (-want +got):\n%s", diff)
+			t.Errorf("after an append (-want +got):\n%s", diff)
 		}
 	}
 }

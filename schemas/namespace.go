@@ -30,7 +30,7 @@ type NamespaceRequest struct {
 	Force    bool   `json:"force,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	Identity string `json:"identity,omitempty"`
-	// CreatedAt belongs to delete too: only the namespace that was made then is deleted. A request may be read late, behind
+	// CreatedAt belongs to delete too: only the namespace that was made then is deleted. A request may be read late, after
 	// the end of that one, and would delete a later one of its name.
 	CreatedAt Timestamp `json:"createdAt,omitempty"`
 	// After is the cursor of a list, Limit how long its page may be.

@@ -7,7 +7,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// The request id of a signal is as it was behind a header of NATS, and short enough to be remembered.
+// The request id of a signal is as it was after a header of NATS, and short enough to be remembered.
 func TestValidateSignalRequestID(t *testing.T) {
 	for id, want := range map[string]bool{
 		"": true, "a b": true, "a\tb": true, strings.Repeat("x", schemas.MaxIDLen): true,

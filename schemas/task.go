@@ -97,7 +97,7 @@ type DecisionReply struct {
 	// Alive says that the worker of Sticky listens to the type's subject of the worker "alive-" and that name, as long as it is at
 	// work: what it has in hand is given to others when nobody listens there any more. What comes there needs no answer.
 	Alive bool `json:"alive,omitempty"`
-	// Lists are task lists that the same process works: it takes tasks of these together with what the decision behind them
+	// Lists are task lists that the same process works: it takes tasks of these together with what the decision after them
 	// needs (see [AheadTask]).
 	Lists []string       `json:"lists,omitempty"`
 	Error *DecisionError `json:"error,omitempty"`
@@ -144,7 +144,7 @@ type ActivityTask struct {
 	Attempt          int       `json:"attempt"`
 	ScheduledEventID int64     `json:"scheduledEventId"`
 	ScheduledAt      Timestamp `json:"scheduledAt"`
-	// DispatchedAt is when it was given away, if that was at least half a second behind ScheduledAt: a later attempt, or a start delay.
+	// DispatchedAt is when it was given away, if that was at least half a second after ScheduledAt: a later attempt, or a start delay.
 	DispatchedAt Timestamp `json:"dispatchedAt,omitempty"`
 	// StartToClose bounds the run of the activity; CloseBy, if set, is when the service gives up in any case.
 	StartToClose Duration  `json:"startToClose,omitempty"`

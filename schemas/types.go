@@ -174,7 +174,7 @@ func (i *TypeInfo) Compare(j *TypeInfo) int {
 	return cmp.Or(cmp.Compare(i.Kind, j.Kind), cmp.Compare(i.Name, j.Name), cmp.Compare(i.Version, j.Version))
 }
 
-// Cursor continues a list behind i.
+// Cursor continues a list after i.
 func (i *TypeInfo) Cursor() string {
 	b, err := json.Marshal([]string{string(i.Kind), i.Name, i.Version})
 	if err != nil {

@@ -66,7 +66,7 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 // Timestamp is an instant: Unix nanoseconds, UTC. In JSON it is RFC 3339 with nanoseconds.
 type Timestamp int64
 
-// At returns t as a Timestamp; the zero time is 0. A time before 1678 or behind 2261 is the first or the last Timestamp there is.
+// At returns t as a Timestamp; the zero time is 0. A time before 1678 or after 2261 is the first or the last Timestamp there is.
 func At(t time.Time) Timestamp {
 	switch {
 	case t.IsZero():

@@ -225,7 +225,7 @@ func TestTimestampJSONRoundTrip(t *testing.T) {
 	})
 }
 
-// A time that no Timestamp can hold stays before, or behind, all that one can.
+// A time that no Timestamp can hold stays before, or after, all that one can.
 func TestAtIsNeverOnTheOtherSide(t *testing.T) {
 	for year, want := range map[int]schemas.Timestamp{
 		-5000: math.MinInt64, 2: math.MinInt64, 1677: math.MinInt64, 2263: math.MaxInt64, 9999: math.MaxInt64, 1_000_000: math.MaxInt64,

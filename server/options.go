@@ -123,7 +123,7 @@ func (o Options) home() topology.Options {
 	}
 }
 
-// validate judges options that have their defaults, so that what is refused leaves no store behind.
+// validate judges options that have their defaults, so that what is refused leaves no store after.
 func (o Options) validate() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrInvalidOptions, fmt.Sprintf(format, args...))

@@ -53,7 +53,7 @@ func (s *namesServed) sorted() []string {
 
 // join gives the node its name, the same in all namespaces, and writes its record. A name that was given is taken as it is: a
 // server that is started again after a crash must not wait until its former self is forgotten. Any other is the host's,
-// with a number behind it while a live node has it.
+// with a number after it while a live node has it.
 func (n *node) join(ctx context.Context, home subject.Namespace) error {
 	var err error
 	if n.register, err = nodes.Open(n.conn, nodes.Options{Logger: n.log}); err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // A start that fails is no acknowledgement either.
-func TestAnUnexpectedShutdownIsKeptBehindAStartThatFails(t *testing.T) {
+func TestAnUnexpectedShutdownIsKeptAfterAStartThatFails(t *testing.T) {
 	url, o := bare(t)
 	died(t, url, "n")
 	r := registry(t, dialed(t, url))
@@ -24,10 +24,10 @@ func TestAnUnexpectedShutdownIsKeptBehindAStartThatFails(t *testing.T) {
 	o.Node, o.AfterCrash, o.Roles, o.Logger = "n", AfterCrashHalt, []string{"juggler"}, log
 	s := &Server{o: o, ready: make(chan struct{}), ended: make(chan struct{})} // New would refuse it
 	if err := s.Run(t.Context()); !errors.Is(err, errUnknownRole) {
-		t.Fatalf("got %v, want a start that fails behind the word of the node", err)
+		t.Fatalf("got %v, want a start that fails after the word of the node", err)
 	}
 	if got := statusOf(t, r, "n"); got != schemas.NodeUnexpectedShutdown {
-		t.Fatalf("got %q behind the start, want %s", got, schemas.NodeUnexpectedShutdown)
+		t.Fatalf("got %q after the start, want %s", got, schemas.NodeUnexpectedShutdown)
 	}
 }
 

@@ -82,7 +82,7 @@ func TestNoServerOfItsOwn(t *testing.T) {
 	}
 }
 
-// What is wrong is said by the name of the field, and leaves nothing behind.
+// What is wrong is said by the name of the field, and leaves nothing after.
 func TestOptionsAreRefused(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "store")
 	elsewhere := &natsconn.Options{URL: "nats://127.0.0.1:1"}

@@ -13,7 +13,7 @@ const (
 	// failureTimeout bounds the stop of the other roles when one has failed.
 	failureTimeout = 15 * time.Second
 	// readyTimeout bounds how long a server of its own waits for its partitions before it calls itself ready: a large
-	// backlog is worked off behind the ready line.
+	// backlog is worked off after the ready line.
 	readyTimeout = 5 * time.Second
 )
 

@@ -159,7 +159,7 @@ func TestUnknownOutcome(t *testing.T) {
 	})
 }
 
-// A connection that breaks behind a signal takes the answer with it. Only one with a request id is sent again: each is stored once.
+// A connection that breaks after a signal takes the answer with it. Only one with a request id is sent again: each is stored once.
 func TestPublishWhoseConnectionBreaks(t *testing.T) {
 	for name, publish := range map[string]func(context.Context, *natsconn.Conn) (uint64, error){
 		"once": func(ctx context.Context, conn *natsconn.Conn) (uint64, error) {
@@ -196,7 +196,7 @@ func TestPublishWhoseConnectionBreaks(t *testing.T) {
 				})
 				_, err = publish(t.Context(), conn)
 				if again := name == "once"; again != (err == nil) || !again && !errors.Is(err, signals.ErrUnknown) || again != (sent == 2) {
-					t.Fatalf("got %v behind %d messages", err, sent)
+					t.Fatalf("got %v after %d messages", err, sent)
 				}
 			})
 		})
@@ -248,8 +248,8 @@ func TestDeadLetters(t *testing.T) {
 		{"no such reason", signals.DeadOptions{Reason: "inval"}, nil},
 		{"a page", signals.DeadOptions{After: 5, Limit: 3}, all[5:8]},
 		{"the last page", signals.DeadOptions{After: 18, Limit: 3}, all[18:]},
-		{"behind the end", signals.DeadOptions{After: 20}, nil},
-		{"behind all numbers", signals.DeadOptions{After: math.MaxUint64}, nil},
+		{"after the end", signals.DeadOptions{After: 20}, nil},
+		{"after all numbers", signals.DeadOptions{After: math.MaxUint64}, nil},
 		{"a page of one reason", signals.DeadOptions{Reason: "invalid", After: 2, Limit: 1}, all[3:4]},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -278,7 +278,7 @@ func TestDeadLettersKeepWhatCannotBeRead(t *testing.T) {
 	bury(t, conn, "invalid", 1)
 	got := collect(t, conn, signals.DeadOptions{})
 	if len(got) != 2 || got[0].Reason != signals.ReasonUnreadable || got[0].Subject != subj || len(got[0].Body) != 6 || got[1].Reason != "invalid" {
-		t.Fatalf("got %+v, want the unreadable entry as it stands and the letter behind it", got)
+		t.Fatalf("got %+v, want the unreadable entry as it stands and the letter after it", got)
 	}
 }
 

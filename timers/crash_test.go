@@ -31,9 +31,9 @@ func TestCrashes(t *testing.T) {
 		{"acknowledgement of the ring lost", "drover.default.in.", cutwire.Break, 2, 3 * time.Second},
 		{"ring lost", "drover.default.in.", cutwire.Swallow, 1, 11 * time.Second},
 		{"killed before the ring", "drover.default.in.", cutwire.CutBefore, 1, claimTTL + time.Second},
-		{"killed behind the ring", "drover.default.in.", cutwire.CutAfter, 2, claimTTL + time.Second},
+		{"killed after the ring", "drover.default.in.", cutwire.CutAfter, 2, claimTTL + time.Second},
 		{"killed before the deletion", deleteAPI, cutwire.CutBefore, 2, claimTTL + time.Second},
-		{"killed behind the deletion", deleteAPI, cutwire.CutAfter, 1, time.Second},
+		{"killed after the deletion", deleteAPI, cutwire.CutAfter, 1, time.Second},
 		{"answer to the deletion lost", deleteAPI, cutwire.Break, 1, time.Second},
 		{"deletion lost", deleteAPI, cutwire.Swallow, 1, time.Second},
 	} {
@@ -55,7 +55,7 @@ type fault struct {
 	within  time.Duration // of the last of them
 }
 
-// firesDespite has an alarm of a worker that meets a fault, while another worker stands by, and looks at the rings of so long a time. The alarm behind
+// firesDespite has an alarm of a worker that meets a fault, while another worker stands by, and looks at the rings of so long a time. The alarm after
 // it is rung as ever.
 func (r *rig) firesDespite(f fault, during time.Duration) {
 	r.t.Helper()
@@ -71,7 +71,7 @@ func (r *rig) firesDespite(f fault, during time.Duration) {
 		case got := <-r.fires:
 			fires++
 			if got.Sequence != seq || got.at.Before(due) || got.at.Sub(due) > f.within {
-				r.t.Fatalf("got ring %d of message %d %v behind its time, want 0 to %v", fires, got.Sequence, got.at.Sub(due), f.within)
+				r.t.Fatalf("got ring %d of message %d %v after its time, want 0 to %v", fires, got.Sequence, got.at.Sub(due), f.within)
 			}
 			continue
 		case <-enough:

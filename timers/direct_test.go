@@ -119,7 +119,7 @@ func TestOwnerAnswers(t *testing.T) { // P-10, I8
 				}
 				for range tc.inbox {
 					if got := r.next(); !got.at.Equal(due.Add(tc.later)) {
-						t.Fatalf("got a ring %v behind its time, want %v", got.at.Sub(due), tc.later)
+						t.Fatalf("got a ring %v after its time, want %v", got.at.Sub(due), tc.later)
 					}
 				}
 				r.quiet(time.Minute + 10*time.Second)
@@ -128,7 +128,7 @@ func TestOwnerAnswers(t *testing.T) { // P-10, I8
 					t.Errorf("the owner was asked %d times, want %d", got, n)
 				}
 				if refused := strings.Contains(tc.name, "refuse"); refused != (doubts.Load() > 0) {
-					t.Errorf("the server was asked for its time %d times at once, want that behind a refusal alone", doubts.Load())
+					t.Errorf("the server was asked for its time %d times at once, want that after a refusal alone", doubts.Load())
 				}
 			})
 		})
@@ -295,7 +295,7 @@ func testOwnerMayNotBeTold(t *testing.T, refused string) {
 	}
 	for i := range 3 * want {
 		if got := r.next(); got.wid != fmt.Sprint("w", i) || got.at.Sub(got.Due.Time()) > 10*time.Millisecond {
-			t.Errorf("got a ring for %s, %v behind its time; want w%d at once", got.wid, got.at.Sub(got.Due.Time()), i)
+			t.Errorf("got a ring for %s, %v after its time; want w%d at once", got.wid, got.at.Sub(got.Due.Time()), i)
 		}
 	}
 	r.pending(0)
@@ -333,7 +333,7 @@ func TestReplacedWhileItFires(t *testing.T) { // P-10
 	})
 }
 
-// A storm is swept by a purge, up to the first alarm that is needed, or to one that must become a dead letter; behind that
+// A storm is swept by a purge, up to the first alarm that is needed, or to one that must become a dead letter; after that
 // each is deleted. A worker that dies in between leaves what it had not deleted, and the next one rings that again.
 func TestSweepOfAStorm(t *testing.T) { // P-9, P-10, I15
 	const n = 500
@@ -344,7 +344,7 @@ func TestSweepOfAStorm(t *testing.T) { // P-9, P-10, I15
 		purges  bool
 	}{
 		{"nothing before it", false, cutwire.Pass, true},
-		{"behind an alarm that is needed", true, cutwire.Pass, false},
+		{"after an alarm that is needed", true, cutwire.Pass, false},
 		{"killed before the purge", false, cutwire.CutBefore, true},
 		{"purge lost", false, cutwire.Swallow, true},
 		{"connection lost with the purge", false, cutwire.Break, true},
@@ -406,7 +406,7 @@ func (s *sweeps) judge(subj string, _ []byte) cutwire.Verdict {
 }
 
 // While alarms ring a purge waits until it removes a good share of what stays, because the server writes all that stays
-// behind each; nothing rung is deleted one by one meanwhile, whether rings are always under way or answered at once, and
+// after each; nothing rung is deleted one by one meanwhile, whether rings are always under way or answered at once, and
 // nothing is left over in the end.
 func TestPurgesArePacedByWhatStays(t *testing.T) {
 	const stay = 1000
@@ -483,7 +483,7 @@ func TestWhatHasFiredDoesNotStayForLong(t *testing.T) {
 			time.Sleep(time.Until(due.Add(at)))
 			fired, most := int(at/apart), int(2500*time.Millisecond/apart)
 			if stay := int(r.alarms()) - (2*n - fired); stay > most {
-				t.Fatalf("%d alarms that have rung are in the stream %v behind the first one, want at most %d", stay, at, most)
+				t.Fatalf("%d alarms that have rung are in the stream %v after the first one, want at most %d", stay, at, most)
 			}
 		}
 		time.Sleep(10 * time.Second)
@@ -494,7 +494,7 @@ func TestWhatHasFiredDoesNotStayForLong(t *testing.T) {
 	})
 }
 
-// Rings that are stuck for half a second do not count for the window (ADR 0032): what is due behind them rings then.
+// Rings that are stuck for half a second do not count for the window (ADR 0032): what is due after them rings then.
 func TestStuckFiresKeepNobodyFromFiring(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		var mu sync.Mutex

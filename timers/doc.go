@@ -20,7 +20,7 @@
 //     inbox: by sequence and never by subject, so an alarm that replaced it meanwhile survives (P-10). A ring that the owner
 //     does not answer within two seconds goes into the inbox; one whose fate is unknown is sent again. A ring that comes twice,
 //     or for an alarm that the owner has deleted, finds nothing to do.
-//   - Behind the rings: deletions wait while there are rings to send. Alarms before the first one that is needed are purged.
+//   - After the rings: deletions wait while there are rings to send. Alarms before the first one that is needed are purged.
 //   - An alarm that cannot be read becomes a dead letter and is deleted.
 //   - When the claim is lost, ringing stops at once. Whoever takes it next reads the stream from its beginning.
 //

@@ -82,6 +82,6 @@ func TestWindowGrowsAgain(t *testing.T) {
 		t.Fatalf("without need: got %d, want at most %d", got, 2*fewDirect)
 	}
 	if got, _ := storm(&w, 5*time.Second, func(int, int) time.Duration { return 3 * time.Millisecond }); got != mostDirect {
-		t.Fatalf("behind it: got %d, want %d", got, mostDirect)
+		t.Fatalf("after it: got %d, want %d", got, mostDirect)
 	}
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // restShare is how many times as long as the last purge took the next one waits. What a purge removes costs the same whenever it is removed; the
-// block that is loaded for it and the state that is written behind it are each purge's own.
+// block that is loaded for it and the state that is written after it are each purge's own.
 const restShare = 16
 
 // purgeScheduler lets the partitions of a worker purge one after the other. They are woken at the same pace, so that all of them would purge at once:

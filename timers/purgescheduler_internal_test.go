@@ -15,10 +15,10 @@ func TestPurgesTakeTurns(t *testing.T) {
 	ended := at.Add(20 * time.Millisecond)
 	purgeScheduler.done(at, ended)
 	if purgeScheduler.take(ended.Add(320*time.Millisecond - 1)) {
-		t.Error("a purge began right behind one that took 20 ms, want it to wait for 320")
+		t.Error("a purge began right after one that took 20 ms, want it to wait for 320")
 	}
 	if !purgeScheduler.take(ended.Add(320 * time.Millisecond)) {
-		t.Error("no purge behind 320 ms")
+		t.Error("no purge after 320 ms")
 	}
 	purgeScheduler.done(ended, ended)
 	if !purgeScheduler.take(ended) {

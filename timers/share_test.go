@@ -69,7 +69,7 @@ func TestPartitionsAreShared(t *testing.T) {
 		stopped := time.Since(began)
 		time.Sleep(50 * time.Millisecond)
 		if n := owned(); n["n2"] != partitions {
-			t.Fatalf("got shares %v right behind the stop, which took %v, want that the other has all", n, stopped)
+			t.Fatalf("got shares %v right after the stop, which took %v, want that the other has all", n, stopped)
 		}
 		time.Sleep(time.Minute)
 		begin("n1")

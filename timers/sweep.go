@@ -21,14 +21,14 @@ const (
 	// sweepShare are deleted, and of more than mostTombstones what is above: a worker that dies leaves them to be rung once more.
 	sweepPause     = 100 * time.Millisecond
 	sweepRest      = time.Second
-	sweepLimit     = 2 * time.Second // the audit takes alarms for overdue behind five
-	turnLimit      = 4 * time.Second // behind it nobody waits for a turn
+	sweepLimit     = 2 * time.Second // the audit takes alarms for overdue after five
+	turnLimit      = 4 * time.Second // after it nobody waits for a turn
 	sweepShare     = 100
 	fewTombstones  = 1024
 	mostTombstones = 4096
-	// worthPurge is how many deletions a purge must spare. The server writes the state of the whole stream behind each, which
+	// worthPurge is how many deletions a purge must spare. The server writes the state of the whole stream after each, which
 	// for some 60 alarms takes as long as one deletion: so many alarms that stay cost one deletion more (staysPerDeletion).
-	// Meanwhile a purge waits until it removes a share of what stays (purgeShare): ten a second, each behind the writing
+	// Meanwhile a purge waits until it removes a share of what stays (purgeShare): ten a second, each after the writing
 	// of 25,000 alarms, took a sixth of the server's time while 100,000 sleepers woke.
 	worthPurge       = 32
 	staysPerDeletion = 64

@@ -13,7 +13,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Behind a reconnect a sequence may be another alarm's: only the very one that rang is deleted.
+// After a reconnect a sequence may be another alarm's: only the very one that rang is deleted.
 func TestTombstoneIsTheVeryMessage(t *testing.T) { // P-9
 	stored := func(subject string, due int64) natsconn.Stored {
 		body, err := schemas.Marshal(&schemas.Alarm{V: schemas.Version, Run: "r", Due: schemas.Timestamp(due)})
@@ -61,7 +61,7 @@ func TestWhatIsLookedAtBeforeItGoes(t *testing.T) { // P-9
 }
 
 // While alarms ring, or have just rung, little is deleted: nothing of a few that are new, a share of more, and what is above that no worker that
-// dies may leave behind.
+// dies may leave.
 func TestShareOfTombstones(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
@@ -112,7 +112,7 @@ func TestDeletionThatFails(t *testing.T) {
 		s.removed(t.Context(), s.tombstones[0], natsconn.ErrNotFound)
 		s.mu.Lock()
 		if got := s.alarmIndex.lowest(); got == 2 {
-			t.Error("what is deleted keeps everything behind it from being purged")
+			t.Error("what is deleted keeps everything after it from being purged")
 		}
 	})
 }

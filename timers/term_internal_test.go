@@ -31,7 +31,7 @@ func TestAlarmOfAnotherStream(t *testing.T) {
 	}
 }
 
-// A book that had no room once lacks an alarm, whatever it takes behind that, and says so at once.
+// A book that had no room once lacks an alarm, whatever it takes after that, and says so at once.
 func TestAlarmIndexThatWasFull(t *testing.T) {
 	w := New(nil, nil)
 	w.SetMostAlarms(1)

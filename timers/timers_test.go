@@ -106,7 +106,7 @@ func TestTenThousandAlarms(t *testing.T) {
 				t.Fatalf("got the ring of %s at %v, want %v", got.wid, got.at, want)
 			}
 			if got.at.Before(last) {
-				t.Fatalf("got the ring of %s behind a later one", got.wid)
+				t.Fatalf("got the ring of %s after a later one", got.wid)
 			}
 			last = got.at
 			delete(due, got.wid)

@@ -42,7 +42,7 @@ type HTTPInput struct {
 	Timeout schemas.Duration `json:"timeout,omitempty"`
 	// Expect are the statuses that are a success. Defaults to 200 to 299.
 	Expect []int `json:"expect,omitempty"`
-	// Username and Password are sent as HTTP Basic, and behind a redirect to the same server only, as Cookie is; other headers go wherever a
+	// Username and Password are sent as HTTP Basic, and after a redirect to the same server only, as Cookie is; other headers go wherever a
 	// redirect leads. They stand in the history, as all input does.
 	Username string `json:"username,omitempty"`
 	Password string `json:"password,omitempty"`

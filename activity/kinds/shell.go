@@ -20,7 +20,7 @@ import (
 const (
 	defaultOutput = 100_000
 	maxOutput     = 1 << 20
-	// shellGrace is how long output may still come when the command has ended or was killed: what it left behind may hold the pipes.
+	// shellGrace is how long output may still come when the command has ended or was killed: what it left over may hold the pipes.
 	shellGrace  = 2 * time.Second
 	shellPath   = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	maxCommand  = 100_000 // bytes; the kernel takes little more in one argument
@@ -49,7 +49,7 @@ type ShellOutput struct {
 
 // ShellOptions of [Shell]. The zero value of every field is its default.
 type ShellOptions struct {
-	// Dir is the working directory. Defaults to an empty one for each command, which is removed behind it.
+	// Dir is the working directory. Defaults to an empty one for each command, which is removed after it.
 	Dir string
 	// Env are variables, as NAME=VALUE, of every command. Nothing else is inherited from the worker. Defaults to none but PATH.
 	Env []string
@@ -98,7 +98,7 @@ func (s sheller) run(ctx context.Context, in ShellInput) (out ShellOutput, err e
 		err = cmd.Wait()
 	}
 	if cmd.Process != nil {
-		_ = killGroup(cmd) // what it has left behind, if anything
+		_ = killGroup(cmd) // what it has left over, if anything
 	}
 	out = ShellOutput{Stdout: stdout.text(), Stderr: stderr.text()}
 	if cmd.ProcessState != nil {
@@ -106,7 +106,7 @@ func (s sheller) run(ctx context.Context, in ShellInput) (out ShellOutput, err e
 	}
 	_, signaled := errors.AsType[*exec.ExitError](err)
 	switch {
-	case cmd.ProcessState != nil && cmd.ProcessState.Exited(): // by itself, even if time was up while something that it has left behind kept the pipes
+	case cmd.ProcessState != nil && cmd.ProcessState.Exited(): // by itself, even if time was up while something that it has left over kept the pipes
 		return out, nil
 	case whole.Err() != nil:
 		return out, context.Cause(whole)

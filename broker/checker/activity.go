@@ -137,9 +137,9 @@ func (h *History) checkRetry(e schemas.Event, act *activity, a *schemas.Activity
 	case p == nil:
 		h.report(RuleAttempt, e.ID, "activity %q is tried again, and has no retry policy", act.id)
 	case p.MaximumAttempts > 0 && a.Attempt-act.lost >= p.MaximumAttempts:
-		h.report(RuleAttempt, e.ID, "activity %q is tried again behind attempt %d; its policy allows %d", act.id, a.Attempt, p.MaximumAttempts)
+		h.report(RuleAttempt, e.ID, "activity %q is tried again after attempt %d; its policy allows %d", act.id, a.Attempt, p.MaximumAttempts)
 	case slices.Contains(p.NonRetryable, a.Cause):
-		h.report(RuleAttempt, e.ID, "activity %q is tried again behind %q, which its policy rules out", act.id, a.Cause)
+		h.report(RuleAttempt, e.ID, "activity %q is tried again after %q, which its policy rules out", act.id, a.Cause)
 	case act.cancelRequested != 0:
 		h.report(RuleAttempt, e.ID, "activity %q is tried again, though event %d wants its end", act.id, act.cancelRequested)
 	}

@@ -57,6 +57,6 @@ func ExampleCheckEvents() {
 		fmt.Println(v)
 	}
 	// Output:
-	// ids: workflow "order-17" run r1 event 5: WorkflowSuccess has id 5 behind id 3; want 4
-	// decided: workflow "order-17" run r1 event 5: WorkflowSuccess says that it was decided at event 4, but does not stand directly behind it
+	// ids: workflow "order-17" run r1 event 5: WorkflowSuccess has id 5 after id 3; want 4
+	// decided: workflow "order-17" run r1 event 5: WorkflowSuccess says that it was decided at event 4, but does not stand directly after it
 }

@@ -70,7 +70,7 @@ func (h *History) checkCopy(e schemas.Event) {
 // checkUnread checks what a continuation says of the signals that it leaves to the next run.
 func (h *History) checkUnread(e schemas.Event, a *schemas.WorkflowContinuedAsNew) {
 	if a.UnreadSignals != h.unread.n {
-		h.report(RuleUnhandled, e.ID, "%s says that %d signals are unread; %d stand behind the decider's start at event %d", e.Type(), a.UnreadSignals, h.unread.n, h.decider.started)
+		h.report(RuleUnhandled, e.ID, "%s says that %d signals are unread; %d stand after the decider's start at event %d", e.Type(), a.UnreadSignals, h.unread.n, h.decider.started)
 	}
 	if h.decider.others {
 		h.checkClose(e, a.DeciderCompletedEventID)

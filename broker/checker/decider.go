@@ -16,12 +16,12 @@ type decider struct {
 	runningSince  instant
 	runningLimits limits
 
-	started int64 // the last DeciderStarted: what stands behind it, no decider has seen
+	started int64 // the last DeciderStarted: what stands after it, no decider has seen
 	woken   int64 // the last waking event
 	wokenBy schemas.EventType
 	blamed  int64 // the waking event that RuleWake was reported for
 
-	block int64 // the DeciderCompleted that decisions may stand behind here, 0 if none
+	block int64 // the DeciderCompleted that decisions may stand after here, 0 if none
 	// unseen: a waking event came between the start and the completion of block; others: one that is no signal.
 	unseen, others bool
 	// blockStart is the DeciderStarted of block.
@@ -157,5 +157,5 @@ func (h *History) checkWake() {
 		return
 	}
 	d.blamed = d.woken
-	h.report(RuleWake, d.woken, "no DeciderScheduled is pending behind %s, and no decider has seen it", d.wokenBy)
+	h.report(RuleWake, d.woken, "no DeciderScheduled is pending after %s, and no decider has seen it", d.wokenBy)
 }

@@ -10,7 +10,7 @@ type exchange struct {
 	run     string            // of a child
 	started int64             // the ChildStarted of a child
 	asked   schemas.DecisionType
-	decided int64 // the DeciderCompleted that it stands behind
+	decided int64 // the DeciderCompleted that it stands after
 	leased  bool  // a lock
 }
 
@@ -75,7 +75,7 @@ func (h *History) refused(e schemas.Event, rule string, scheduled int64, want ex
 	}
 	x := h.answer(e, rule, scheduled, want)
 	if x != nil && want.decided != 0 && want.decided != x.decided {
-		h.report(rule, e.ID, "%s names DeciderCompleted %d; event %d stands behind %d", e.Type(), want.decided, scheduled, x.decided)
+		h.report(rule, e.ID, "%s names DeciderCompleted %d; event %d stands after %d", e.Type(), want.decided, scheduled, x.decided)
 	}
 	return x
 }
@@ -140,7 +140,7 @@ func (h *History) applyState(e schemas.Event) bool {
 	case *schemas.StateRefused:
 		x := h.refused(e, RuleState, a.ScheduledEventID, exchange{kind: schemas.EventStateRequested, name: a.Key, scope: a.Scope})
 		if x != nil && x.decided != a.DeciderCompletedEventID {
-			h.report(RuleState, e.ID, "%s names DeciderCompleted %d; event %d stands behind %d", e.Type(), a.DeciderCompletedEventID, a.ScheduledEventID, x.decided)
+			h.report(RuleState, e.ID, "%s names DeciderCompleted %d; event %d stands after %d", e.Type(), a.DeciderCompletedEventID, a.ScheduledEventID, x.decided)
 		}
 		return true
 	default:

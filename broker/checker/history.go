@@ -160,7 +160,7 @@ func (h *History) release() {
 func (h *History) frame(e schemas.Event) bool {
 	typ := e.Type()
 	if e.ID != h.last+1 {
-		h.report(RuleIDs, e.ID, "%s has id %d behind id %d; want %d", typ, e.ID, h.last, h.last+1)
+		h.report(RuleIDs, e.ID, "%s has id %d after id %d; want %d", typ, e.ID, h.last, h.last+1)
 	}
 	h.last = e.ID
 	h.count++

@@ -25,13 +25,13 @@ var illegal = []struct{ rule, name, text string }{
 	{checker.RuleFirst, "another run", "WorkflowStarted run=other\nDeciderScheduled\n"},
 	{checker.RuleFirst, "another workflow", "WorkflowStarted workflowId=other\nDeciderScheduled\n"},
 
-	{checker.RuleClosed, "signal behind success", decided + "WorkflowSuccess\nSignal s\n"},
-	{checker.RuleClosed, "success behind success", decided + "WorkflowSuccess\nWorkflowSuccess\n"},
-	{checker.RuleClosed, "timeout behind termination", begun + "WorkflowTerminated\n+8760h WorkflowTimedOut\n"},
-	{checker.RuleClosed, "decision behind the closing one", decided + "WorkflowFailed\nActivityScheduled A\n"},
-	{checker.RuleClosed, "anything behind a continuation", decided + "WorkflowContinuedAsNew newExecutionRun=r2\nDeciderScheduled\n"},
-	{checker.RuleClosed, "anything behind a timeout", begun + "+8760h WorkflowTimedOut\nDeciderScheduled\n"},
-	{checker.RuleClosed, "anything behind a cancellation", decided + "WorkflowCanceled\nMarker m\n"},
+	{checker.RuleClosed, "signal after success", decided + "WorkflowSuccess\nSignal s\n"},
+	{checker.RuleClosed, "success after success", decided + "WorkflowSuccess\nWorkflowSuccess\n"},
+	{checker.RuleClosed, "timeout after termination", begun + "WorkflowTerminated\n+8760h WorkflowTimedOut\n"},
+	{checker.RuleClosed, "decision after the closing one", decided + "WorkflowFailed\nActivityScheduled A\n"},
+	{checker.RuleClosed, "anything after a continuation", decided + "WorkflowContinuedAsNew newExecutionRun=r2\nDeciderScheduled\n"},
+	{checker.RuleClosed, "anything after a timeout", begun + "+8760h WorkflowTimedOut\nDeciderScheduled\n"},
+	{checker.RuleClosed, "anything after a cancellation", decided + "WorkflowCanceled\nMarker m\n"},
 
 	{checker.RuleTime, "back by a nanosecond", running + "+-1ns DeciderCompleted\n"},
 
@@ -49,8 +49,8 @@ var illegal = []struct{ rule, name, text string }{
 	{checker.RuleOnce, "cancel request of another run repeated", begun + strings.Repeat(`WorkflowCancelRequested externalScheduledEventId=7 externalWorkflowExecution={"workflowId":"x","run":"r1"}`+"\n", 2)},
 
 	{checker.RuleDeciderScheduled, "two pending", begun + "DeciderScheduled\n"},
-	{checker.RuleDeciderScheduled, "two pending behind a running one", running + "Signal s\nDeciderScheduled\nSignal s\nDeciderScheduled\n"},
-	{checker.RuleDeciderScheduled, "a second one behind a timeout", running + "Signal s\nDeciderScheduled\n+10s DeciderTimedOut\nDeciderScheduled\n"},
+	{checker.RuleDeciderScheduled, "two pending after a running one", running + "Signal s\nDeciderScheduled\nSignal s\nDeciderScheduled\n"},
+	{checker.RuleDeciderScheduled, "a second one after a timeout", running + "Signal s\nDeciderScheduled\n+10s DeciderTimedOut\nDeciderScheduled\n"},
 	{checker.RuleDeciderScheduled, "without reason", decided + "Marker m\nDeciderScheduled\n"},
 	{checker.RuleDeciderScheduled, "while the one who saw the reason runs", running + "DeciderScheduled\n"},
 
@@ -73,9 +73,9 @@ var illegal = []struct{ rule, name, text string }{
 	{checker.RuleDeciderClosed, "schedule-to-start of another one", "WorkflowStarted taskScheduleToStartTimeout=5\nDeciderScheduled\n+5s DeciderTimedOut scheduledEventId=1\nDeciderScheduled\n"},
 
 	{checker.RuleDecided, "before the decider answered", running + "ActivityScheduled A\n"},
-	{checker.RuleDecided, "behind a signal", decided + "Signal s\nTimerScheduled T startToFireTimeout=1\nDeciderScheduled\n"},
-	{checker.RuleDecided, "behind the next DeciderScheduled", running + "Signal s\nDeciderScheduled\nDeciderCompleted\nDeciderStarted\nMarker m\n"},
-	{checker.RuleDecided, "behind a failure", running + "DeciderFailed\nMarker m deciderCompletedEventId=4\nDeciderScheduled\n"},
+	{checker.RuleDecided, "after a signal", decided + "Signal s\nTimerScheduled T startToFireTimeout=1\nDeciderScheduled\n"},
+	{checker.RuleDecided, "after the next DeciderScheduled", running + "Signal s\nDeciderScheduled\nDeciderCompleted\nDeciderStarted\nMarker m\n"},
+	{checker.RuleDecided, "after a failure", running + "DeciderFailed\nMarker m deciderCompletedEventId=4\nDeciderScheduled\n"},
 	{checker.RuleDecided, "names another completion", decided + "Marker m deciderCompletedEventId=3\n"},
 	{checker.RuleDecided, "names none", decided + "Marker m deciderCompletedEventId=0\n"},
 	{checker.RuleDecided, "success without decision", begun + "WorkflowSuccess\n"},
@@ -85,7 +85,7 @@ var illegal = []struct{ rule, name, text string }{
 	{checker.RuleDecided, "child without decision", begun + "ChildScheduled c\n"},
 	{checker.RuleDecided, "signal to another without decision", begun + "SignalExternalScheduled c\n"},
 	{checker.RuleDecided, "cancel of another without decision", begun + "CancelExternalScheduled c\n"},
-	{checker.RuleDecided, "behind the answer to an earlier decision", decided + "LockRequested L\nSignal s\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nMarker m\nLockAcquired L fence=1\nMarker m\nDeciderScheduled\n"},
+	{checker.RuleDecided, "after the answer to an earlier decision", decided + "LockRequested L\nSignal s\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nMarker m\nLockAcquired L fence=1\nMarker m\nDeciderScheduled\n"},
 	{checker.RuleDecided, "lock without decision", begun + "LockRequested L\n"},
 	{checker.RuleDecided, "release that was decided elsewhere", begun + "LockReleased L deciderCompletedEventId=4\n"},
 	{checker.RuleDecided, "state without decision", begun + "StateRequested k decision=GetState\n"},
@@ -104,8 +104,8 @@ var illegal = []struct{ rule, name, text string }{
 	{checker.RuleDecided, "child refused without decision", begun + "ChildStartFailed c deciderCompletedEventId=1\n"},
 	{checker.RuleDecided, "signal refused without decision", begun + "SignalExternalFailed c deciderCompletedEventId=1\n"},
 	{checker.RuleDecided, "cancel of another refused without decision", begun + "CancelExternalFailed c deciderCompletedEventId=1\n"},
-	{checker.RuleDecided, "behind the next start", decided + "ActivityScheduled A\nActivityCancelRequested A\nActivityCanceled A\nMarker m\nDeciderScheduled\nDeciderStarted\nMarker m\n"},
-	{checker.RuleDecided, "behind a worker's cancellation", active + "Signal s\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\n" +
+	{checker.RuleDecided, "after the next start", decided + "ActivityScheduled A\nActivityCancelRequested A\nActivityCanceled A\nMarker m\nDeciderScheduled\nDeciderStarted\nMarker m\n"},
+	{checker.RuleDecided, "after a worker's cancellation", active + "Signal s\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\n" +
 		"ActivityCancelRequested A\nActivityCanceled A\nMarker m\nDeciderScheduled\n"},
 
 	{checker.RuleRefusal, "timer id is not in use", decided + "TimerScheduleFailed T cause=TIMER_ID_ALREADY_IN_USE\nDeciderScheduled\n"},

@@ -69,7 +69,7 @@ func (n *Namespace) endTenure(h *History, id lockFence, until schemas.Timestamp)
 	}
 }
 
-// endLocks looks for a lock with more holders at one time than its limit. What was got behind the seal is not judged: the
+// endLocks looks for a lock with more holders at one time than its limit. What was got after the seal is not judged: the
 // record by which another let go may not have been read. Nor is what ends before it began, since the clock was set back meanwhile, and what
 // overlaps by times that a clock has shown twice.
 func (n *Namespace) endLocks() {

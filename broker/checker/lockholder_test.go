@@ -30,8 +30,8 @@ func TestLegalHolders(t *testing.T) {
 	}
 }
 
-// What was read behind the seal is believed, and judges nobody.
-func TestHoldersBehindTheSeal(t *testing.T) {
+// What was read after the seal is believed, and judges nobody.
+func TestHoldersAfterTheSeal(t *testing.T) {
 	stored := chained(t, scenario(t, takes("a", 1, "")+takes("b", 2, "")))
 	n := checker.NewNamespace()
 	n.Record(stored[0].Record, stored[0].Body, stored[0].At)
@@ -53,7 +53,7 @@ func TestHoldersOfOneInstant(t *testing.T) {
 	}
 }
 
-// Behind a clock that was set back nobody can tell by its times who held a lock when.
+// After a clock that was set back nobody can tell by its times who held a lock when.
 func TestHoldersWhenTheClockIsSetBack(t *testing.T) {
 	const (
 		minute = 60 * second

@@ -88,7 +88,7 @@ func (n *Namespace) Record(r *schemas.Record, body []byte, at schemas.Timestamp)
 	return append(found, n.take()...)
 }
 
-// Seal says that the records up to here are to be judged, and those behind only help to judge them. Whoever reads several
+// Seal says that the records up to here are to be judged, and those after only help to judge them. Whoever reads several
 // streams of a living system gets each at another moment: an effect may be read and its cause not. So read all, seal, and
 // read on to the new end of each: the causes of all that was read before are among it.
 func (n *Namespace) Seal() { n.sealed = true }
@@ -106,7 +106,7 @@ func (n *Namespace) Counts() Counts {
 }
 
 // successorDelay is how long a run that continued as new may stand without its successor while others are written. The
-// successor comes directly behind, but its owner may die between the two.
+// successor comes directly after, but its owner may die between the two.
 const successorDelay = schemas.Duration(60e9)
 
 // End returns the rules that are broken if nothing follows, sorted by workflow, run and event.
@@ -167,7 +167,7 @@ func (n *Namespace) provable(x schemas.Execution, o EndOptions) bool {
 	return known || !o.Removed
 }
 
-// at is a place in a history. A late one was read behind the seal: it is believed, and asks for nothing.
+// at is a place in a history. A late one was read after the seal: it is believed, and asks for nothing.
 type at struct {
 	schemas.Execution
 	event int64

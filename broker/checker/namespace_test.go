@@ -331,7 +331,7 @@ var scenarios = map[string]string{
 		WorkflowTerminated childPolicy=TERMINATE`,
 }
 
-// settled adds the DeciderScheduled that a scenario leaves out behind what wakes.
+// settled adds the DeciderScheduled that a scenario leaves out after what wakes.
 func settled(text string) string {
 	type run struct{ pending, want bool }
 	runs := map[string]*run{}

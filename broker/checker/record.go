@@ -38,7 +38,7 @@ func CheckRecords(workflowID, run string, records []Stored) []Violation {
 		if s.Record == nil {
 			s.Record = &schemas.Record{}
 			if err := schemas.Unmarshal(s.Body, s.Record); err != nil {
-				h.report(RuleRecord, h.last+1, "the record behind event %d cannot be read: %v", h.last, err)
+				h.report(RuleRecord, h.last+1, "the record after event %d cannot be read: %v", h.last, err)
 				h.records.count++
 				h.records.hash = hash(s.Body)
 				all = append(all, h.take()...)
@@ -87,7 +87,7 @@ func (h *History) checkRecord(r *schemas.Record) {
 		h.report(RuleRecord, r.First, "the record is of workflow %q run %s", r.WorkflowID, r.Run)
 	}
 	if r.First != h.last+1 {
-		h.report(RuleRecord, r.First, "the record begins with event %d behind event %d; want %d", r.First, h.last, h.last+1)
+		h.report(RuleRecord, r.First, "the record begins with event %d after event %d; want %d", r.First, h.last, h.last+1)
 	}
 	if s.count == 0 {
 		if len(r.Events) == 0 {

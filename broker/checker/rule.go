@@ -51,7 +51,7 @@ const (
 // Rules about the decider.
 const (
 	// RuleDeciderScheduled: at most one DeciderScheduled is pending, and something woke the decider since its last start
-	// (S1-5, S1-35). Read literally the design would allow a second one behind a start-to-close timeout; S1-35 does not.
+	// (S1-5, S1-35). Read literally the design would allow a second one after a start-to-close timeout; S1-35 does not.
 	RuleDeciderScheduled = "decider-scheduled"
 	// RuleDeciderStarted: a DeciderStarted takes the pending DeciderScheduled, names it, and waits until the decider before
 	// it is completed, timed out or failed (S1-35, S1-36).
@@ -59,18 +59,18 @@ const (
 	// RuleDeciderClosed: DeciderCompleted, DeciderFailed and a start-to-close DeciderTimedOut name the running decider; a
 	// schedule-to-start DeciderTimedOut names the pending DeciderScheduled and no start (S1-8).
 	RuleDeciderClosed = "decider-closed"
-	// RuleDecided: what a decider decided, and the refusals of it, stand directly behind their DeciderCompleted, in the
+	// RuleDecided: what a decider decided, and the refusals of it, stand directly after their DeciderCompleted, in the
 	// same record; between them stands nothing but the immediate cancellation of activities that had not started (S1-7,
 	// S1-27).
 	RuleDecided = "decided"
 	// RuleRefusal: a refusal is true: the id that it says is in use is in use, the one that it says is unknown is not open.
 	RuleRefusal = "refusal"
 	// RuleUnhandled: a decision closes the run only if no waking event came between its DeciderStarted and its
-	// DeciderCompleted, and is refused as UNHANDLED_DECISION only if one came behind the DeciderStarted. Waking events that
+	// DeciderCompleted, and is refused as UNHANDLED_DECISION only if one came after the DeciderStarted. Waking events that
 	// the decision itself caused may be judged either way. Signals may stand there if the run continues as new; it says how
 	// many (P-4).
 	RuleUnhandled = "unhandled"
-	// RuleWake: behind every waking event there is a DeciderStarted that sees it, or a DeciderScheduled is pending, unless
+	// RuleWake: after every waking event there is a DeciderStarted that sees it, or a DeciderScheduled is pending, unless
 	// the run is paused or closed (S1-34, S1-36, S1-42).
 	RuleWake = "wake"
 	// RulePaused: between WorkflowPaused and WorkflowResumed no decider is scheduled or started; the two alternate.
@@ -84,7 +84,7 @@ const (
 	RuleActivity = "activity"
 	// RuleActivityID: no two open activities have one id.
 	RuleActivityID = "activity-id"
-	// RuleAttempt: attempts are 1, 2, 3 …; another one starts only behind ActivityInterrupted or ActivityRetryScheduled, which the
+	// RuleAttempt: attempts are 1, 2, 3 …; another one starts only after ActivityInterrupted or ActivityRetryScheduled, which the
 	// retry policy must allow, and an activity that is not idempotent never restarts because it was interrupted.
 	RuleAttempt = "attempt"
 	// RuleTimer: a timer expires or is canceled while it is open, at most once (S1-19, S1-47).
@@ -108,7 +108,7 @@ const (
 
 // Rules about records and about the runs of one workflow id.
 const (
-	// RuleRecord: a record names its run and begins behind the last event of the one before it; the first one begins the
+	// RuleRecord: a record names its run and begins after the last event of the one before it; the first one begins the
 	// run.
 	RuleRecord = "record"
 	// RuleChain: each record holds the SHA-256 of the body of the run's record before it, the first one none.

@@ -41,7 +41,7 @@ func (w *Workflow) Record(r *schemas.Record, body []byte, at schemas.Timestamp) 
 		return w.current.Record(r, body, at)
 	}
 	if _, ended := w.past[r.Run]; ended {
-		return []Violation{w.violation(RuleOneRun, r, "a record of run %s behind the first one of run %s, which followed it", r.Run, w.current.run)}
+		return []Violation{w.violation(RuleOneRun, r, "a record of run %s after the first one of run %s, which followed it", r.Run, w.current.run)}
 	}
 	before := w.current
 	w.current = New(w.workflowID, r.Run)

@@ -199,8 +199,8 @@ func (c *Claims) mayTake(ctx context.Context, e *entry) error {
 
 // free deletes a key that may be taken, and that the server has not removed. Nothing but the mark of a deletion is ever written
 // over: the server removes an expired key by a mark of its own, which it prepares while the key is the last message of its
-// subject and stores behind whatever came meanwhile. Such a mark, which expects nothing, wipes out a claim that was written
-// over the expired one, and another node takes the key beside its holder. Behind a deletion it only makes the next take fail.
+// subject and stores after whatever came meanwhile. Such a mark, which expects nothing, wipes out a claim that was written
+// over the expired one, and another node takes the key beside its holder. After a deletion it only makes the next take fail.
 // A renewal needs no such care: it begins no term unless it is acknowledged before what it replaces can expire.
 func (c *Claims) free(ctx context.Context, e *entry) error {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.TTL/3)

@@ -85,7 +85,7 @@ func (c *Claims) read(ctx context.Context, key string) (*entry, error) {
 }
 
 // wayOut adds to an error of a bucket that is not there what makes it anew. Those who take claims do not: a bucket that goes with
-// its namespace would be made behind it.
+// its namespace would be made after it.
 func wayOut(err error) error {
 	if errors.Is(err, natsconn.ErrNoStream) {
 		return fmt.Errorf("%w: unless the namespace is being deleted, \"drover namespace create\" with its name makes the bucket anew", err)

@@ -119,7 +119,7 @@ func TestLockModelRefuses(t *testing.T) { // I9
 	}{
 		{"one after the other", []op{{took{}, outcome{ok: true, number: 3}, 1, 2}, {fences{3}, yes, 3, 4}, {writes{3}, yes, 5, 6}, {took{}, outcome{ok: true, number: 7}, 7, 8}, {fences{7}, yes, 9, 10}, {writes{3}, outcome{}, 11, 12}, {writes{7}, yes, 13, 14}}, porcupine.Ok},
 		{"a zombie writes before the fence", []op{{took{}, outcome{ok: true, number: 3}, 1, 2}, {fences{3}, yes, 3, 4}, {took{}, outcome{ok: true, number: 7}, 5, 6}, {writes{3}, yes, 7, 8}, {fences{7}, yes, 9, 10}}, porcupine.Ok},
-		{"a zombie writes behind the fence", []op{{took{}, outcome{ok: true, number: 3}, 1, 2}, {fences{3}, yes, 3, 4}, {took{}, outcome{ok: true, number: 7}, 5, 6}, {fences{7}, yes, 7, 8}, {writes{3}, yes, 9, 10}}, porcupine.Illegal},
+		{"a zombie writes after the fence", []op{{took{}, outcome{ok: true, number: 3}, 1, 2}, {fences{3}, yes, 3, 4}, {took{}, outcome{ok: true, number: 7}, 5, 6}, {fences{7}, yes, 7, 8}, {writes{3}, yes, 9, 10}}, porcupine.Illegal},
 		{"a zombie's write may be as old as its call", []op{{took{}, outcome{ok: true, number: 3}, 1, 2}, {fences{3}, yes, 3, 4}, {fences{7}, yes, 6, 7}, {writes{3}, yes, 5, 8}}, porcupine.Ok},
 		{"a number twice", []op{{took{}, outcome{ok: true, number: 3}, 1, 2}, {took{}, outcome{ok: true, number: 3}, 3, 4}}, porcupine.Illegal},
 		{"a number falls", []op{{took{}, outcome{ok: true, number: 3}, 1, 2}, {took{}, outcome{ok: true, number: 2}, 3, 4}}, porcupine.Illegal},

@@ -78,7 +78,7 @@ func TestHoldHandsOverAtOnce(t *testing.T) {
 			t.Fatalf("handed over in %v, want milliseconds", took)
 		}
 		if lb.Load().Number() <= la.Load().Revision() {
-			t.Fatalf("got number %d behind revision %d", lb.Load().Number(), la.Load().Revision())
+			t.Fatalf("got number %d after revision %d", lb.Load().Number(), la.Load().Revision())
 		}
 		stopB()
 		if list, err := a.List(t.Context()); err != nil || len(list) != 0 {
@@ -130,7 +130,7 @@ func TestHoldTellsItsWork(t *testing.T) {
 			return nil
 		})
 		until(t, "it is taken", time.Second, func() bool { return valid(&l) })
-		first := l.Load() // not behind the cause: by then it may be the second
+		first := l.Load() // not after the cause: by then it may be the second
 		if err := a.conn.KVDelete(t.Context(), bucket, key, first.Revision()); err != nil {
 			t.Fatal(err)
 		}

@@ -59,7 +59,7 @@ func TestSuspendedHolder(t *testing.T) {
 	})
 }
 
-// TestServerClockSetBack has a node whose estimate of the server's clock is an hour ahead, as behind a step of that clock, or when a
+// TestServerClockSetBack has a node whose estimate of the server's clock is an hour ahead, as after a step of that clock, or when a
 // leader with a slower one has followed.
 func TestServerClockSetBack(t *testing.T) { // P-16
 	virtual.Run(t, func(t *testing.T) {

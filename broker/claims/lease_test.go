@@ -58,7 +58,7 @@ func TestTakeHoldRelease(t *testing.T) {
 		}
 		next := b.take(t, key)
 		if next.Number() <= l.Revision() {
-			t.Fatalf("got number %d behind revision %d, want a higher one", next.Number(), l.Revision())
+			t.Fatalf("got number %d after revision %d, want a higher one", next.Number(), l.Revision())
 		}
 		if err := l.Release(t.Context()); err != nil || !next.Valid() {
 			t.Fatalf("got %v, valid %v: a late release touched the next holder", err, next.Valid())

@@ -15,7 +15,7 @@ import (
 	"github.com/droverhq/drover/internal/cutwire"
 )
 
-// The mark by which the server removes an expired key may be stored behind whatever was written over that key, and wipes it out:
+// The mark by which the server removes an expired key may be stored after whatever was written over that key, and wipes it out:
 // two nodes held claim chaos.1 (chaos, seed 613, cluster).
 func TestNothingIsWrittenOverAClaim(t *testing.T) { // P-16
 	for name, claim := range map[string]func(t *testing.T, s *embedded.Server){

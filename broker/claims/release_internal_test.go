@@ -62,7 +62,7 @@ func unknownRenewal(t *testing.T) (*Claims, *Lease) {
 }
 
 // It does not keep a claim that is given back.
-func TestReleaseBehindAnUnknownRenewal(t *testing.T) {
+func TestReleaseAfterAnUnknownRenewal(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c, l := unknownRenewal(t)
 		if err := l.Release(t.Context()); err != nil {

@@ -42,7 +42,7 @@ func TestPreferred(t *testing.T) {
 
 // A list may have been read before the bucket told who has come or left, or come from a replica that has not heard of it: for two
 // looks it is not believed about them.
-func TestListBehindAChange(t *testing.T) {
+func TestListAfterAChange(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c, err := Open(new(natsconn.Conn), "b", Options{Node: "a", LookEvery: time.Second})
 		if err != nil {

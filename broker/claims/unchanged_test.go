@@ -36,7 +36,7 @@ func TestClaimStampedByAClockThatWasAhead(t *testing.T) { // P-16
 			if took := time.Since(last); err == nil {
 				t.Cleanup(func() { _ = l.Release(t.Context()) })
 				if took < ttl || took > ttl+2*time.Second || !all[0].Expired {
-					t.Errorf("taken %v behind the last write, listed as %+v, want %v", took, all[0], ttl)
+					t.Errorf("taken %v after the last write, listed as %+v, want %v", took, all[0], ttl)
 				}
 				return
 			}

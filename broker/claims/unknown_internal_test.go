@@ -17,7 +17,7 @@ import (
 	"github.com/droverhq/drover/internal/virtual"
 )
 
-// twoOnOneBucket runs fn with two nodes, the first of them behind a wire.
+// twoOnOneBucket runs fn with two nodes, the first of them after a wire.
 func twoOnOneBucket(t *testing.T, fn func(t *testing.T, a, b *Claims, wire *cutwire.Wire)) {
 	t.Helper()
 	virtual.Run(t, func(t *testing.T) {

@@ -5,17 +5,17 @@
 //   - The estimate [Server.Now] is never ahead of the server. A message is stamped before it is received, so server - local is too
 //     small by the time it travelled, and the largest such difference is the best bound from below. What is done when
 //     the estimate says so is done late by that time, never early.
-//   - The estimate [Server.Latest] is never behind it, within two windows of an exchange. A question is sent before the server stamps its
+//   - The estimate [Server.Latest] is never after it, within two windows of an exchange. A question is sent before the server stamps its
 //     answer, so server - local at the question is too large, and the smallest such difference is the best bound from above.
 //   - A step of the local wall clock changes nothing: local time is counted on the monotonic reading of the first
 //     local time that was seen. That reading stands still while the machine is suspended; until the next observation
-//     the estimate is then behind, which is the safe side.
+//     the estimate is then after, which is the safe side.
 //   - What is older than two windows of [Window] is forgotten as soon as something newer is known. So a server clock
 //     that is slower than the local one, or was set back, is followed within two windows of steady observations, and at the
 //     next exchange: an answer that proves the estimate to be ahead ends all that it rested on.
 //
 // An old message is a true bound but a poor one. Who has only old messages, because it has just begun to follow a quiet
-// stream or was idle for longer than both windows before it read one, is behind by their age. Such a follower
+// stream or was idle for longer than both windows before it read one, is after by their age. Such a follower
 // observes an answer of the server as well, for example the time in a stream's info.
 //
 // The estimate is pure: no I/O, no goroutine, and it never asks for the time itself.
@@ -53,7 +53,7 @@ const unasked = time.Duration(math.MaxInt64)
 // the message had arrived. A timestamp that was old when it arrived does no harm; a zero one is ignored.
 func (s *Server) Observe(server, local time.Time) { s.note(server, time.Time{}, local) }
 
-// ObserveExchange takes note of a timestamp that the server made between two local times: before the question was sent, and behind
+// ObserveExchange takes note of a timestamp that the server made between two local times: before the question was sent, and after
 // its answer.
 func (s *Server) ObserveExchange(asked, server, answered time.Time) { s.note(server, asked, answered) }
 

@@ -10,7 +10,7 @@ import (
 const (
 	// wallEvery is how often the wall clock is looked at.
 	wallEvery = 2 * time.Second
-	// calm is how long a doubt must wait behind an answer: hundreds may come at a time.
+	// calm is how long a doubt must wait after an answer: hundreds may come at a time.
 	calm = 500 * time.Millisecond
 	// wallStep is more than a clock is slewed by in that time.
 	wallStep = 100 * time.Millisecond
@@ -27,7 +27,7 @@ func PaceOf(now time.Time) Pace { return Pace{now, now.Round(0)} }
 func (p Pace) Ahead(now time.Time) time.Duration { return now.Round(0).Sub(p.Wall) - now.Sub(p.Mono) }
 
 // Wall tells when the wall clock of this machine has gone another way than the monotonic one: it was set, or the machine was suspended. A
-// [Server] does not notice, and is behind by the time that the machine stood still; where the server is on the same machine its clock was
+// [Server] does not notice, and lags by the time that the machine stood still; where the server is on the same machine its clock was
 // set too. So whoever asks it for its time does so at once then. The zero value is ready.
 type Wall struct {
 	first Pace
@@ -46,7 +46,7 @@ func (w *Wall) Stepped(now time.Time) bool {
 	return by.Abs() >= wallStep
 }
 
-// Wait returns when d has passed, soon behind a word of doubt, or, within some seconds, when the clock has stepped. Its error is that of ctx.
+// Wait returns when d has passed, soon after a word of doubt, or, within some seconds, when the clock has stepped. Its error is that of ctx.
 func (w *Wall) Wait(ctx context.Context, d time.Duration, doubt <-chan struct{}) error {
 	w.Stepped(time.Now())
 	if err := sleep.For(ctx, min(d, calm)); err != nil {

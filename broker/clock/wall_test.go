@@ -35,7 +35,7 @@ func TestWallThatGoesOn(t *testing.T) {
 	})
 }
 
-// TestWallInDoubt has words of doubt: in a while, and one right behind the last answer.
+// TestWallInDoubt has words of doubt: in a while, and one right after the last answer.
 func TestWallInDoubt(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		var w clock.Wall
@@ -47,7 +47,7 @@ func TestWallInDoubt(t *testing.T) {
 				t.Fatal(err)
 			}
 			if took := time.Since(began); took != want {
-				t.Errorf("with doubts behind %v it waited for %v, want %v", after, took, want)
+				t.Errorf("with doubts after %v it waited for %v, want %v", after, took, want)
 			}
 		}
 	})

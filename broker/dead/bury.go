@@ -43,5 +43,5 @@ func Bury(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, at Pla
 	}
 }
 
-// Behind is the first sequence behind another one, for who reads on. Nothing is behind the highest, and 0 would be the beginning.
+// After is the first sequence after another one, for who reads on. Nothing is after the highest, and 0 would be the beginning.
 func Behind(after uint64) uint64 { return max(after+1, after) }

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// consumerState is what the server calls the file that says what a consumer has delivered, and unreadable what is put behind
+// consumerState is what the server calls the file that says what a consumer has delivered, and unreadable what is put after
 // the name of one that it cannot read.
 const (
 	consumerState = "o.dat"

@@ -233,7 +233,7 @@ func (s *Server) Shutdown() { s.shutdown() }
 // rest is how long a server of this process is left alone before it is told to end. It then sleeps for 50 ms with a lock of
 // JetStream in its hand, if anybody pulls. In a synctest bubble a request that waits for this lock, such as one for a consumer,
 // would keep the clock from moving on, and the server would sleep for ever. The bubble's clock does not move before what is on
-// its way has been done, so behind a pause, however short, nobody waits. It is uneven, so that nothing else is due just then.
+// its way has been done, so after a pause, however short, nobody waits. It is uneven, so that nothing else is due just then.
 // Elsewhere it only takes its time.
 const rest = time.Millisecond + 17*time.Nanosecond
 

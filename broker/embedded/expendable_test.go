@@ -59,7 +59,7 @@ func TestTornDefinition(t *testing.T) {
 				}
 				return
 			}
-			for range 2 { // the start behind has what was made again
+			for range 2 { // the start after has what was made again
 				s = start(t, o)
 				js = connect(t, s)
 				_, err := js.Stream(t.Context(), "a")

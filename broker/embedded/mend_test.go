@@ -63,7 +63,7 @@ func TestDefinitionBesideMessages(t *testing.T) {
 			if tc.gone {
 				want = 0
 			}
-			for range 2 { // the start behind has what was made again
+			for range 2 { // the start after has what was made again
 				s = start(t, o)
 				js = connect(t, s)
 				makeStream(t, s, js, "a")
@@ -117,7 +117,7 @@ func TestTornDefinitionIsMadeAgain(t *testing.T) {
 }
 
 // A power cut falls between the two files that define a stream, or a consumer. The next start has neither; who makes them
-// again may use them, and the start behind that has them with all that they hold.
+// again may use them, and the start after that has them with all that they hold.
 func TestHalfMadeStreamIsMadeAgain(t *testing.T) {
 	for name, half := range map[string]string{"stream": "", "consumer": filepath.Join("obs", "worker")} {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // The server tells those who pull that it ends, and sleeps with a lock of JetStream in its hand. Whoever waits for that lock
 // keeps the clock of a bubble from moving on, and the server from waking up: on a busy machine a whole package of tests
 // stood still now and then.
-func TestShutdownBehindRequests(t *testing.T) {
+func TestShutdownAfterRequests(t *testing.T) {
 	stuck := time.AfterFunc(30*time.Second, func() {
 		panic("the clock of the bubble stands still: somebody waits for a lock of a server that sleeps")
 	})

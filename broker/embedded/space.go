@@ -49,7 +49,7 @@ type measured struct {
 	bytes, limit int64
 }
 
-// Room tells how many bytes all streams take, and how many they may take. Behind that limit nothing is stored any more. The answer is up
+// Room tells how many bytes all streams take, and how many they may take. After that limit nothing is stored any more. The answer is up
 // to a second old; less, if a tenth of what is left may have come in since.
 func (s *Server) Room() (bytes, limit int64) {
 	m := &s.measured

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// What a store takes already is added as a whole to what its streams may take, so that one that has come to its limit has room again behind a
+// What a store takes already is added as a whole to what its streams may take, so that one that has come to its limit has room again after a
 // restart.
 func TestRoomOnDisk(t *testing.T) {
 	dir := t.TempDir()

@@ -71,7 +71,7 @@ func (s *Server) Stage(stream string) error {
 	return nil
 }
 
-// open makes the folder of this start, behind those that dead servers have left.
+// open makes the folder of this start, after those that dead servers have left.
 func (g *stage) open(store string) error {
 	if g.dir != "" {
 		return nil

@@ -57,7 +57,7 @@ func count(t *testing.T, js jetstream.JetStream) uint64 {
 	return s.CachedInfo().State.Msgs
 }
 
-// What the server gathers of a batch lies in memory, is gone with the server, and a start behind it has what was committed.
+// What the server gathers of a batch lies in memory, is gone with the server, and a start after it has what was committed.
 func TestBatchesAreStagedInMemory(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		s := start(t, embedded.Options{StoreDir: t.TempDir(), Profile: embedded.ProfileSingle})

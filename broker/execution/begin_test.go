@@ -207,7 +207,7 @@ func TestBeginAgainAndAgain(t *testing.T) { // P-7
 		// The first worker was only slow: its success comes too late.
 		w.refused(w.do(Report{Report: &schemas.Report{Kind: schemas.ReportSuccess, Token: token}}), DeadClosedActivity)
 	})
-	t.Run("the question comes behind the success", func(t *testing.T) {
+	t.Run("the question comes after the success", func(t *testing.T) {
 		w := decided(t, &schemas.ScheduleActivity{ActivityID: "A", ActivityType: "work", NotIdempotent: true})
 		w.ask(token, 7, "n1", false)
 		w.report("A", schemas.ReportSuccess)

@@ -10,7 +10,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// One reply, one block: everything stands behind its DeciderCompleted and names it; what is refused is refused by itself.
+// One reply, one block: everything stands after its DeciderCompleted and names it; what is refused is refused by itself.
 func TestDecisions(t *testing.T) { // S1-7, S1-9, S1-16, S1-17, S1-19, S1-20, S1-22, S1-23, S1-27
 	long, control, notText := strings.Repeat("x", 300), "a\x00b", "\xff\xfe"
 	work := func(id, typ, list string) *schemas.ScheduleActivity {
@@ -19,7 +19,7 @@ func TestDecisions(t *testing.T) { // S1-7, S1-9, S1-16, S1-17, S1-19, S1-20, S1
 	for _, tt := range []struct {
 		name      string
 		decisions []schemas.DecisionAttributes
-		want      string // behind DeciderCompleted
+		want      string // after DeciderCompleted
 	}{
 		{"none", nil, ""}, // S1-38
 		{"an activity", list(activity("A")), "ActivityScheduled A"},
@@ -309,7 +309,7 @@ func TestWhatWakes(t *testing.T) { // S1-5, S1-12, S1-22, S1-42
 	}
 }
 
-// At most one decider runs, and at most one is pending behind it.
+// At most one decider runs, and at most one is pending after it.
 func TestOneDeciderAtATime(t *testing.T) { // S1-5, S1-6, S1-35, S1-36
 	w := begin(t)
 	w.do(Taken{Identity: "d1"})

@@ -7,7 +7,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// byteDice roll what is in the bytes, and only zeros behind their end.
+// byteDice roll what is in the bytes, and only zeros after their end.
 type byteDice struct{ b []byte }
 
 func (d *byteDice) roll(n int) int {

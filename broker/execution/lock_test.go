@@ -28,7 +28,7 @@ func TestLockDecisions(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		decisions []schemas.DecisionAttributes
-		want      string // behind DeciderCompleted
+		want      string // after DeciderCompleted
 	}{
 		{"one", list(lockUp("L")), "LockRequested L"},
 		{"two scopes", list(lockUp("L"), &schemas.AcquireLock{Lock: "L", Scope: "s"}), "LockRequested L; LockRequested s L"},

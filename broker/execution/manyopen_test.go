@@ -50,7 +50,7 @@ func TestManyOpen(t *testing.T) { // P-3
 	want = []Effect{StartChild{ScheduledID: 7}, StartChild{ScheduledID: 8}, Request{ScheduledID: 13}, Request{ScheduledID: 14}, ends[0], ends[1], Closed{}}
 	for range 20 {
 		if diff := cmp.Diff(want, w.s.OpenEffects(w.now)); diff != "" {
-			t.Fatalf("open behind the end (-want +got):\n%s", diff)
+			t.Fatalf("open after the end (-want +got):\n%s", diff)
 		}
 	}
 }

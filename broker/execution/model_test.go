@@ -56,7 +56,7 @@ func blockOf(e schemas.Event) int64 {
 	return 0
 }
 
-// pending: something woke the decider behind its last start, while the run was not paused.
+// pending: something woke the decider after its last start, while the run was not paused.
 func (m *model) pending() bool {
 	for i := len(m.types) - 1; i >= 0; i-- {
 		if m.types[i] == schemas.EventDeciderStarted {
@@ -95,7 +95,7 @@ func (m *model) running() bool {
 	return false
 }
 
-// pausedAt tells whether the run was paused right behind an event.
+// pausedAt tells whether the run was paused right after an event.
 func (m *model) pausedAt(i int) bool {
 	for ; i >= 0; i-- {
 		switch m.types[i] {

@@ -11,7 +11,7 @@ import (
 
 // The compact notation of a history: the type of the event, and the names and causes that matter.
 
-// history prints all events, one a line behind its id.
+// history prints all events, one a line after its id.
 func (w *world) history() string {
 	names := map[int64]string{}
 	var b strings.Builder
@@ -21,7 +21,7 @@ func (w *world) history() string {
 	return b.String()
 }
 
-// since returns the events since the mark as one line, without their ids, and moves the mark behind them.
+// since returns the events since the mark as one line, without their ids, and moves the mark after them.
 func (w *world) since() string {
 	var lines []string
 	names := map[int64]string{}

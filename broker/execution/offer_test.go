@@ -112,7 +112,7 @@ func TestGrants(t *testing.T) { // P-7
 		{"it has begun", nil, asTheFirst, firstToken, false},
 		{"before its time", limited, at(9 * time.Second), firstToken, false},
 		{"in its time", limited, at(11 * time.Second), firstToken, true},
-		{"behind its time", limited, at(61 * time.Second), firstToken, false},
+		{"after its time", limited, at(61 * time.Second), firstToken, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := activity("A")

@@ -150,7 +150,7 @@ func TestParkingByTimeoutsTellsWhy(t *testing.T) {
 	}
 }
 
-// A decision that was already pending behind the last failure waits through the parking.
+// A decision that was already pending after the last failure waits through the parking.
 func TestParkedWithAPendingDecision(t *testing.T) { // S1-5
 	w := begin(t)
 	w.c.DeciderAttempts = 1
@@ -182,7 +182,7 @@ func TestACompletedDecisionEndsTheRow(t *testing.T) {
 	}
 }
 
-// The window begins behind the last completed decider, so what one that failed has seen is seen again.
+// The window begins after the last completed decider, so what one that failed has seen is seen again.
 func TestWindowAfterFailures(t *testing.T) { // S1-37, S1-46
 	w := decided(t) // started by event 3
 	w.do(Signal{Name: "x"})

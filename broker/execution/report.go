@@ -150,7 +150,7 @@ func (st *step) outcome(r *schemas.Report, act *Activity) {
 }
 
 // begun writes ActivityStarted. The work of an attempt that was not announced began Elapsed ago; the history cannot go
-// back behind its last event.
+// back after its last event.
 func (st *step) begun(r *schemas.Report, act *Activity) {
 	now := st.now
 	if r.Elapsed.Limited() {
@@ -168,7 +168,7 @@ func (st *step) begun(r *schemas.Report, act *Activity) {
 // Only a redelivery of the message that the current attempt began with may interrupt it (P-7): any other copy of the task
 // comes from a repeated effect and says nothing about the worker.
 //
-// The worker of an offer has no message. The one that was stored behind its start says nothing about it either, but who holds it
+// The worker of an offer has no message. The one that was stored after its start says nothing about it either, but who holds it
 // asks again and again, and each time the worker is asked.
 func (st *step) begin(r *schemas.Report, run string, act *Activity, attempt int) {
 	switch {

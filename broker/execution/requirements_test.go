@@ -162,7 +162,7 @@ func TestRepeatedSignalToAnotherWorkflow(t *testing.T) { // P-6
 	}
 }
 
-// A run that is ended by force takes its children with it as its policy says, also one that begins behind its end, and
+// A run that is ended by force takes its children with it as its policy says, also one that begins after its end, and
 // those of its children.
 func TestPoliciesForChildren(t *testing.T) { // S1-4, S1-24
 	ends := map[string]func(*family, schemas.ChildPolicy){

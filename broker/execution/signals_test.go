@@ -70,7 +70,7 @@ func TestRepeatedSignals(t *testing.T) { // S1-21, P-5, P-6
 	})
 }
 
-// What is remembered is bounded, and so is the array behind it.
+// What is remembered is bounded, and so is the array after it.
 func TestRememberedSignals(t *testing.T) {
 	w := begin(t)
 	for i := range 5 * rememberedSignals {

@@ -78,7 +78,7 @@ type Decision struct {
 	Started     int64             `json:"started,omitempty"`
 	StartedOf   int64             `json:"startedOf,omitempty"`
 	StartedBase schemas.Timestamp `json:"startedBase,omitempty"`
-	// Previous is the DeciderStarted of the last completed decision: windows begin behind it.
+	// Previous is the DeciderStarted of the last completed decision: windows begin after it.
 	Previous int64 `json:"previous,omitempty"`
 	// Failures counts timeouts, failures and decisions of which everything was refused, since the last other decision.
 	Failures int `json:"failures,omitempty"`

@@ -17,7 +17,7 @@ func TestStateDecisions(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		decisions []schemas.DecisionAttributes
-		want      string // behind DeciderCompleted
+		want      string // after DeciderCompleted
 	}{
 		{"three", list(&schemas.GetState{Key: "k"}, setKey("k", "1", ""), &schemas.ClearState{Key: "k", Scope: "s"}), "StateRequested k; StateRequested k; StateRequested s k"},
 		{"no key", list(&schemas.GetState{}), "StateRefused INVALID_ATTRIBUTES; DeciderScheduled"},

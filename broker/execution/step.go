@@ -124,7 +124,7 @@ func (st *step) dead(reason, format string, args ...any) {
 	st.do(Dead{Reason: reason, Details: fmt.Sprintf(format, args...)})
 }
 
-// wake asks for a decider unless one is pending already. At most one decider runs and at most one is pending behind it.
+// wake asks for a decider unless one is pending already. At most one decider runs and at most one is pending after it.
 func (st *step) wake() {
 	if st.Closed() || st.Paused != nil || st.Decision.Scheduled != 0 {
 		return

@@ -190,7 +190,7 @@ func (c swfCase) play(t *testing.T) {
 		w.decide(c.decision, &schemas.SetAttributes{Attributes: map[string]string{"rest": "applied"}})
 	}
 	var event schemas.Attributes
-	seen := false // by a decider that started behind it
+	seen := false // by a decider that started after it
 	for _, e := range w.events[from:] {
 		seen = seen || event != nil && e.Type() == schemas.EventDeciderStarted
 		if e.Type() == c.event {

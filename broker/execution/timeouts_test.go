@@ -291,7 +291,7 @@ func TestDeciderTimeouts(t *testing.T) { // S1-8, S1-33, S1-34, S1-46
 		w.follows("DeciderStarted; Signal x; DeciderScheduled; DeciderCompleted")
 		w.rings(4*sec, neverRan)
 	})
-	t.Run("schedule-to-start counts behind the pause", func(t *testing.T) {
+	t.Run("schedule-to-start counts after the pause", func(t *testing.T) {
 		w := begin(t, within(0, seconds(4)))
 		w.do(Pause{Request: &schemas.ExecutionRequest{}})
 		w.rest(time.Hour)
@@ -299,7 +299,7 @@ func TestDeciderTimeouts(t *testing.T) { // S1-8, S1-33, S1-34, S1-46
 		w.follows("WorkflowPaused OPERATOR_INITIATED; WorkflowResumed")
 		w.rings(4*sec, neverRan)
 	})
-	t.Run("schedule-to-start counts behind the backoff, else the decider would never be asked", func(t *testing.T) {
+	t.Run("schedule-to-start counts after the backoff, else the decider would never be asked", func(t *testing.T) {
 		w := begin(t, within(0, seconds(2)))
 		w.c.DeciderBackoff = seconds(5)
 		w.do(Taken{})

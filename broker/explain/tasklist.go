@@ -49,7 +49,7 @@ func TaskList(i *schemas.TaskListInfo) string {
 			strings.Join(i.Untaken, " and "), schemas.UntakenHint)
 	case len(i.GivingUp) > 0:
 		return fmt.Sprintf(
-			"; its consumers %s give a task up behind so many deliveries, as somebody has changed them: %s",
+			"; its consumers %s give a task up after so many deliveries, as somebody has changed them: %s",
 			strings.Join(i.GivingUp, " and "),
 			schemas.GivingUpHint,
 		)

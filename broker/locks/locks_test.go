@@ -110,7 +110,7 @@ func TestNoFenceComesTwice(t *testing.T) {
 	highest := r.Holders[len(r.Holders)-1].Fence
 	r = locks.Fresh("L", "", last+1)
 	if got := enter(r, place("a", 1), 2); len(r.Holders) != 1 || got.Place.Fence <= highest {
-		t.Fatalf("fence %d behind %d", got.Place.Fence, highest)
+		t.Fatalf("fence %d after %d", got.Place.Fence, highest)
 	}
 }
 
@@ -328,7 +328,7 @@ func checkParses(t *rapid.T, r *schemas.LockRecord) {
 	}
 }
 
-// Who tries enters if there is room behind those who wait, and leaves no place behind if there is none.
+// Who tries enters if there is room after those who wait, and leaves no place after if there is none.
 func TestTry(t *testing.T) {
 	lease := place("b", 5)
 	lease.Lease = schemas.Seconds(1)

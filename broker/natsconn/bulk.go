@@ -21,7 +21,7 @@ const (
 )
 
 // bulk says how many large messages of a connection may be on their way at once: as many as the link to the server carries. Those beyond
-// that would only lie before the link, with all that is sent behind them: nothing would be answered in time, neither they nor pings, the
+// that would only lie before the link, with all that is sent after them: nothing would be answered in time, neither they nor pings, the
 // connection would be given up for it, and everything would be sent again, without an end.
 type bulk struct {
 	mu      sync.Mutex

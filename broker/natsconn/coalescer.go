@@ -117,7 +117,7 @@ func (g *coalescer) write(wake <-chan struct{}, turns int) {
 	}
 }
 
-// push writes what waits, behind what the other writer has in hand, and reports whether there can be more.
+// push writes what waits, after what the other writer has in hand, and reports whether there can be more.
 func (g *coalescer) push() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

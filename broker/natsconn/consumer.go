@@ -42,7 +42,7 @@ type createResponse struct {
 	Pending uint64 `json:"num_pending"`
 }
 
-// config is the consumer that goes on behind last.
+// config is the consumer that goes on after last.
 func (r *Reader) config(name, inbox string, last uint64, reported bool) consumerConfig {
 	cfg := consumerConfig{
 		Name: name, Description: "drover reader", DeliverSubject: inbox, DeliverPolicy: "all", AckPolicy: "none",

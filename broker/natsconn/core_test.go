@@ -368,14 +368,14 @@ func TestDialFails(t *testing.T) {
 	wantErr(t, err, ErrClosed)
 }
 
-// Behind Drain the server has nobody here to deliver to: what is published next goes to another of the queue.
+// After Drain the server has nobody here to deliver to: what is published next goes to another of the queue.
 func TestDrainedSubscriptionGetsNothingMore(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		srv, stop := start(t, serverOptions(t))
 		t.Cleanup(stop)
 		c, other := dial(t, Options{InProcess: srv}), dial(t, Options{InProcess: srv})
 		for n := range 200 {
-			mine, err := other.Subscribe("q", "queue", func(Msg) { t.Errorf("round %d: got a message behind Drain", n) })
+			mine, err := other.Subscribe("q", "queue", func(Msg) { t.Errorf("round %d: got a message after Drain", n) })
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -223,7 +223,7 @@ func (c *Conn) UntilRefused(ctx context.Context, prefix string) (context.Context
 }
 
 // settleInbox learns whether the server refused the reply inbox, so that nothing is sent whose answer cannot come. The
-// handler that records refusals runs in a goroutine of the library, which may be behind; the error itself is there.
+// handler that records refusals runs in a goroutine of the library, which may lag; the error itself is there.
 func (c *Conn) settleInbox(limit time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -246,7 +246,7 @@ func (c *Conn) PublishHeard(ctx context.Context, subject string, h Header, body 
 	if err := c.Flush(ctx); err != nil {
 		return fmt.Errorf("publish %s: %w", subject, err)
 	}
-	// The handler that records refusals may be behind. An old error about the same subject is believed: until the next connection, whose
+	// The handler that records refusals may lag. An old error about the same subject is believed: until the next connection, whose
 	// rights may be others, what was refused stays refused.
 	if err := c.nc.LastError(); err != nil {
 		if m := denialText.FindStringSubmatch(err.Error()); m != nil && m[1] == "Publish" && m[2] == strconv.Quote(subject) {

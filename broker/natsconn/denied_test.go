@@ -167,7 +167,7 @@ func TestOnRefused(t *testing.T) {
 		got = nil
 		c.OnRefused(func(e *RefusedError) { got = append(got, fmt.Sprintf("%v %s", e.Subscribe, e.Subject)) })()
 		if want := "[true no.way]"; fmt.Sprint(got) != want {
-			t.Fatalf("got %v behind the refusals, want %s: a subscription stays refused", got, want)
+			t.Fatalf("got %v after the refusals, want %s: a subscription stays refused", got, want)
 		}
 	})
 }

@@ -439,7 +439,7 @@ func (c *Conn) onDisconnect(_ *nats.Conn, err error) {
 }
 
 // beforeRetry is how long to wait once every server was tried in vain. It tells what is wrong, which the library tells nobody: it swallows why it
-// could not connect again, but for refused credentials, and from its callback for failed tries all that comes behind the dialing. That a server is
+// could not connect again, but for refused credentials, and from its callback for failed tries all that comes after the dialing. That a server is
 // away was told when the connection was lost.
 func (c *Conn) beforeRetry(int) time.Duration {
 	if nc := c.met.Load(); nc != nil {

@@ -15,7 +15,7 @@
 //     time.
 //
 // Reads by [Conn.LastBySubject], [Conn.GetSeq] and [Conn.KVGet] ask the stream's leader. [Conn.BatchGet] may be
-// answered by any replica, so it can lag behind the caller's own acknowledged writes. It also occupies the
+// answered by any replica, so it can lag the caller's own acknowledged writes. It also occupies the
 // server's side of the connection while it runs: read histories on a [Conn] of their own.
 //
 // Virtual time: nats.go keeps one pool of timers for the whole process, and a timer made in one synctest bubble is

@@ -70,7 +70,7 @@ func TestBucketOfAnotherDomain(t *testing.T) {
 			t.Fatalf("from a leaf of domain %q: %v", own, err)
 		}
 		if _, err := c.KVUpdate(t.Context(), "b", "k", []byte("3"), rev-1, 0); !errors.Is(err, ErrWrongSequence) {
-			t.Errorf("from a leaf of domain %q: got %v behind another's update, want ErrWrongSequence", own, err)
+			t.Errorf("from a leaf of domain %q: got %v after another's update, want ErrWrongSequence", own, err)
 		}
 		if got, at, err := there.KVGet(t.Context(), "b", "k"); string(got) != "2" || at != rev || err != nil {
 			t.Errorf("from a leaf of domain %q: got %q at %d (%v) in the hub, want 2 at %d", own, got, at, err, rev)
@@ -79,7 +79,7 @@ func TestBucketOfAnotherDomain(t *testing.T) {
 			t.Errorf("from a leaf of domain %q: %v", own, err)
 		}
 		if keys, err := there.KVKeys(t.Context(), "b"); len(keys) != 0 || err != nil {
-			t.Errorf("from a leaf of domain %q: got the keys %v (%v) behind the deletion, want none", own, keys, err)
+			t.Errorf("from a leaf of domain %q: got the keys %v (%v) after the deletion, want none", own, keys, err)
 		}
 		if local != nil {
 			if got, rev, err := local.KVLast(t.Context(), "b", "k"); got != nil || rev != 0 || err != nil {

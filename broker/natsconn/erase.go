@@ -21,7 +21,7 @@ const DeletesAtOnce = 64
 
 // Delete removes a message by its sequence, without overwriting its bytes, and returns at once; done gets the outcome as that
 // of Send does, without a sequence: nil, [ErrNotFound] for a message that was gone, or an error after which it may still be
-// there. Like a message it is sent once: behind a reconnect the number may be that of another message, so that is left to the
+// there. Like a message it is sent once: after a reconnect the number may be that of another message, so that is left to the
 // caller. The outbox must not group.
 //
 // A [Conn.DeleteMsg] for each costs a goroutine and a timer, and waits for its answer; a thousand of these share one

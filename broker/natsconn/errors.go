@@ -94,7 +94,7 @@ func (e *APIError) Unwrap() error {
 	return sentinels[e.ErrCode]
 }
 
-// RoomHint says how to make room behind an [ErrFull]: whose limit it is, that of the streams of a namespace, of their account, or of
+// RoomHint says how to make room after an [ErrFull]: whose limit it is, that of the streams of a namespace, of their account, or of
 // the server.
 func RoomHint(err error, namespace string) string {
 	e, _ := errors.AsType[*APIError](err)

@@ -138,7 +138,7 @@ func TestCoalesceKeepsTheOrder(t *testing.T) {
 	})
 }
 
-func TestCoalesceClosesBehindWhatWasWritten(t *testing.T) {
+func TestCoalesceClosesAfterWhatWasWritten(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c := newSlowConn(t)
 		g := newCoalescer(c)
@@ -153,7 +153,7 @@ func TestCoalesceClosesBehindWhatWasWritten(t *testing.T) {
 			t.Errorf("got %q, closed %t, want a and b before the end", writes, closed)
 		}
 		if _, err := g.Write([]byte("c")); !errors.Is(err, net.ErrClosed) {
-			t.Errorf("write behind the end: got %v", err)
+			t.Errorf("write after the end: got %v", err)
 		}
 		_ = g.Close() // again
 	})

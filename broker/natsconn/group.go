@@ -44,7 +44,7 @@ var batchCodes = []int{
 // as an atomic batch, which the server syncs once and answers once; fewer go one by one, in a pipeline.
 //
 // A message that may be part of a batch carries the expected last sequence of the stream. In a batch only the first may: the
-// server stores them behind each other, so that what the others expect is true if they count on from the first one, and
+// server stores them after each other, so that what the others expect is true if they count on from the first one, and
 // those that do not are left for the next group. Each keeps what it expects of its own subject. A subject is in a batch
 // once: the server would judge a second message by what was there before the batch.
 //
@@ -107,7 +107,7 @@ func (g *grouping) take() {
 	if g.batched = n >= groupFrom; !g.batched {
 		n = len(g.waiting)
 		if !g.single {
-			n = min(n, groupFrom) // those behind may make a batch
+			n = min(n, groupFrom) // those after may make a batch
 		}
 	}
 	g.flight = append(g.flight, g.waiting[:n]...)

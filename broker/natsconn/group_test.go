@@ -136,7 +136,7 @@ func TestGroupGoesAsOneBatch(t *testing.T) {
 	}
 }
 
-// A foreign message refuses the whole group that it comes before, and all behind it: nothing that was predicted wrong is stored.
+// A foreign message refuses the whole group that it comes before, and all after it: nothing that was predicted wrong is stored.
 func TestGroupIsRefusedAsOne(t *testing.T) {
 	c := syncing(t)
 	w := newWriter(t, c, OutboxOptions{Group: 256})
@@ -300,7 +300,7 @@ func TestGroupWithoutBatches(t *testing.T) {
 	}
 }
 
-// A batch is refused as such just behind the end of its time: its messages have their outcomes, and are not sent again.
+// A batch is refused as such just after the end of its time: its messages have their outcomes, and are not sent again.
 func TestRefusalOfAGroupThatIsOver(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
@@ -334,7 +334,7 @@ func TestRefusalOfAGroupThatIsOver(t *testing.T) {
 	})
 }
 
-// A group whose answer is lost is late as a whole, each message by its own time; those behind it are not lost with it.
+// A group whose answer is lost is late as a whole, each message by its own time; those after it are not lost with it.
 func TestGroupWhoseAnswerIsLost(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)

@@ -78,7 +78,7 @@ func TestGroupOnABadWire(t *testing.T) {
 	}
 }
 
-// A message that waits behind one without an answer has its outcome when its own time is over. It is not sent after that: its writer has been told
+// A message that waits after one without an answer has its outcome when its own time is over. It is not sent after that: its writer has been told
 // that nobody knows, and looks.
 func TestGroupSendsNothingThatIsLate(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestGroupSendsNothingThatIsLate(t *testing.T) {
 			}
 		}
 		if last, err := c.StreamLastSeq(t.Context(), "S"); err != nil || last != 0 {
-			t.Errorf("%d messages are stored behind their outcome, %v", last, err)
+			t.Errorf("%d messages are stored after their outcome, %v", last, err)
 		}
 	})
 }

@@ -39,7 +39,7 @@ func Addressed(subject string) Header { return Header{HeaderSubject: {subject}} 
 // sequences, on replicated streams too.
 //
 // Alone it does not fence a pipeline. One foreign message refuses one message and takes its sequence, so the
-// prediction of the message behind it is right again, and that one is stored. A writer that has several messages in
+// prediction of the message after it is right again, and that one is stored. A writer that has several messages in
 // flight must therefore also tie each to its predecessor, by ExpectLastSubjectSeq, or accept that messages of other
 // subjects pass.
 func ExpectLastSeq(h Header, n uint64) { h[headerExpectLastSeq] = []string{strconv.FormatUint(n, 10)} }

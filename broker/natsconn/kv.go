@@ -23,7 +23,7 @@ func kvStream(bucket string) string { return "KV_" + bucket }
 func kvSubject(bucket, key string) string { return "$KV." + bucket + "." + key }
 
 // kvTarget is where a key is written. Subjects of buckets do not cross into another JetStream domain, and may meet a bucket of the same name on
-// this side; those of the API cross, and a domain takes both behind its prefix. A server of the domain itself is written to without it, for which the
+// this side; those of the API cross, and a domain takes both after its prefix. A server of the domain itself is written to without it, for which the
 // rights to the bucket are enough.
 func (c *Conn) kvTarget(bucket, key string) string {
 	bare := kvSubject(bucket, key)

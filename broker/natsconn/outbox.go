@@ -44,7 +44,7 @@ type Outbox struct {
 	sub     *nats.Subscription
 	prefix  string // "<inbox>."
 	timeout time.Duration
-	grace   time.Duration // behind a reconnect
+	grace   time.Duration // after a reconnect
 	start   time.Time     // the clock's zero: deadlines are monotonic durations since then
 	unhook  []func()
 	kick    chan struct{} // wakes the sweeper: something failed locally, or a deadline came nearer

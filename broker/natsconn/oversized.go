@@ -10,12 +10,12 @@ import (
 // of which it tells nobody who is connected.
 var oversized = []byte("-ERR 'Maximum Payload Violation'\r\n")
 
-// oversizedLook is how long the end of the connection is waited for behind it. It comes at once.
+// oversizedLook is how long the end of the connection is waited for after it. It comes at once.
 const oversizedLook = 200 * time.Millisecond
 
 var errOversized = errors.New("the server has closed it: it takes smaller messages than it had said (max_payload)")
 
-// Read keeps that word from the library, which would not connect again: behind another connection it knows what the server takes. The same
+// Read keeps that word from the library, which would not connect again: after another connection it knows what the server takes. The same
 // bytes may end a message, as any others: then more comes, or nothing, and they are passed on. With TLS they are not seen here, and the library closes the connection.
 func (g *coalescer) Read(b []byte) (int, error) {
 	if len(g.ahead) > 0 {

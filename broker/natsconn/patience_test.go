@@ -45,7 +45,7 @@ func TestStartIsPatient(t *testing.T) {
 				took := time.Since(began)
 				switch {
 				case tc.took > 0 && (err != nil || got != 7 || took != tc.took):
-					t.Errorf("got %d, %v behind %v; want 7 behind %v", got, err, took, tc.took)
+					t.Errorf("got %d, %v after %v; want 7 after %v", got, err, took, tc.took)
 				case tc.took == 0 &&
 					(!errors.Is(err, tc.err) || !strings.Contains(err.Error(), "make the namespace first")):
 					t.Errorf("got %v, want %v and the way out", err, tc.err)

@@ -134,7 +134,7 @@ func (p *Puller) Close() {
 	<-p.stopped
 }
 
-// drain ends the subscription; until it has ended, receive gives back what comes. Behind it the server sends nothing more
+// drain ends the subscription; until it has ended, receive gives back what comes. After it the server sends nothing more
 // here: what is stored next goes to somebody who is still there.
 func (p *Puller) drain() {
 	// The library's drain uses its process-wide timers; see the package comment on virtual time.

@@ -207,7 +207,7 @@ func TestPullRedelivers(t *testing.T) {
 	})
 }
 
-// Behind Close the server has nobody here to deliver to: what is stored next is delivered to another at once, for the first time.
+// After Close the server has nobody here to deliver to: what is stored next is delivered to another at once, for the first time.
 func TestPullClosedGetsNothingMore(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		srv, stop := start(t, serverOptions(t))
@@ -215,7 +215,7 @@ func TestPullClosedGetsNothingMore(t *testing.T) {
 		c, other := dial(t, Options{InProcess: srv}), dial(t, Options{InProcess: srv})
 		queue(t, c)
 		for n := range 200 {
-			mine := pull(t, other, 1, func(task Task) { t.Errorf("round %d: got task %d behind Close", n, task.Seq) })
+			mine := pull(t, other, 1, func(task Task) { t.Errorf("round %d: got task %d after Close", n, task.Seq) })
 			synctest.Wait()
 			tasks := make(chan Task, 1)
 			mine.Close()

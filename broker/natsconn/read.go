@@ -88,7 +88,7 @@ func (o *one) take(m *nats.Msg) bool {
 }
 
 // LastBySubjectDirect reads the last message of a subject (wildcards allowed) from whichever replica of the stream answers.
-// None is [ErrNotFound], which a replica that is behind may say of what its leader has; with one replica nobody is behind.
+// None is [ErrNotFound], which a replica that lags may say of what its leader has; with one replica nobody lags.
 // It costs less than half of what [Conn.LastBySubject] does. The stream must allow direct gets.
 func (c *Conn) LastBySubjectDirect(ctx context.Context, stream, subject string) (*Stored, error) {
 	if err := checkName("stream", stream); err != nil {
@@ -132,7 +132,7 @@ func (c *Conn) GetSeqDirect(ctx context.Context, stream string, seq uint64) (*St
 
 // BodiesDirect reads the bodies of up to n messages of a stream from the sequence from on, in their order and whatever their subjects,
 // from whichever replica of the stream answers: those of the newest that it does not have yet are missing, as are those that are
-// deleted. It stops behind maxBytes, but not before the first. last is the sequence of the last body: if there are as many as lie
+// deleted. It stops after maxBytes, but not before the first. last is the sequence of the last body: if there are as many as lie
 // between from and last, none is missing, and the place of each is known. Otherwise a body must tell itself which it is.
 //
 // The headers are left out, which is half of what a message costs both sides. To ask for one message costs less than to ask for
@@ -228,11 +228,11 @@ func (c *Conn) get(ctx context.Context, stream string, req getRequest) (*Stored,
 // batch collects the answers of a batch direct get.
 type batch struct {
 	got     []Stored
-	pending uint64 // that match behind these
+	pending uint64 // that match after these
 	err     error
 }
 
-// take reads one answer. A data message is known by the sequence that the server adds behind the publisher's own
+// take reads one answer. A data message is known by the sequence that the server adds after the publisher's own
 // headers; the end and the refusals have none. So no stored header can pose as the end of the batch.
 func (b *batch) take(m *nats.Msg) (complete bool) {
 	if _, ok := m.Header[headerSequence]; ok {
@@ -258,7 +258,7 @@ func (b *batch) take(m *nats.Msg) (complete bool) {
 }
 
 // BatchGet reads up to limit messages of a subject (wildcards allowed), from the sequence fromSeq on, in order, in one
-// round trip; more says that there were others behind them at that time. Nothing found is an empty result. The
+// round trip; more says that there were others after them at that time. Nothing found is an empty result. The
 // stream must allow direct gets; any replica may answer, so the newest messages can be missing.
 //
 // For one run's history ask its literal subject from sequence 1, which is faster than a known first sequence.

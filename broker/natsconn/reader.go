@@ -36,7 +36,7 @@ type ReadOptions struct {
 	LastPerSubject bool
 	// HeadersOnly leaves out the bodies.
 	HeadersOnly bool
-	// BytesPerSecond is how much the server sends at most, behind as much as the largest message that it takes. Defaults to 0, no
+	// BytesPerSecond is how much the server sends at most, after as much as the largest message that it takes. Defaults to 0, no
 	// limit.
 	BytesPerSecond int64
 }
@@ -223,7 +223,7 @@ func (r *Reader) silent() bool {
 	return time.Since(r.seen) > missedBeats
 }
 
-// replace makes a new consumer behind the last message that fn got. It returns an error only if the reader must
+// replace makes a new consumer after the last message that fn got. It returns an error only if the reader must
 // stop.
 func (r *Reader) replace(ctx context.Context) error {
 	r.turn.lock()
@@ -349,7 +349,7 @@ func (r *Reader) receive(serial uint64, m *nats.Msg) {
 	}
 }
 
-// control answers flow control and checks heartbeats. They come in order behind the messages they speak of.
+// control answers flow control and checks heartbeats. They come in order after the messages they speak of.
 func (r *Reader) control(m *nats.Msg) {
 	switch stalled := m.Header.Get(headerConsumerStalled); {
 	case m.Reply != "":

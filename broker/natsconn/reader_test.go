@@ -355,7 +355,7 @@ func TestReaderStopsWhenItsLastIsAnOlderOne(t *testing.T) {
 	})
 }
 
-func TestReaderRefusesAPositionBehindTheEnd(t *testing.T) {
+func TestReaderRefusesAPositionAfterTheEnd(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
 		stream(t, c)
@@ -380,9 +380,9 @@ func BenchmarkReader(b *testing.B) {
 	b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds(), "msgs/s")
 }
 
-// Of one consumer every delivery is the next one: behind a gap nothing of it is believed any more, and another consumer is asked for. What a
+// Of one consumer every delivery is the next one: after a gap nothing of it is believed any more, and another consumer is asked for. What a
 // replica that lags delivers again is passed over.
-func TestReaderBehindAGap(t *testing.T) {
+func TestReaderAfterAGap(t *testing.T) {
 	var got []uint64
 	r := &Reader{fn: func(s Stored, _ uint64) { got = append(got, s.Seq) }, turn: make(turn, 1), kick: make(chan struct{}, 1), last: 4}
 	deliver := func(delivery, seq int) {
@@ -398,7 +398,7 @@ func TestReaderBehindAGap(t *testing.T) {
 	deliver(6, 10)
 	deliver(4, 8) // the next consumer brings it
 	if !slices.Equal(got, []uint64{5, 7}) || len(r.kick) != 1 {
-		t.Fatalf("got %v behind a gap, and %d requests for another consumer; want no more, and one", got, len(r.kick))
+		t.Fatalf("got %v after a gap, and %d requests for another consumer; want no more, and one", got, len(r.kick))
 	}
 }
 

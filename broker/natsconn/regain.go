@@ -74,7 +74,7 @@ func (c *Conn) regain() {
 		case <-c.done:
 			return
 		}
-		if !slices.Contains(subjects, tooMany) { // room for one more may be too little, which shows behind the reconnect
+		if !slices.Contains(subjects, tooMany) { // room for one more may be too little, which shows after the reconnect
 			wait = regainFirst
 		}
 	}
@@ -147,7 +147,7 @@ func (c *Conn) hasRoom() bool {
 		return false
 	}
 	defer func() { _ = sub.Unsubscribe() }() // it fails only when the connection is closed
-	// The errors are one value, so that the last one does not tell: they are counted, by the handler, which may be behind.
+	// The errors are one value, so that the last one does not tell: they are counted, by the handler, which may lag.
 	return c.nc.FlushWithContext(ctx) == nil && c.rest(probeTold) && c.full.Load() == before
 }
 

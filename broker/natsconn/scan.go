@@ -14,7 +14,7 @@ import (
 // deleted under its feet makes it wait so long.
 const scanCheck = time.Second
 
-// fewAsked is how many messages between two given sequences are asked for one by one. A consumer would be sent megabytes of what is behind
+// fewAsked is how many messages between two given sequences are asked for one by one. A consumer would be sent megabytes of what lags
 // them before it is stopped.
 const fewAsked = 16
 
@@ -96,7 +96,7 @@ func (s *scan) finish(err error) {
 }
 
 // take is called for one message at a time. A listing of last messages does not stop at the end: the last one of
-// a subject may have moved behind it.
+// a subject may have moved after it.
 func (s *scan) take(m Stored, pending uint64) {
 	select {
 	case <-s.finished:

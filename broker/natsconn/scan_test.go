@@ -43,7 +43,7 @@ func TestScan(t *testing.T) {
 		t.Fatalf("two subjects: got %v", got)
 	}
 	if got := scan(ReadOptions{StartSeq: 1001}); got != nil {
-		t.Fatalf("behind the end: got %v", got)
+		t.Fatalf("after the end: got %v", got)
 	}
 	if got := scan(ReadOptions{LastPerSubject: true}); !slices.Equal(got, []uint64{996, 997, 998, 999, 1000}) {
 		t.Fatalf("last per subject: got %v", got)
@@ -139,7 +139,7 @@ func TestScanEnds(t *testing.T) {
 }
 
 // A consumer whose maker was not answered may have sent something by then. Who has been told of the failure gets none of it.
-func TestNothingComesBehindAFailure(t *testing.T) {
+func TestNothingComesAfterAFailure(t *testing.T) {
 	for name, read := range map[string]func(context.Context, *Conn, func(Stored)) error{
 		"scan": func(ctx context.Context, c *Conn, fn func(Stored)) error {
 			return c.Scan(ctx, "S", ReadOptions{}, func(s Stored) error { fn(s); return nil })

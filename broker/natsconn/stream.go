@@ -90,7 +90,7 @@ func (c *Conn) StreamSubjects(ctx context.Context, stream, filter string, most i
 	}
 }
 
-// subjectPage lists some subjects behind the first ones, and tells how many there are.
+// subjectPage lists some subjects after the first ones, and tells how many there are.
 func (c *Conn) subjectPage(ctx context.Context, stream, filter string, offset int) (subjects []string, total int, err error) {
 	req := struct {
 		Filter string `json:"subjects_filter"`

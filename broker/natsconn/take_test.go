@@ -30,7 +30,7 @@ func TestTake(t *testing.T) {
 			t.Fatal("took a task from an empty queue")
 		}
 		fill(t, c, 2, 3)
-		synctest.Wait() // the server tells its consumers behind the acknowledgement
+		synctest.Wait() // the server tells its consumers after the acknowledgement
 		first, ok := take(t, c)
 		if !ok || first.Seq != 1 || first.Delivered != 1 || string(first.Data) != "0" || first.Time.IsZero() {
 			t.Fatalf("got %+v %v, want the first task", first, ok)

@@ -1,6 +1,6 @@
 // Package nearby lets the decider workers and the activity workers of one connection find each other.
 //
-// A decider worker that shares its connection with an activity worker can take a task together with what the decision behind it
+// A decider worker that shares its connection with an activity worker can take a task together with what the decision after it
 // needs, and answer with the outcome and that decision at once (ADR 0031). The two packages do not import each other: an
 // activity worker enters what it takes on the connection's [Board], a decider worker looks there.
 //
@@ -28,7 +28,7 @@ type List struct{ Namespace, Name string }
 // own, which tells the outcome without; then, whenever it returns or ends its goroutine, told is true, and the caller has nothing left to do.
 type Decide func(outcome *schemas.Report, elsewhere func()) (d *schemas.AheadDecision, told bool)
 
-// Errand is a task on its way to an activity worker, with what is to be decided behind it.
+// Errand is a task on its way to an activity worker, with what is to be decided after it.
 type Errand interface {
 	// Open reads the task. It is called once, by the goroutine that does the work.
 	Open() (*schemas.ActivityTask, Decide, error)
@@ -103,7 +103,7 @@ func (b *Registry) Lists(namespace string) []string {
 // Take hands an errand to somebody who takes tasks of the list and the type. It is false if nobody does now.
 func (b *Registry) Take(l List, activityType string, m natsconn.Msg, e Errand) bool {
 	b.mu.Lock()
-	all := b.acceptors[l] // never changed in place, but by append behind its end
+	all := b.acceptors[l] // never changed in place, but by append after its end
 	b.mu.Unlock()
 	for _, t := range all {
 		if t.Take(activityType, m, e) {

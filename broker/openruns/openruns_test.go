@@ -158,7 +158,7 @@ func TestRunsAreSmall(t *testing.T) {
 		note(i, "completed 9 5 order")
 	}
 	if got := alive() - before; got > 256<<10 {
-		t.Errorf("got %d bytes behind the last, want at most 256 KiB", got)
+		t.Errorf("got %d bytes after the last, want at most 256 KiB", got)
 	}
 	runtime.KeepAlive(r)
 }

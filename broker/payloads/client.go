@@ -85,7 +85,7 @@ func (c *Client) Resolve(ctx context.Context, p schemas.Payload) (schemas.Payloa
 	return c.Download(ctx, ref)
 }
 
-// Upload hands a payload over, whatever its size. An upload that is cut short leaves nothing behind and is begun anew.
+// Upload hands a payload over, whatever its size. An upload that is cut short leaves nothing after and is begun anew.
 func (c *Client) Upload(ctx context.Context, p schemas.Payload) (*schemas.PayloadRef, error) {
 	sum := sha256.Sum256(p)
 	u := &sending{client: c, content: p, try: c.begin()}

@@ -57,7 +57,7 @@ func TestUploadByAServerThatTakesLess(t *testing.T) {
 	}
 }
 
-// Behind a link that carries one chunk a second, many large payloads that come together are each sent once: those that would not be answered
+// After a link that carries one chunk a second, many large payloads that come together are each sent once: those that would not be answered
 // in time are not sent before there is room for them.
 func TestUploadsOverASlowLink(t *testing.T) {
 	const (

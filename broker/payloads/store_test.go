@@ -207,7 +207,7 @@ func TestDeletedByAnotherClient(t *testing.T) {
 		}
 		second := s.put("o", []byte("second"))
 		if got, _ := s.read("o", 0); string(got) != "second" {
-			t.Errorf("got %q, want what was stored behind the deletion", got)
+			t.Errorf("got %q, want what was stored after the deletion", got)
 		}
 		if got := s.put("o", []byte("third")); *got != *second {
 			t.Errorf("got %+v, want %+v", got, second)

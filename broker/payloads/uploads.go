@@ -104,7 +104,7 @@ func (u *Uploads) Promised() (bytes int64) {
 func (u *Uploads) Chunk(ctx context.Context, subj string, data []byte) (*schemas.UploadResponse, *schemas.Error) {
 	name, offset, ok := subject.ParseUploadChunk(subj)
 	if !ok {
-		return nil, schemas.Errorf(schemas.CodeInvalid, "the last token of %s is no offset", subj).WithHint("send a chunk to the upload's subject with its offset behind a dot")
+		return nil, schemas.Errorf(schemas.CodeInvalid, "the last token of %s is no offset", subj).WithHint("send a chunk to the upload's subject with its offset after a dot")
 	}
 	u.mu.Lock()
 	up := u.known[name]
@@ -221,7 +221,7 @@ func (u *Uploads) end(name string, up *upload) {
 	ctx, cancel := context.WithTimeout(context.Background(), abortFor)
 	defer cancel()
 	if err := up.w.Abort(ctx); err != nil {
-		u.log.WithError(err).Warn("an unfinished upload leaves chunks behind")
+		u.log.WithError(err).Warn("an unfinished upload leaves chunks")
 	}
 }
 

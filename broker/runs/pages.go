@@ -11,7 +11,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// lagPause is how long a replica that lags behind the leader is left alone before it is asked
+// lagPause is how long a replica that lags the leader is left alone before it is asked
 // again.
 const lagPause = 20 * time.Millisecond
 

@@ -87,7 +87,7 @@ func TestSettle(t *testing.T) {
 		t.Fatalf("got %+v, want a value that nobody has to settle", r)
 	}
 	if got := states.Do(r, set("a", 6, "2", ""), 4); got.Changed || r.At != 3 {
-		t.Fatalf("the last write again, behind its settlement: %+v, %+v", got, r)
+		t.Fatalf("the last write again, after its settlement: %+v, %+v", got, r)
 	}
 }
 

@@ -100,7 +100,7 @@ type deletion struct {
 	ns   subject.Namespace
 	o    DeleteOptions
 	// born is when the signals stream was made, by which this namespace is told from a later one of the same name. The
-	// zero time stands for what is left behind without that stream.
+	// zero time stands for what is left over without that stream.
 	born time.Time
 }
 
@@ -172,7 +172,7 @@ func (d *deletion) mayDelete(ctx context.Context, info *Info) error {
 }
 
 // mark makes it known that the namespace ends. Two who mark it at once do the same. The stream is read again before each try,
-// because to count the runs may have taken long, and behind a lost answer it may be another one.
+// because to count the runs may have taken long, and after a lost answer it may be another one.
 func (d *deletion) mark(ctx context.Context) error {
 	err := d.retry(ctx, func(ctx context.Context) error {
 		s, err := d.streamInfo(ctx, d.ns.StreamSignals())
@@ -266,7 +266,7 @@ func order(last bool) int {
 }
 
 // remove deletes a stream of this incarnation of the namespace. Whether it is still this one is asked before each try, those
-// behind a lost answer too: another process may have deleted it, and somebody made it anew.
+// after a lost answer too: another process may have deleted it, and somebody made it anew.
 func (d *deletion) remove(ctx context.Context, stream string) error {
 	err := d.retry(ctx, func(ctx context.Context) error {
 		if err := d.still(ctx, stream); err != nil {

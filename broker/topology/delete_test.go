@@ -221,7 +221,7 @@ func TestDeleteSparesALaterNamespace(t *testing.T) {
 	}
 }
 
-// A namespace is deleted while a server makes what is missing of it. The server is told, and leaves nothing behind: nobody would look for it.
+// A namespace is deleted while a server makes what is missing of it. The server is told, and leaves nothing lagging: nobody would look for it.
 func TestEnsureIsOvertakenByADeletion(t *testing.T) {
 	conn := dial(t, embedded.Options{})
 	for at := 2; at < 10; at++ {
@@ -408,7 +408,7 @@ func TestDeleteWithoutAnAnswerAboutClaims(t *testing.T) {
 	})
 }
 
-// A server that has read the signals stream before it was marked changes it behind that, and wipes the mark out by it. The
+// A server that has read the signals stream before it was marked changes it after that, and wipes the mark out by it. The
 // deletion is completed all the same, and sets it again before it goes on: without it a server would make anew what is deleted.
 func TestDeletionWhoseMarkIsWipedOut(t *testing.T) {
 	for at := range 3 {

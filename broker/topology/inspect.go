@@ -18,7 +18,7 @@ import (
 type StreamState struct {
 	Name     string
 	Replicas int // that it is to have
-	// Leader is "" on a server without a cluster. Away are the replicas that are offline, Behind those that are not current.
+	// Leader is "" on a server without a cluster. Away are the replicas that are offline, After those that are not current.
 	Leader        string
 	Away, Lagging []string
 	// Version is that of the NATS server which has answered for the stream, its leader; "" from servers before 2.11.

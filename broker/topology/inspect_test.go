@@ -76,7 +76,7 @@ func TestInspect(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i := inspect(); !slices.ContainsFunc(i.Differences, func(d topology.Difference) bool { return d.Stream == "OBJ_drover-default-payloads" }) {
-			t.Fatalf("got %+v, want the store of payloads named behind a start", i.Differences)
+			t.Fatalf("got %+v, want the store of payloads named after a start", i.Differences)
 		}
 	})
 }

@@ -70,14 +70,14 @@ func (w *work) list(ctx context.Context, name subject.Namespace, list string, o 
 	return err
 }
 
-// outlives tells whether a namespace is still there behind the making of one of its streams. A deletion that had looked for
+// outlives tells whether a namespace is still there after the making of one of its streams. A deletion that had looked for
 // streams before leaves it, and a later namespace of the same name could not use it: it is removed.
 func (w *work) outlives(ctx context.Context, name subject.Namespace, stream string) error {
 	err := w.lives(ctx, name, stream)
 	if ctx.Err() == nil {
 		return err
 	}
-	// Who asked is gone, maybe because the namespace is; nobody else would look. The request to make the stream may be carried out behind that to
+	// Who asked is gone, maybe because the namespace is; nobody else would look. The request to make the stream may be carried out after that to
 	// delete it, so it is looked for again a moment later.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), oneTry)
 	defer cancel()

@@ -111,7 +111,7 @@ func (l *tardy) CreateStream(ctx context.Context, c jetstream.StreamConfig) (jet
 
 // A task list, or the store of payloads, is made when the namespace has been deleted meanwhile. It is not left for a later
 // namespace, to which it would not fit.
-func TestMadeBehindADeletion(t *testing.T) {
+func TestMadeAfterADeletion(t *testing.T) {
 	for stream, make := range map[string]func(*work) error{
 		"drover-a-tasks-l":      func(w *work) error { return w.list(t.Context(), "a", "l", ListOptions{}.withDefaults()) },
 		"OBJ_drover-a-payloads": func(w *work) error { return w.ensurePayloads(t.Context(), "a", "0.0.0") },

@@ -39,7 +39,7 @@ type Usage struct {
 	Bytes    uint64
 }
 
-// kinds are the kinds of streams in the order in which they are shown, and how their names begin behind that of the
+// kinds are the kinds of streams in the order in which they are shown, and how their names begin after that of the
 // namespace.
 var kinds = []struct{ kind, prefix string }{
 	{"signals", "signals"},

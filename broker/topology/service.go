@@ -42,7 +42,7 @@ type ServeOptions struct {
 }
 
 // Serve answers requests to create, list, describe and delete namespaces until ctx ends, and returns nil then. Any number
-// of processes may serve: each request goes to one of them. conn should be its own, and be closed behind it: the micro
+// of processes may serve: each request goes to one of them. conn should be its own, and be closed after it: the micro
 // service ends with its connection, because to stop it in order would drain it first and nobody is there to answer then.
 func Serve(ctx context.Context, conn *natsconn.Conn, o ServeOptions) error {
 	o.Version = cmp.Or(o.Version, "0.0.0")

@@ -120,7 +120,7 @@ func (n *Namespace) streams(version string) []wanted {
 		history := n.stream(version, n.Name.StreamHistory(p), fmt.Sprintf("Drover: histories of partition %d", p), n.Name.AllHistory(p))
 		history.DenyDelete, history.AllowDirect = true, true
 		// A replicated stream that is started again cuts its store back to the last snapshot of its Raft log. NATS 2.15.2
-		// compresses the last block behind the back of that cut, and then writes on behind where the block used to end: the
+		// compresses the last block after the back of that cut, and then writes on after where the block used to end: the
 		// copy is lost, and with two such copies the quorum.
 		if n.Replicas <= 1 && n.Compression == CompressionS2 {
 			history.Compression = jetstream.S2Compression

@@ -6,7 +6,7 @@
 //
 // Invariants:
 //   - Every call is idempotent, and any number of processes may make the same call at once. Nothing but [Delete] deletes
-//     anything, except what a call has made behind a deletion that had looked for it before, and no message is touched.
+//     anything, except what a call has made after a deletion that had looked for it before, and no message is touched.
 //   - The number of partitions is fixed when a namespace is made, because it decides where a workflow lives. It
 //     stands in the metadata of the signals stream, which is made before all others: whoever makes that stream
 //     decides for everybody. An option that is not set takes what the namespace has. If that stream was lost, the others
@@ -151,7 +151,7 @@ func (w *work) undo(ctx context.Context, name subject.Namespace) {
 	}
 }
 
-// complete makes what is missing behind the signals stream.
+// complete makes what is missing after the signals stream.
 func (w *work) complete(ctx context.Context, conn *natsconn.Conn, ns *Namespace, o Options) error {
 	buckets := ns.buckets(o.Version)
 	if err := w.aboveFences(ctx, conn, ns, buckets); err != nil {

@@ -118,7 +118,7 @@ func TestNoAnswerDeletesNothing(t *testing.T) {
 		unanswered(t, q, func() error {
 			err := topology.Delete(t.Context(), conn, "default", topology.DeleteOptions{})
 			if i, lookup := topology.Lookup(t.Context(), well, "default"); lookup != nil || i.Deleting {
-				t.Fatalf("behind %v: got %+v, %v, want it as it was", err, i, lookup)
+				t.Fatalf("after %v: got %+v, %v, want it as it was", err, i, lookup)
 			}
 			if open, ok := errors.AsType[*topology.OpenRunsError](err); ok && open.Open == 1 {
 				return nil

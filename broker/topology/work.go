@@ -183,7 +183,7 @@ func (w *work) stream(ctx context.Context, want wanted) error {
 	return fmt.Errorf("stream %s comes and goes: is something deleting it?", want.Name)
 }
 
-// adapt brings the stream that exists to what is wanted, once, and notes what it changes. It reads the stream each time: behind a
+// adapt brings the stream that exists to what is wanted, once, and notes what it changes. It reads the stream each time: after a
 // lost answer it may be another one of the name, and have been changed by others.
 func (w *work) adapt(ctx context.Context, want wanted, changed *[]string) error {
 	have, err := w.info(ctx, want.Name)

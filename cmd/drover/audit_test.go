@@ -74,7 +74,7 @@ func TestAudit(t *testing.T) {
 			t.Fatalf("found %v, want %v: %+v", got, words, r.Findings)
 		}
 	}
-	poll.Until(t, time.Minute, "its alarm is armed, a second behind the start", func() bool {
+	poll.Until(t, time.Minute, "its alarm is armed, a second after the start", func() bool {
 		last, err := conn.StreamLastSeq(t.Context(), ns.StreamAlarms(subject.Partition("lonely", 2)))
 		if err != nil {
 			t.Fatal(err)

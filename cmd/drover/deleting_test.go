@@ -21,7 +21,7 @@ func (onLine) Levels() []logrus.Level        { return logrus.AllLevels }
 func (fn onLine) Fire(e *logrus.Entry) error { fn(e); return nil }
 
 // The server ends in the middle of the deletion of its home. It is started again, and nobody else could let it start.
-func TestServeBehindADeletionThatIsCutShort(t *testing.T) {
+func TestServeAfterADeletionThatIsCutShort(t *testing.T) {
 	o := embedded.Options{StoreDir: t.TempDir(), Profile: embedded.ProfileDev, DontListen: true}
 	former := embeddedtest.Serve(t, o)
 	conn := embeddedtest.Connect(t, former)

@@ -36,7 +36,7 @@ var someFlows = map[string]string{
 }
 
 const (
-	wrongShown = "wrong.yaml:3:13: the let: the parenthesis is not closed (write ) behind the group; put the text in quotes if it is not meant to be computed)\n" +
+	wrongShown = "wrong.yaml:3:13: the let: the parenthesis is not closed (write ) after the group; put the text in quotes if it is not meant to be computed)\n" +
 		"    2 | steps:\n    3 | - let x = (1\n      |             ^\n" +
 		"wrong.yaml:4:10: the expression: \" b\" does not continue a path (between ${ and } stands a name or path only; operators work in let, outside the braces)\n" +
 		"    3 | - let x = (1\n    4 | - log ${a b}\n      |          ^\n" +

@@ -58,7 +58,7 @@ func TestFlowRun(t *testing.T) {
 	try(append(all, "--input", "times=3")...).want(t, cli.ExitFailed, "", "input who", "required")
 	left, err := os.ReadDir(temp)
 	if here, hereErr := os.ReadDir("."); err != nil || hereErr != nil || len(left) > 0 || len(here) != len(triedFlows) {
-		t.Errorf("%v, %v: %v and %v are left behind", err, hereErr, left, here)
+		t.Errorf("%v, %v: %v and %v are left over", err, hereErr, left, here)
 	}
 }
 

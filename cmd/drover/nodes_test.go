@@ -114,7 +114,7 @@ func TestS3_02AnUnexpectedShutdownHaltsUntilAcknowledged(t *testing.T) {
 	// A restart is no acknowledgement, nor is a planned stop.
 	s.end(t)
 	if got := statusOf(t, r, "n"); got != schemas.NodeUnexpectedShutdown {
-		t.Fatalf("got %q behind a stop, want %s", got, schemas.NodeUnexpectedShutdown)
+		t.Fatalf("got %q after a stop, want %s", got, schemas.NodeUnexpectedShutdown)
 	}
 	s, ready = beginning(t, o)
 	halted()
@@ -133,7 +133,7 @@ func TestS3_02AnUnexpectedShutdownHaltsUntilAcknowledged(t *testing.T) {
 	on("node", "ack", "n").want(t, cli.ExitFailed, "", "n is ready", "no acknowledgement")
 	s.end(t)
 	if got := statusOf(t, r, "n"); got != "" {
-		t.Fatalf("got %q behind a clean stop, want no record", got)
+		t.Fatalf("got %q after a clean stop, want no record", got)
 	}
 	s = serving(t, o) // what ended properly is not halted
 	s.end(t)

@@ -98,6 +98,6 @@ func TestLargeInputAndResult(t *testing.T) {
 		}
 	}
 	if lost, err := v.Payloads.Missing(t.Context()); err != nil || len(lost) != 0 {
-		t.Errorf("behind the end of the run: got %v, %v, want nothing", lost, err)
+		t.Errorf("after the end of the run: got %v, %v, want nothing", lost, err)
 	}
 }

@@ -164,7 +164,7 @@ func TestReplayOfAQuery(t *testing.T) {
 	}
 }
 
-// Repeating a query comes to those that were behind the limit: what was replayed before is skipped, and does not count.
+// Repeating a query comes to those that were after the limit: what was replayed before is skipped, and does not count.
 func TestReplayOfAQueryAgain(t *testing.T) {
 	s := newService(t)
 	runs := []schemas.ExecutionInfo{{WorkflowID: "kid", Run: "r0", Status: schemas.StatusFailed, Parent: &schemas.Execution{WorkflowID: "w1"}}}

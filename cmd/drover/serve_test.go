@@ -206,7 +206,7 @@ func TestServeRefuses(t *testing.T) {
 			command("", strings.Split(tt.args, " ")...).want(t, tt.code, "", tt.want...)
 		})
 	}
-	// What is refused leaves nothing behind.
+	// What is refused leaves nothing after.
 	for _, wrong := range []string{"--partitions=257", "--claim-ttl=1ms", "--max-bytes=5", "--port=70000"} {
 		store := filepath.Join(t.TempDir(), "store")
 		command("", "server", "--store", store, "--port", "-1", wrong).want(t, cli.ExitUsage, "", strings.Replace(wrong, "=", " is ", 1))

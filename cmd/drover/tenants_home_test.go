@@ -14,7 +14,7 @@ import (
 )
 
 // The home is changed, and served anew for that. Its master still looks after the nodes.
-func TestNodesAreLookedAfterBehindAChangeOfTheHome(t *testing.T) {
+func TestNodesAreLookedAfterAfterAChangeOfTheHome(t *testing.T) {
 	url, o := bare(t)
 	o.Node, o.ClaimTTL = "alive", time.Second
 	s := serving(t, o)
@@ -40,7 +40,7 @@ func TestNodesAreLookedAfterBehindAChangeOfTheHome(t *testing.T) {
 }
 
 // The only server of a namespace that is changed serves it again at once, not when it happens to look next.
-func TestHomeIsBackBehindAChange(t *testing.T) {
+func TestHomeIsBackAfterAChange(t *testing.T) {
 	url, o := bare(t)
 	log, kept := listening()
 	log.SetLevel(logrus.InfoLevel)

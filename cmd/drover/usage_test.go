@@ -194,7 +194,7 @@ func wantErrorDocument(t *testing.T, r result, code schemas.Code, id string) *sc
 	var doc struct {
 		Error *schemas.Error `json:"error"`
 	}
-	lines := strings.Split(strings.TrimSpace(r.stderr), "\n") // behind the lines of its log: on a busy machine it may have waited
+	lines := strings.Split(strings.TrimSpace(r.stderr), "\n") // after the lines of its log: on a busy machine it may have waited
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &doc); err != nil || doc.Error == nil {
 		t.Fatalf("got stderr %q, want an error document: %v", r.stderr, err)
 	}
@@ -210,7 +210,7 @@ func TestErrorDocumentOfWrongUsage(t *testing.T) {
 		r.want(t, cli.ExitUsage, "", "{")
 		wantErrorDocument(t, r, schemas.CodeInvalid, "")
 	}
-	// Behind the end of the flags it is an argument.
+	// After the end of the flags it is an argument.
 	command("", "signal", "--", "a", "b", "--json").want(t, cli.ExitUsage, "", `drover: argument "--json" is too much`)
 	command("", "start", "1", "true").want(t, cli.ExitUsage, "", "drover: argument")
 	command("", "list", "--json=false", "--nonsense").want(t, cli.ExitUsage, "", "drover: unknown flag")

@@ -11,7 +11,7 @@ import (
 	"github.com/droverhq/drover/cmd/drover/cli"
 )
 
-// A history stream that is gone is told, and those behind it are read.
+// A history stream that is gone is told, and those after it are read.
 func TestVerifyLostPartition(t *testing.T) {
 	nats := embeddedtest.Serve(t, embedded.Options{Port: -1})
 	conn := embeddedtest.Connect(t, nats)

@@ -81,7 +81,7 @@ func TestWhoServesNobody(t *testing.T) {
 		want(t, cli.ExitNoConnection, "", `nobody serves this namespace there: start "drover server"`, `"drover namespace list"`)
 }
 
-// The value of an attribute is all that stands behind the first =, commas and quotes included.
+// The value of an attribute is all that stands after the first =, commas and quotes included.
 func TestAttributesAreTakenAsTheyAre(t *testing.T) {
 	s := newService(t)
 	var got map[string]string

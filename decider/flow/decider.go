@@ -230,7 +230,7 @@ func (d *Decider) flow(ctx context.Context, t *decider.Task, of string) (*machin
 	}
 	definition, _, err := d.store.Definition(ctx, v.namespace, v.name, v.version)
 	if errors.Is(err, ErrNoDefinition) {
-		return nil, fmt.Errorf("flow %s, version %s: %w: the run began with this version and keeps it: deploy that content again, and behind it what is to be current", v.name, v.version, err)
+		return nil, fmt.Errorf("flow %s, version %s: %w: the run began with this version and keeps it: deploy that content again, and after it what is to be current", v.name, v.version, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("flow %s, version %s: %w", v.name, v.version, err)

@@ -197,7 +197,7 @@ func (t *turn) finish() ([]schemas.Decision, error) {
 	return t.decisions, nil
 }
 
-// locked tells whether the work of the run is done under a lock: its own, one that it has taken by a state key, or that of a run around it. Then the run ends behind all that it
+// locked tells whether the work of the run is done under a lock: its own, one that it has taken by a state key, or that of a run around it. Then the run ends after all that it
 // has begun, also what it has given up: the lock is free when the run that holds it has closed, and what others do under it must not meet
 // what is left of this one.
 func (t *turn) locked() bool { return t.s.Locked || t.state.Locked != "" || len(t.s.Held) > 0 }

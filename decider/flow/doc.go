@@ -15,7 +15,7 @@
 // The input of a run that is a part of a flow, or repeats another run, is a map with the single key $flow: version, part, input, vars,
 // reducing, idempotent_all, replay with state, from and force (see [Decider.Replay]), and continue with state and inputs where a full history goes on in a new run. The result of a part is such a map with output and
 // reduced, the details of its failure one with failure and state. Activities have ids such as 2#1: the ref of the step, how often it
-// has started, and behind a point how often that instance was resumed; children have these behind the run that asks for them. Lines of
+// has started, and after a point how often that instance was resumed; children have these after the run that asks for them. Lines of
 // the log are markers of the name log with level, text and category.
 //
 // # Invariants

@@ -40,7 +40,7 @@ steps:
 	started.ContinuedExecutionRun, started.Replays = "", &schemas.ReplayOf{Run: "r-2", From: schemas.ReplayFromStart}
 	again.want(again.decide(), acquire)
 	if got := again.decide(granted(again)); len(got) != 1 || !strings.HasPrefix(got[0], `ScheduleActivity {"activityId":"1#1"`) {
-		t.Errorf("got %s, want the activity behind the signal that had come in", got)
+		t.Errorf("got %s, want the activity after the signal that had come in", got)
 	}
 }
 

@@ -7,13 +7,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// planned is a flow of which it is plain what has to happen: each activity once, behind those before it. It is drawn, written as YAML,
+// planned is a flow of which it is plain what has to happen: each activity once, after those before it. It is drawn, written as YAML,
 // and read as what a run of it may do, without the machine.
 type planned struct {
 	kind  string // activity, sleep, block, workflow or foreach
 	name  string // of an activity: nothing else in any version has it
 	again bool   // the activity may run again
-	tries int    // of a retry behind its failures
+	tries int    // of a retry after its failures
 	n     int    // runs of a foreach, and how many at once
 	width int
 	steps []*planned
@@ -87,7 +87,7 @@ type duty struct {
 	after []string // the keys of what has to have succeeded before
 }
 
-// duties is what a run of these steps does. Each has behind its name the numbers of the inner runs that lead to it.
+// duties is what a run of these steps does. Each has after its name the numbers of the inner runs that lead to it.
 func duties(steps []*planned, place string, after []string, all map[string]*duty) (done []string) {
 	done = append(done, after...)
 	for _, p := range steps {

@@ -340,7 +340,7 @@ func TestOutputsReadStateKeysAnew(t *testing.T) {
 	}
 }
 
-// A timeout that passed behind the failure of its step, and is heard of together with it, is over: a retry has the whole time again.
+// A timeout that passed after the failure of its step, and is heard of together with it, is over: a retry has the whole time again.
 func TestTimeoutLaterTheFailure(t *testing.T) {
 	tp := record(t, "steps: [{type: subworkflow, timeout: 10m, steps: [{step: activity a, idempotent: yes}], on-error: [retry limit 2]}, sleep 1h]", "")
 	tp.want(tp.decide(), `ScheduleTimer {"timerId":"0#1!timeout","startToFireTimeout":600}`, `ScheduleActivity {"activityId":"0.steps.0#1","activityType":"a","list":"main"}`)

@@ -277,7 +277,7 @@ steps:
 	})
 }
 
-// What cannot be replayed is refused with a way out, and leaves nothing behind.
+// What cannot be replayed is refused with a way out, and leaves nothing after.
 func TestReplaysThatAreRefused(t *testing.T) {
 	sample.OneOfEight(t)
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {

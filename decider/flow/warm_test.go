@@ -184,9 +184,9 @@ func TestWarmRunOfTheOtherDecision(t *testing.T) { // P-11
 			return &schemas.DecisionBase{CompletedID: started + 1, Digest: hex.EncodeToString(sum[:8])}
 		}
 		base = ask(0, 3, "first")
-		ask(3, 9, "early") // never committed; it ends behind the next
+		ask(3, 9, "early") // never committed; it ends after the next
 		base = ask(3, 9, "asked again")
-		base = ask(9, 12, "behind it")
+		base = ask(9, 12, "after it")
 		ask(12, 15, "the last")
 		if diff := cmp.Diff([]bool{false, true, false, false, true}, found); diff != "" {
 			t.Errorf("runs that were found in memory (-want +got):\n%s", diff)

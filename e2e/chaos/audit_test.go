@@ -243,7 +243,7 @@ func (w *world) onlyOnce(a *archive) {
 // leaseTime is how long a task may stay whose acknowledgement was lost: until it is delivered again and dropped.
 const leaseTime = 15 * time.Second
 
-// nothingLeft checks that nothing stays behind for runs that have closed (I15): no task, no alarm, and no claim of a
+// nothingLeft checks that nothing stays for runs that have closed (I15): no task, no alarm, and no claim of a
 // node that is gone. Acknowledgements of tasks and deletions of alarms are tried once, so it takes a while, and what is
 // left then is for the audit to remove.
 func (w *world) nothingLeft(ctx context.Context, a *archive) {
@@ -267,7 +267,7 @@ func (w *world) nothingLeft(ctx context.Context, a *archive) {
 		}
 		sleep.For(ctx, 300*time.Millisecond)
 	}
-	w.violation("left behind for runs that have closed: %s", strings.Join(left, "; "))
+	w.violation("left over for runs that have closed: %s", strings.Join(left, "; "))
 }
 
 func (w *world) left(ctx context.Context, a *archive) ([]string, error) {
@@ -328,7 +328,7 @@ func (w *world) left(ctx context.Context, a *archive) ([]string, error) {
 }
 
 // model hands the recording to the models, with what has become of each list at the end. Signals that came too late
-// stand behind those of the history, as they were stored behind them.
+// stand after those of the history, as they were stored after them.
 func (w *world) model(a *archive, dead map[string][]string, ops []Op) {
 	ids := map[string]bool{}
 	for _, o := range ops {
@@ -363,7 +363,7 @@ func (w *world) claimers() {
 			w.violation("%v", err)
 			continue
 		}
-		// A claimer may have been killed within a line; the next one has written behind it.
+		// A claimer may have been killed within a line; the next one has written after it.
 		for line := range strings.Lines(string(b)) {
 			var o Op
 			if json.Unmarshal([]byte(line), &o) == nil {

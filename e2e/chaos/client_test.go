@@ -23,7 +23,7 @@ const (
 	oneTry     = 2 * time.Second
 )
 
-// client is a user of Drover, behind proxies of its own.
+// client is a user of Drover, after proxies of its own.
 type client struct {
 	n       int
 	rec     *Recorder

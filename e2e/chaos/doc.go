@@ -4,7 +4,7 @@
 // It is three things. The recorder ([Recorder]) writes down every operation of a client: when it was called and answered,
 // and whether its outcome is known. The models ([Check]) say which of such records a correct service can have produced;
 // they know nothing of how it works, and the linearizability checker porcupine judges. The tests run the processes, inject
-// faults by a seeded schedule, and check the models, every history and every stream that is left behind.
+// faults by a seeded schedule, and check the models, every history and every stream that is left over.
 //
 // Invariants:
 //   - An operation is recorded once, before its caller does anything with the outcome. One that got no answer is unknown: it

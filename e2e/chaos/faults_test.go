@@ -47,7 +47,7 @@ var (
 	linked    = []string{"broker", "broker", "timers", "decider", "worker", "pair", "claimer", "client"}
 )
 
-// doubled are the subjects of messages that may come twice. Alarms are not among them: one that comes again behind its
+// doubled are the subjects of messages that may come twice. Alarms are not among them: one that comes again after its
 // deletion stays until it is due, and only its owner writes it, once.
 var doubled = []string{"drover.default.in.", "drover.default.task.", "drover.default.history.", "drover.default.dead."}
 

@@ -27,7 +27,7 @@ var lists = porcupine.NondeterministicModel{
 }
 
 // flags is the model of a flag with a log: compare-and-set, and reads that see everything that was acknowledged. The state
-// is "+" or "-" and the log behind it.
+// is "+" or "-" and the log after it.
 var flags = porcupine.NondeterministicModel{
 	Init: func() []any { return []any{"-"} },
 	Step: func(state, input, _ any) []any {

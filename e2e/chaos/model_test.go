@@ -54,7 +54,7 @@ func TestModels(t *testing.T) {
 
 		{"start: one wins", []Op{at(1, 4, start("1")), at(2, 3, failed(Op{Kind: Start, Key: "w", Arg: "2", Result: "1"}))}, true},
 		{"start: the other joins", []Op{at(1, 4, start("1")), at(2, 3, Op{Kind: Start, Key: "w", Arg: "2", Result: "1"})}, true},
-		{"start: again behind an end", []Op{at(1, 2, start("1")), at(3, 4, Op{Kind: End, Key: "w", Arg: "1"}), at(5, 6, start("2")), at(7, 8, Op{Kind: Open, Key: "w", Result: "2"})}, true},
+		{"start: again after an end", []Op{at(1, 2, start("1")), at(3, 4, Op{Kind: End, Key: "w", Arg: "1"}), at(5, 6, start("2")), at(7, 8, Op{Kind: Open, Key: "w", Result: "2"})}, true},
 		{"start: an unknown one was it", []Op{at(1, 2, unknown(start("1"))), at(3, 4, failed(Op{Kind: Start, Key: "w", Arg: "2", Result: "1"}))}, true},
 		{"start: an unknown end was it", []Op{at(1, 2, start("1")), at(3, 4, unknown(Op{Kind: End, Key: "w", Arg: "1"})), at(5, 6, start("2"))}, true},
 		{"start: joined, and begun when the other had ended", []Op{at(1, 2, start("1")), at(3, 4, Op{Kind: Start, Key: "w", Arg: "2", Result: "1"}), at(5, 6, Op{Kind: End, Key: "w", Arg: "1"}), at(7, 8, Op{Kind: Open, Key: "w", Result: "2"})}, true},

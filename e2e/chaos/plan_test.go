@@ -19,7 +19,7 @@ const (
 	poke     = "poke"
 )
 
-// plan is the input of a workflow of the load: activities one after the other, a timer behind the first, a child, signals
+// plan is the input of a workflow of the load: activities one after the other, a timer after the first, a child, signals
 // to wait for, and so many continuations, and perhaps all that under a lock, which the child enters by its parent and a
 // continuation has from the run before.
 type plan struct {

@@ -18,7 +18,7 @@ type injected struct {
 	Target string    `json:"target"`
 	At     time.Time `json:"at"`
 	For    string    `json:"for,omitempty"`
-	// Recovery is the slowest first answer of a partition behind the fault; only of faults that can keep one from answering.
+	// Recovery is the slowest first answer of a partition after the fault; only of faults that can keep one from answering.
 	Recovery string `json:"recovery,omitempty"`
 
 	measured bool
@@ -45,7 +45,7 @@ type report struct {
 	Messages  map[string]int64 `json:"messages"`
 	TakeOvers int              `json:"takeOvers"` // fences written
 	Claims    int              `json:"claims"`    // taken by the claimers
-	Audits    int              `json:"audits"`    // "drover audit" had to remove what was left behind
+	Audits    int              `json:"audits"`    // "drover audit" had to remove what was left over
 	// Undeleted is how many alarms a replica of NATS had again that its leader had deleted.
 	Undeleted int `json:"undeleted,omitempty"`
 	// SlowestRecovery is from a fault to the first answer of the last partition.
@@ -127,8 +127,8 @@ func (r *report) String() string {
   faults       %d: %s
   messages     %d answers lost, %d doubled, %d postponed
   take-overs   %d fences written, %d claims taken by the claimers
-  slowest      recovery of a partition %s (%s), last end of a workflow %s behind the faults
-  audit        was needed %d times to remove what was left behind; %d deleted alarms were back on a replica of NATS
+  slowest      recovery of a partition %s (%s), last end of a workflow %s after the faults
+  audit        was needed %d times to remove what was left over; %d deleted alarms were back on a replica of NATS
   violations   %d`,
 		r.Topology, r.Seed, r.Took, r.Rounds, r.Workflows, r.Runs, r.Events, r.Ahead, r.OK, r.Failed, r.Unknown, r.Judged, len(r.Undecided),
 		total, strings.Join(faults, ", "), r.Messages["lost"], r.Messages["doubled"], r.Messages["postponed"],

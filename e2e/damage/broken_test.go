@@ -37,7 +37,7 @@ var wounds = map[string]func(t *testing.T, dir string){
 	"flipped bit, deleted index": func(t *testing.T, dir string) { flip(t, dir); deleteIndex(t, dir) },
 }
 
-// flip damages the message in the middle of the file, of a history one that has others of its run before and behind it.
+// flip damages the message in the middle of the file, of a history one that has others of its run before and after it.
 func flip(t *testing.T, dir string) {
 	name, b := block(t, dir)
 	at := len(b) / 2
@@ -65,7 +65,7 @@ func flipSubject(t *testing.T, dir string) {
 // openRun is in the subject of each record of a run that waits for a signal.
 var openRun = []byte("history.0.w-1.")
 
-// inBody is a place behind the subject that begins with openRun at.
+// inBody is a place after the subject that begins with openRun at.
 func inBody(at int) int { return at + 60 }
 
 func lastOfOpenRun(t *testing.T, b []byte) int {

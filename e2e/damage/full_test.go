@@ -147,7 +147,7 @@ func TestStoreAtItsLimit(t *testing.T) {
 	m.server.Kill()
 	m.start()
 	if _, stderr, code := m.run("start", load.Type, "--id", "taken"); code != 0 {
-		t.Fatalf("behind the restart: got code %d, %s", code, stderr)
+		t.Fatalf("after the restart: got code %d, %s", code, stderr)
 	}
 }
 

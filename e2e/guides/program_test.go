@@ -27,7 +27,7 @@ func TestOwnWorkerIsTheExample(t *testing.T) {
 	}
 }
 
-// titled is a sentence that begins with the name of a file, and the code block behind it.
+// titled is a sentence that begins with the name of a file, and the code block after it.
 var titled = regexp.MustCompile("(?ms)^`([a-z_]+\\.go)` [^`]*?(?:`[^`\n]+`[^`]*?)*\n\n```go\n(.*?)^```$")
 
 func ownWorkerFiles(t *testing.T) map[string]string {

@@ -21,7 +21,7 @@ const (
 	Poke = "poke"
 )
 
-// Input is that of a workflow: so many activities one after the other, a timer behind the first one, and so many signals to wait for before
+// Input is that of a workflow: so many activities one after the other, a timer after the first one, and so many signals to wait for before
 // the end.
 type Input struct {
 	Steps   int    `json:"steps"`

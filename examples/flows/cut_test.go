@@ -11,7 +11,7 @@ import (
 	"github.com/droverhq/drover/internal/cutwire"
 )
 
-// A0-4, A0-12, A0-13: broker, decider or worker is killed at each message that it sends, before the server has it and behind, while
+// A0-4, A0-12, A0-13: broker, decider or worker is killed at each message that it sends, before the server has it and after, while
 // two runs want to count. Both complete without an operator, and the count is exact: nobody came between reading and writing, and
 // nothing was counted twice.
 func TestCounterIsExactWhereverACrashComes(t *testing.T) {
@@ -29,7 +29,7 @@ type victim struct {
 // dies lets a process die at each of its messages, until there are no more.
 func dies(t *testing.T, of victim, counts func(t *testing.T, victim string, judge func(string) cutwire.Verdict) (killed bool)) {
 	for first, verdict := range []cutwire.Verdict{cutwire.CutBefore, cutwire.CutAfter} {
-		t.Run(of.name+[]string{" before", " behind"}[first], func(t *testing.T) {
+		t.Run(of.name+[]string{" before", " after"}[first], func(t *testing.T) {
 			at := 1 + first%stride
 			for killed := true; killed; at += stride {
 				if !t.Run(fmt.Sprint(at), func(t *testing.T) {

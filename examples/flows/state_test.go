@@ -46,7 +46,7 @@ func TestLockedIncrement(t *testing.T) {
 }
 
 // A0-6, A0-17: somebody holds the lock. If it becomes free within a minute it is taken then, else by force; both times the block
-// within enters, because the run around it holds the lock, and the lock is free behind it.
+// within enters, because the run around it holds the lock, and the lock is free after it.
 func TestTryLock(t *testing.T) {
 	for name, tc := range map[string]struct {
 		held, least, most time.Duration

@@ -76,7 +76,7 @@ func TestVM(t *testing.T) {
 			[]string{asks, checks + "?request_id=7", provides},
 			"no replay point", 0,
 		},
-		"the check of the machine breaks": { // behind the request a replay does no harm
+		"the check of the machine breaks": { // after the request a replay does no harm
 			map[string][]string{asks: {asked}, checks: {approved, "", delivered}, provides: {provided}},
 			[]string{asks, checks + "?request_id=7", provides, checks + "?provision_id=8", checks + "?provision_id=8"},
 			"", 0,

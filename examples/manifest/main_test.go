@@ -16,7 +16,7 @@ import (
 	"github.com/droverhq/drover/drovertest"
 )
 
-// scratchless makes the test fail if a scratch folder is left behind.
+// scratchless makes the test fail if a scratch folder is left over.
 func scratchless(t *testing.T) {
 	t.Helper()
 	tmp := t.TempDir()

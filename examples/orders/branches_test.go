@@ -186,7 +186,7 @@ func loseCardWorker(s *scene) {
 	s.cardDesk()
 }
 
-// What fails behind the payment is undone, and a human is told.
+// What fails after the payment is undone, and a human is told.
 var shipments = []branch{
 	{
 		name: "no address", order: changed(small, func(o *order) { o.Address = "" }),

@@ -1,5 +1,5 @@
 // Command orders is a shop: the story that workflows are told by. An order reserves goods, waits for an approval if it is
-// large and for the customer to change their mind, is paid, and is shipped; whatever goes wrong behind that is undone, and a
+// large and for the customer to change their mind, is paid, and is shipped; whatever goes wrong after that is undone, and a
 // human is told.
 //
 //	go run ./examples/orders

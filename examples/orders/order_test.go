@@ -234,13 +234,13 @@ func TestBranches(t *testing.T) {
 	}
 }
 
-// inOrder looks for words, each behind the one before it.
+// inOrder looks for words, each after the one before it.
 func inOrder(t *testing.T, text string, words []string) {
 	t.Helper()
 	for _, w := range words {
 		_, after, found := strings.Cut(text, " "+w)
 		if !found {
-			t.Errorf("got no %q behind those before it, want the order %q", w, words)
+			t.Errorf("got no %q after those before it, want the order %q", w, words)
 			return
 		}
 		text = after

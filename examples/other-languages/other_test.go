@@ -170,7 +170,7 @@ func testPair(t *testing.T, decides, works language) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(client.Close) // behind the deciders that use it
+	t.Cleanup(client.Close) // after the deciders that use it
 	start := func(id string, items ...string) *drover.Run {
 		t.Helper()
 		run, err := client.Start(ctx, "order", order{items}, &drover.StartOptions{ID: id})
@@ -273,7 +273,7 @@ func handedOutBefore(t *testing.T, client *drover.Client, url string) *drover.Ru
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The list is made behind the record that the event stands in; a worker has it opened before it pulls.
+	// The list is made after the record that the event stands in; a worker has it opened before it pulls.
 	if _, err := nc.RequestWithContext(ctx, "drover.default.api.tasklist", []byte(`{"list":"billing"}`)); err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func inOrder(t *testing.T, text string, words ...string) {
 	for _, w := range words {
 		_, after, found := strings.Cut(rest, "  "+w+"\n")
 		if !found {
-			t.Fatalf("got no %q behind the ones before it, want the order %q; all of it:\n%s", w, words, text)
+			t.Fatalf("got no %q after the ones before it, want the order %q; all of it:\n%s", w, words, text)
 		}
 		rest = after
 	}

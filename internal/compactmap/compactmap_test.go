@@ -195,7 +195,7 @@ func TestFullMapTakesNoMore(t *testing.T) {
 	}
 }
 
-// A text that is longer than a chunk leaves nothing behind that others could be written to.
+// A text that is longer than a chunk leaves nothing after that others could be written to.
 func TestLongTextsComeAndGo(t *testing.T) {
 	m := compactmap.New[spot](compactmap.MaxLen)
 	for round := range 3 {

@@ -7,12 +7,12 @@ const (
 	fewest = 8
 )
 
-// index finds numbers by hashes: open addressing with linear probing. A number stands at or behind the place that its
+// index finds numbers by hashes: open addressing with linear probing. A number stands at or after the place that its
 // hash says, its home, with no empty place between; removing closes the gap, so nothing is marked as gone.
 //
 // Beside each number stands how far it is from its home. A number that is as far from a home as it says is the only kind that can have its
 // hash, so hardly any other is looked at; and what may move into a gap is known without its hash, which takes reading its text.
-// Considered: pieces of the hashes. They spare as many looks, but not the hashes of all that stands behind a gap.
+// Considered: pieces of the hashes. They spare as many looks, but not the hashes of all that stands after a gap.
 type index [parts]table
 
 // table holds places.
@@ -44,7 +44,7 @@ func (t *table) after(i int) int {
 	return i
 }
 
-// distance is how far a place is behind another one, which may be near the end of the table.
+// distance is how far a place is after another one, which may be near the end of the table.
 func (t *table) distance(from, to int) int {
 	if to < from {
 		to += len(t.places)
@@ -93,7 +93,7 @@ func (x *index) remove(h uint64, id ID, hash func(ID) uint64) {
 	for t.places[gap].id() != id {
 		gap = t.after(gap)
 	}
-	// What stands behind the gap moves into it, unless it would then stand before its home.
+	// What stands after the gap moves into it, unless it would then stand before its home.
 	for i := t.after(gap); t.places[i] != 0; i = t.after(i) {
 		p := t.places[i]
 		far, step := p.far(), t.distance(gap, i)

@@ -90,7 +90,7 @@ func (t *texts) reserve(size int) (ref, *chunk, bool) {
 	room := max(size, min(max(t.room, firstChunk), chunkLen))
 	t.chunks[i] = chunk{b: make([]byte, 0, room)}
 	t.room += room
-	if before := t.tail; size <= chunkLen && before != i { // nothing more is written behind the end of the tail before
+	if before := t.tail; size <= chunkLen && before != i { // nothing more is written after the end of the tail before
 		t.tail = i
 		c := &t.chunks[before]
 		rest := cap(c.b) - len(c.b)
@@ -113,7 +113,7 @@ func (t *texts) remove(r ref) {
 }
 
 // leftover gives a chunk's memory back if all of it is dead. The tail is used again, unless it is the chunk of one long text: a
-// place behind chunkLen would be read as one in another chunk.
+// place after chunkLen would be read as one in another chunk.
 func (t *texts) leftover(i int) {
 	c := &t.chunks[i]
 	switch {

@@ -39,7 +39,7 @@ const (
 	Unanswered
 	// Twice lets the message through two times.
 	Twice
-	// Late lets the message through after [Wire.Delay]; those behind it overtake it. It is lost if its connection has
+	// Late lets the message through after [Wire.Delay]; those after it overtake it. It is lost if its connection has
 	// ended by then.
 	Late
 )

@@ -87,7 +87,7 @@ func TestUnansweredWithoutAReply(t *testing.T) {
 	}
 }
 
-// What is late comes whole, behind what was sent after it.
+// What is late comes whole, after what was sent after it.
 func TestLate(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		server := &pipe{got: make(chan []byte, 1)}

@@ -19,7 +19,7 @@ var (
 
 type key struct{}
 
-// Whatever happens, and whether somebody waits for it or looks behind it, the context tells what one of the standard library
+// Whatever happens, and whether somebody waits for it or looks after it, the context tells what one of the standard library
 // tells.
 func TestEndsAsTheStandardLibrarys(t *testing.T) {
 	type family struct {

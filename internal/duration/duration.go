@@ -115,7 +115,7 @@ const tooLong = "the longest is about 106751 days; write forever where that is a
 
 type part struct {
 	length, unit time.Duration
-	end          int // offset behind the unit
+	end          int // offset after the unit
 }
 
 // component reads one number with its unit at offset at.
@@ -154,7 +154,7 @@ func number(text string, at int) (whole, fraction string, end int, err error) {
 	from := end + 1
 	end = skipDigits(text, from)
 	if end == from {
-		return "", "", 0, problem(text, from, "the point has no digits behind it", example)
+		return "", "", 0, problem(text, from, "the point has no digits after it", example)
 	}
 	return whole, text[from:end], end, nil
 }
@@ -180,7 +180,7 @@ func multiply(text string, at int, whole, fraction string, unit time.Duration) (
 	d := time.Duration(n) * unit
 	for _, digit := range []byte(strings.TrimRight(fraction, "0")) {
 		if unit%10 != 0 {
-			return 0, problem(text, at, "is finer than a nanosecond", "write fewer digits behind the point")
+			return 0, problem(text, at, "is finer than a nanosecond", "write fewer digits after the point")
 		}
 		unit /= 10
 		part := time.Duration(digit-'0') * unit

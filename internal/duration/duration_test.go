@@ -60,7 +60,7 @@ func TestParseRefuses(t *testing.T) {
 		{"+1s", 0, "does not begin with a number"},
 		{"s", 0, "does not begin with a number"},
 		{".5s", 0, "does not begin with a number"},
-		{"1.s", 2, "no digits behind"},
+		{"1.s", 2, "no digits after"},
 		{"1 parsec", 2, `"parsec" is no unit`},
 		{"1 month", 2, "no fixed length"},
 		{"2y", 1, "no fixed length"},

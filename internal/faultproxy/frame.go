@@ -30,7 +30,7 @@ func (f frame) withoutReply() []byte {
 }
 
 // verbs are those between client and server, with the number of sizes at the end of the line: 0 has no payload.
-// MSG and HMSG have a subscription id behind the subject.
+// MSG and HMSG have a subscription id after the subject.
 var verbs = map[string]int{
 	"INFO": 0, "CONNECT": 0, "SUB": 0, "UNSUB": 0, "PING": 0, "PONG": 0, "+OK": 0, "-ERR": 0,
 	"PUB": 1, "HPUB": 2, "MSG": 1, "HMSG": 2,

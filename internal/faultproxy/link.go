@@ -10,7 +10,7 @@ import (
 
 const (
 	readSize = 64 << 10
-	// waiting is how many pieces of one direction may wait; behind that the sender is held up.
+	// waiting is how many pieces of one direction may wait; after that the sender is held up.
 	waiting = 256
 	// unwantedMost bounds what a link remembers of answers that are to be lost. One that never comes stays for ever.
 	unwantedMost = 64 << 10
@@ -180,7 +180,7 @@ func (l *link) write(d Direction, to net.Conn, p piece) bool {
 				return false
 			}
 		case l.holed.Load():
-			// Heal is about to close the link. Nothing may pass behind a hole.
+			// Heal is about to close the link. Nothing may pass after a hole.
 			return false
 		default:
 			_, err := to.Write(p.bytes)

@@ -120,13 +120,13 @@ func (p *Proxy) DropReplies(match func(subject string) bool) {
 	p.set(func(f *faults) { f.dropReplies = match })
 }
 
-// Duplicate sends each matching message of a client twice, the copy so much later: directly behind it with 0. The copy
+// Duplicate sends each matching message of a client twice, the copy so much later: directly after it with 0. The copy
 // asks for no answer.
 func (p *Proxy) Duplicate(match func(subject string) bool, after time.Duration) {
 	p.set(func(f *faults) { f.duplicate, f.copyAfter = match, after })
 }
 
-// Postpone holds each matching message of a client back for d, while those behind it pass.
+// Postpone holds each matching message of a client back for d, while those after it pass.
 func (p *Proxy) Postpone(match func(subject string) bool, d time.Duration) {
 	p.set(func(f *faults) { f.postpone, f.postponeBy = match, d })
 }

@@ -191,7 +191,7 @@ func TestBreak(t *testing.T) {
 	b.again("t.b")
 	b.holds("t.a", "t.b")
 	if c := b.proxy.Counts(); c.Connections != 2 || c.Cuts != 1 {
-		t.Fatalf("got %+v, want a second connection behind one cut", c)
+		t.Fatalf("got %+v, want a second connection after one cut", c)
 	}
 }
 
@@ -301,7 +301,7 @@ func TestPostpone(t *testing.T) {
 	}
 	got := b.stored()
 	if a, c := slices.Index(got, "t.a"), slices.Index(got, "t.c"); a < c {
-		t.Fatalf("got %v, want t.a behind t.c", got)
+		t.Fatalf("got %v, want t.a after t.c", got)
 	}
 }
 

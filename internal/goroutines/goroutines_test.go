@@ -63,7 +63,7 @@ func BenchmarkDo(b *testing.B) {
 	}
 }
 
-// Jobs that need 6 KiB of stack, 64 at a time, each time behind a collection of garbage.
+// Jobs that need 6 KiB of stack, 64 at a time, each time after a collection of garbage.
 func BenchmarkStacksStay(b *testing.B) {
 	back := make(chan byte, 64)
 	c := goroutines.New(64, func(struct{}) { back <- deep(6) })

@@ -189,7 +189,7 @@ func (p *Package) addMethod(d *ast.FuncDecl) {
 	p.Methods = append(p.Methods, m)
 }
 
-// doc is the comment of a declaration: above the name, behind it, or above the keyword if that declares nothing else.
+// doc is the comment of a declaration: above the name, after it, or above the keyword if that declares nothing else.
 func doc(d *ast.GenDecl, above, later *ast.CommentGroup) string {
 	switch {
 	case above != nil:

@@ -27,7 +27,7 @@ type T struct {
 	// A is first,
 	// and last.
 	A, B int
-	C    string // behind
+	C    string // after
 	d    int
 	Other
 }
@@ -77,7 +77,7 @@ func TestRead(t *testing.T) {
 			{
 				Name: "T", File: "a.go",
 				Doc:    "T is a thing. It goes on in a second line with Other and pkg.Name.\n\nA second paragraph:\n\n1. one goes on\n2. two",
-				Fields: []*gosource.Field{{Name: "A", Doc: "A is first, and last."}, {Name: "B", Doc: "A is first, and last."}, {Name: "C", Doc: "behind"}},
+				Fields: []*gosource.Field{{Name: "A", Doc: "A is first, and last."}, {Name: "B", Doc: "A is first, and last."}, {Name: "C", Doc: "after"}},
 			},
 			{Name: "Kind", File: "a.go", Doc: "Kind of a thing."},
 		},
@@ -95,7 +95,7 @@ func TestRead(t *testing.T) {
 	if got := len(got.ConstantsOf("Kind")); got != 3 {
 		t.Fatalf("got %d constants of Kind, want 3", got)
 	}
-	if got.Type("T").FieldDoc("C") != "behind" || got.Type("T").FieldDoc("d") != "" || got.Type("None").FieldDoc("A") != "" {
+	if got.Type("T").FieldDoc("C") != "after" || got.Type("T").FieldDoc("d") != "" || got.Type("None").FieldDoc("A") != "" {
 		t.Fatal("FieldDoc gives the wrong text")
 	}
 	funcs := 0

@@ -9,7 +9,7 @@ import (
 	"github.com/droverhq/drover/internal/idset"
 )
 
-// What was added is found, whatever it is and whatever was added before and behind it.
+// What was added is found, whatever it is and whatever was added before and after it.
 func TestAddedIsFound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := idset.New(rapid.IntRange(1, 200).Draw(t, "most"))

@@ -133,7 +133,7 @@ func middle(path []point) point {
 
 func abs(n int) int { return max(n, -n) }
 
-// anchor finds a place on the border of a shape: NAME.SIDE, with percent behind it.
+// anchor finds a place on the border of a shape: NAME.SIDE, with percent after it.
 func (c *canvas) anchor(where string) (point, error) {
 	name, side, ok := strings.Cut(where, ".")
 	r, known := c.shapes[name]
@@ -144,7 +144,7 @@ func (c *canvas) anchor(where string) (point, error) {
 	if side[1:] != "" {
 		n, err := strconv.Atoi(side[1:])
 		if err != nil || n < 0 || n > 100 {
-			return point{}, fmt.Errorf("%q: want a side with 0 to 100 behind it", where)
+			return point{}, fmt.Errorf("%q: want a side with 0 to 100 after it", where)
 		}
 		percent = n
 	}

@@ -10,7 +10,7 @@
 //	arrow FROM.SIDE TO.SIDE "label" [X,Y …]
 //	both  FROM.SIDE TO.SIDE "label" [X,Y …]
 //
-// Lengths are pixels. A side is t, b, l or r, with the place on it in percent behind it: "broker.b30". An arrow goes
+// Lengths are pixels. A side is t, b, l or r, with the place on it in percent after it: "broker.b30". An arrow goes
 // through its points, if it has any; both has two heads. The same description always gives the same bytes.
 package main
 

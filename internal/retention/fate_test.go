@@ -69,7 +69,7 @@ func TestFateOfIsThatOfKeep(t *testing.T) {
 				t.Fatalf("%s: rank %d of %v: got %s, Keep says %s", p, rank, runs, got, fates[r.ID])
 			}
 			if last != retention.OnDisk && got == retention.OnDisk {
-				t.Fatalf("%s: rank %d stays behind one that does not: %v", p, rank, runs)
+				t.Fatalf("%s: rank %d stays one that does not: %v", p, rank, runs)
 			}
 			last = got
 		}

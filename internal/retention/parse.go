@@ -128,7 +128,7 @@ func (p *parser) suffix(e *Expr) error {
 	return nil
 }
 
-// hash reads what comes behind the word hash, by the way that its place asks for.
+// hash reads what comes after the word hash, by the way that its place asks for.
 func (p *parser) hash(e *Expr, at int, plain func() string) error {
 	if e.Hash != "" {
 		return p.problem(at, "more than one hash", "give it once; "+quoteHint)
@@ -144,7 +144,7 @@ func (p *parser) hash(e *Expr, at int, plain func() string) error {
 	case err != nil:
 		return err
 	case strings.TrimSpace(e.Hash) == "":
-		return p.problem(from, "hash has no text behind it", "name the group, for example hash start-stop")
+		return p.problem(from, "hash has no text after it", "name the group, for example hash start-stop")
 	case len(e.Hash) > maxHash:
 		return p.problem(from, fmt.Sprintf("the hash is longer than %d bytes", maxHash), "any short name of the group will do")
 	case bad >= 0:
@@ -161,7 +161,7 @@ func (p *parser) quoted() (string, error) {
 		case c == '"':
 			p.at++
 			if p.at < len(p.text) && !isSpace(p.text[p.at]) {
-				return "", p.problem(p.at, "the quoted hash goes on behind its quote", "put the whole hash in one pair of quotes, and a space behind it")
+				return "", p.problem(p.at, "the quoted hash goes on after its quote", "put the whole hash in one pair of quotes, and a space after it")
 			}
 			return b.String(), nil
 		case c == '\\' && p.at+1 < len(p.text) && (p.text[p.at+1] == '"' || p.text[p.at+1] == '\\'):
@@ -209,7 +209,7 @@ var valueNames = map[string]Kind{
 	"forever": Forever, "all": Forever, "context": Context, "parent": Parent, "system": System, "min": Min, "max": Max,
 }
 
-// number reads a duration if there is a unit behind the digits, or a count.
+// number reads a duration if there is a unit after the digits, or a count.
 func (p *parser) number() (Value, error) {
 	d, n, err := duration.Prefix(p.text[p.at:])
 	if err == nil {
@@ -232,7 +232,7 @@ func (p *parser) number() (Value, error) {
 	return Value{Kind: Count, Count: count}, nil
 }
 
-// notCount tells what is wrong with digits that something stands behind.
+// notCount tells what is wrong with digits that something stands after.
 func (p *parser) notCount(from, end int, err error) error {
 	if p.text[end] == '.' && strings.Contains(err.Error(), "has no unit") {
 		return p.problem(from, "a count is a whole number", "for a duration write the unit too, for example 2.5h")
@@ -248,7 +248,7 @@ func (p *parser) call(kind Kind, depth int) (Value, error) {
 	v := Value{Kind: kind}
 	open := p.space()
 	if p.peek() != '(' {
-		return v, p.problem(open, kind.String()+" has no bracket behind it", "write for example "+kind.String()+"(24h, 5)")
+		return v, p.problem(open, kind.String()+" has no bracket after it", "write for example "+kind.String()+"(24h, 5)")
 	}
 	p.at++
 	if p.space(); p.peek() == ')' {

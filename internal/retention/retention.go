@@ -13,7 +13,7 @@
 //	expression = [ "hash" word ] [ "hard" ] [ value | "disabled" ] { "hash" text | "soft" value | "hard" }
 //	value      = count | duration | "forever" | "all" | "context" | "parent" | "system" | ( "min" | "max" ) "(" value { "," value } ")"
 //
-// A hash behind the value goes on to the end or to the word soft or hard; in double quotes it may hold these words too, and a
+// A hash after the value goes on to the end or to the word soft or hard; in double quotes it may hold these words too, and a
 // backslash before a quote or a backslash. What ${...} encloses is never split. hard means that soft is the same as the value.
 //
 // Everything here is a function of its arguments: no clock, no store. Whoever keeps runs may use it: parsers of definitions,

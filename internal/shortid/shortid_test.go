@@ -24,7 +24,7 @@ func TestIDsComeBack(t *testing.T) {
 		} {
 			b := shortid.Append([]byte("before"), id)
 			if got := shortid.Text(b[len("before"):]); got != id || string(b[:6]) != "before" {
-				t.Fatalf("%q: got %q behind %q", id, got, b[:6])
+				t.Fatalf("%q: got %q after %q", id, got, b[:6])
 			}
 			if got := len(b) - 6; size > 0 && got != size && strings.ToLower(id) != id {
 				t.Fatalf("%q: got %d bytes, want %d", id, got, size)

@@ -25,13 +25,13 @@ func TestWiden(t *testing.T) {
 	}
 	probe := build(t)
 	want := "widen: <nil>\n" + strings.Repeat("before: 500000 <nil>\n", 8) + strings.Repeat("later: 500000 <nil>\n", 8) +
-		"another program: 50000 <nil>\nbehind it: 500000 <nil>\n"
+		"another program: 50000 <nil>\nafter it: 500000 <nil>\n"
 	if diff := cmp.Diff(want, run(t, probe)); diff != "" {
 		t.Errorf("what the probe tells (-want +got):\n%s", diff)
 	}
 	// The thread that chose is the one that asks; the others are not looked at.
 	told := run(t, probe, "70000")
-	for _, want := range []string{"widen: the timer slack of this process was set by somebody: it is 70µs\n", "another program: 70000 <nil>\n", "behind it: 70000 <nil>\n"} {
+	for _, want := range []string{"widen: the timer slack of this process was set by somebody: it is 70µs\n", "another program: 70000 <nil>\n", "after it: 70000 <nil>\n"} {
 		if !strings.Contains(told, want) {
 			t.Errorf("got:\n%s\nwant in it: %s", told, want)
 		}

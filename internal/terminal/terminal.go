@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// Width is how many columns the terminal behind w has; 0 if it is none, or cannot be asked.
+// Width is how many columns the terminal after w has; 0 if it is none, or cannot be asked.
 func Width(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {

@@ -31,7 +31,7 @@ func TestDamagedRunWithAMessage(t *testing.T) {
 		h.conn.Publish("drover.default.signal.o.three", nil, nil)
 		time.Sleep(5 * time.Minute)
 		after := h.pass(a)
-		t.Logf("behind one: %+v", after.Findings)
+		t.Logf("after one: %+v", after.Findings)
 		found := false
 		for _, f := range after.Findings {
 			found = found || f.Kind == "unreadable"

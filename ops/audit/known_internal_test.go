@@ -22,6 +22,6 @@ func TestFewAreRemembered(t *testing.T) {
 		a.tell(r)
 	}
 	if n := len(a.known); n > 2*most {
-		t.Errorf("%d findings are remembered behind 100 passes that listed %d each, want %d at most", n, most, 2*most)
+		t.Errorf("%d findings are remembered after 100 passes that listed %d each, want %d at most", n, most, 2*most)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Only the message that was found is removed: not another one that has its place since, as behind a server that has lost its end.
+// Only the message that was found is removed: not another one that has its place since, as after a server that has lost its end.
 func TestStillThere(t *testing.T) {
 	scripted(t, func(t *testing.T, a *Auditor, _ *owner) {
 		if err := topology.EnsureList(t.Context(), a.o.Conn, a.ns, "main", topology.ListOptions{}); err != nil {

@@ -148,7 +148,7 @@ func (o *overdue) tell(p int, ringer string, s *suspects) {
 	}
 	who := "nobody holds the claim to ring them: start a server with the role timers"
 	if ringer != "" {
-		who = fmt.Sprintf("node %q should ring them, and is behind", ringer)
+		who = fmt.Sprintf("node %q should ring them, and lags", ringer)
 	}
 	s.add(Finding{
 		Kind: KindAlarmsOverdue, Severity: Fault, Partition: &p, Since: o.oldest,
@@ -233,7 +233,7 @@ func tellChanged(l *schemas.TaskListInfo, s *suspects) {
 	about := Finding{Kind: KindConsumerChanged, Severity: Fault, List: l.List}
 	if len(l.GivingUp) > 0 {
 		f := about
-		f.detail, f.Text = "giving up", fmt.Sprintf("list %q has consumers that give a task up behind so many deliveries (max_deliver): %s; somebody has changed them: %s", l.List, strings.Join(l.GivingUp, ", "), schemas.GivingUpHint)
+		f.detail, f.Text = "giving up", fmt.Sprintf("list %q has consumers that give a task up after so many deliveries (max_deliver): %s; somebody has changed them: %s", l.List, strings.Join(l.GivingUp, ", "), schemas.GivingUpHint)
 		s.add(f)
 	}
 	if len(l.Missing) > 0 {

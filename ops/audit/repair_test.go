@@ -121,7 +121,7 @@ func (h *house) loseChildEnd() {
 	if err := lease.Release(h.t.Context()); err != nil {
 		h.t.Fatal(err)
 	}
-	for _, verb := range []string{"pause", "resume"} { // what comes behind the gap ends the new owner's recovery
+	for _, verb := range []string{"pause", "resume"} { // what comes after the gap ends the new owner's recovery
 		h.api(verb, `{"workflowId":"o"}`)
 	}
 	time.Sleep(time.Second)

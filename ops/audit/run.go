@@ -43,7 +43,7 @@ func (a *Auditor) Run(ctx context.Context) error {
 	}
 }
 
-// untilFull is how long to wait behind a full pass that took so long for the next one. One that failed is tried again soon.
+// untilFull is how long to wait after a full pass that took so long for the next one. One that failed is tried again soon.
 func untilFull(took, every time.Duration, failed error) time.Duration {
 	if failed != nil {
 		return fullShare * took

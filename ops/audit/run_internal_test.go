@@ -18,7 +18,7 @@ func TestFullPassesLeaveRoom(t *testing.T) {
 		{time.Minute, 20 * time.Minute, errors.New("no answer")},
 	} {
 		if got := untilFull(tc.took, 10*time.Minute, tc.err); got != tc.want {
-			t.Errorf("behind %v (%v): got %v, want %v", tc.took, tc.err, got, tc.want)
+			t.Errorf("after %v (%v): got %v, want %v", tc.took, tc.err, got, tc.want)
 		}
 	}
 }

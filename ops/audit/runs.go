@@ -127,7 +127,7 @@ func (a *Auditor) askFor(ctx context.Context, p int, of []schemas.Execution) (*s
 
 // judgeAll asks for workflows and judges what their runs wait for.
 func (a *Auditor) judgeAll(ctx context.Context, v *view, p int, of iter.Seq[schemas.Execution], s *suspects) error {
-	var late *bool // whether the owner is behind, asked once a look
+	var late *bool // whether the owner lags, asked once a look
 	return a.askAll(ctx, v, p, of, func(owner *schemas.AuditResponse, asked schemas.Execution, r *schemas.AuditRun) error {
 		if v.second {
 			v.runs[runKey(asked.WorkflowID, asked.Run)] = r

@@ -105,7 +105,7 @@ func waitsFor(list string, change func(*schemas.AuditActivity)) schemas.AuditRun
 	return schemas.AuditRun{Run: "r", Status: schemas.StatusOpen, Activities: []schemas.AuditActivity{act}}
 }
 
-// Nothing is judged by the word of an owner that is behind, and its runs are told of as undecided. It may catch up between two answers.
+// Nothing is judged by the word of an owner that lags, and its runs are told of as undecided. It may catch up between two answers.
 func TestOwnerThatCatchesUp(t *testing.T) { // I15, I18
 	scripted(t, func(t *testing.T, a *Auditor, o *owner) {
 		o.how = []schemas.AuditResponse{{Recovering: true}, {}}

@@ -81,7 +81,7 @@ func TestTells(t *testing.T) {
 		}, []string{"tasks-wait"}, []string{`list "main" has 1 task since`, "no worker"}, false},
 		{"a consumer that gives tasks up", func(h *house) func() {
 			return h.changed(1, ns.Task("main", 0))
-		}, []string{"consumer-changed"}, []string{`list "main" has consumers that give a task up behind so many deliveries (max_deliver): workers`, "nats consumer rm"}, true},
+		}, []string{"consumer-changed"}, []string{`list "main" has consumers that give a task up after so many deliveries (max_deliver): workers`, "nats consumer rm"}, true},
 		{"a task that no consumer takes", func(h *house) func() {
 			return h.changed(-1, ns.Task("other", 0))
 		}, []string{"consumer-changed"}, []string{`list "main" has tasks that no consumer takes: ` + ns.Task("main", 0), "start a worker of the list again"}, true},

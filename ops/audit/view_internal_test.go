@@ -7,7 +7,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// An owner is behind at the second look until it has read what was in its inbox after the first: by then it knows of every report that
+// An owner lags at the second look until it has read what was in its inbox after the first: by then it knows of every report that
 // explains a task that is gone.
 func TestLater(t *testing.T) {
 	scripted(t, func(t *testing.T, a *Auditor, _ *owner) {

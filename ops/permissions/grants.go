@@ -84,7 +84,7 @@ func (r *rights) ofStream(op, stream string) string {
 
 func kvStream(bucket string) string { return "KV_" + bucket }
 
-// kv is every key of a bucket of the namespace, or of that of the nodes. From a server that is not of the domain it is written behind the domain's prefix.
+// kv is every key of a bucket of the namespace, or of that of the nodes. From a server that is not of the domain it is written after the domain's prefix.
 func (r *rights) kv(bucket string) []string {
 	if r.o.Namespace == AllNamespaces && bucket != subject.BucketNodes {
 		bucket = "*"

@@ -48,7 +48,7 @@ func TestActivityWorker(t *testing.T) {
 	}
 }
 
-// From a server outside the domain, such as a leaf node, buckets are written behind the prefix of the domain.
+// From a server outside the domain, such as a leaf node, buckets are written after the prefix of the domain.
 func TestBucketsOfADomain(t *testing.T) {
 	for _, r := range permissions.Roles() {
 		o := options(r)

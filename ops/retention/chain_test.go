@@ -335,7 +335,7 @@ func TestPurgeBySequence(t *testing.T) {
 			h.run("flow", "f"+strconv.Itoa(i), says{})
 		}
 		h.settle()
-		h.Restart(time.Second) // a second fence, behind which the first may go
+		h.Restart(time.Second) // a second fence, after which the first may go
 		h.settle()
 		var asked []string
 		h.o.Before = func(_, what string) error {

@@ -47,7 +47,7 @@ func TestCutBeforeTheEdge(t *testing.T) {
 	})
 }
 
-// overTheEdge leaves many runs that are to go, and a chain behind them whose last run reaches over the edge of what a purge by sequence may take. It
+// overTheEdge leaves many runs that are to go, and a chain after them whose last run reaches over the edge of what a purge by sequence may take. It
 // returns that run.
 func (h *house) overTheEdge() (last string) {
 	t := h.t
@@ -100,7 +100,7 @@ func TestRunOverTheEdgeStaysWhole(t *testing.T) {
 		h.another()
 		h.pass()
 		if kept := h.kept(); kept != "" || purges == 0 {
-			t.Errorf("%q are kept behind %d purges, want none", kept, purges)
+			t.Errorf("%q are kept after %d purges, want none", kept, purges)
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// A chain loses its oldest runs first: the check at the end of the test, that of drover verify, finds no run without the one behind it.
+// A chain loses its oldest runs first: the check at the end of the test, that of drover verify, finds no run without the one after it.
 func TestMiddleOfAChain(t *testing.T) {
 	drovertest.Run(t, &drovertest.Options{Partitions: 1}, func(t *testing.T, e *drovertest.Env) {
 		h := &house{Env: e, t: t, o: retention.Options{Conn: natsconn.Of(e.Client), Namespace: ns, Partitions: 1}}

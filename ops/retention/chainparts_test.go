@@ -13,7 +13,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// parts serves workflows of the type rec: those of an id that begins with c or p have a part, and behind it those with c continue as new.
+// parts serves workflows of the type rec: those of an id that begins with c or p have a part, and after it those with c continue as new.
 func (h *house) parts() {
 	w := h.Client.Deciders(nil)
 	w.Register("rec", decider.Func(func(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
@@ -63,7 +63,7 @@ func TestPartThatWaits(t *testing.T) {
 				for i := range 2 {
 					h.run("rec", fmt.Sprint(kind, "-", i), says{})
 				}
-				h.run("raw", "behind", says{Retention: []string{"0"}, Hash: "behind"}) // waits for nobody
+				h.run("raw", "after", says{Retention: []string{"0"}, Hash: "after"}) // waits for nobody
 				h.settle()
 				start := ns.In(0, "part-"+kind+"-0", "start")
 				if _, err := natsconn.Of(h.Client).PublishSync(h.t.Context(), start, natsconn.Addressed(start), []byte("no start")); err != nil {

@@ -11,7 +11,7 @@
 //   - A run goes only if its last record says that it is closed. Nothing follows that record, so nothing that was found out about
 //     a closed run is ever outdated.
 //   - It goes only when it has been closed for [Options.Grace], so that a start which is repeated for want of an answer still finds
-//     it; when the checkpoint of its partition lies behind all that its last record has consumed, its effects, and at least one
+//     it; when the checkpoint of its partition lies after all that its last record has consumed, its effects, and at least one
 //     record of another run, which is the witness of the history's end; when no message for its workflow id is left in either log;
 //     and when all runs above it are closed, and have nothing to repeat either.
 //   - A run goes whole: its subject is purged in one request, or a part of the stream in which every run lies whole.

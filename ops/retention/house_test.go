@@ -161,7 +161,7 @@ func (h *house) run(typ, id string, in says) string {
 	return h.Wait(r).Run
 }
 
-// settle lets checkpoints and the purging of the logs come about, behind a run that is the last in the history, in the inbox and
+// settle lets checkpoints and the purging of the logs come about, after a run that is the last in the history, in the inbox and
 // among the signals, and so the witness of all three.
 func (h *house) settle() {
 	h.t.Helper()

@@ -59,7 +59,7 @@ type group struct {
 	policy   *retention.Policy // of the member that closed last of those that have one
 	policyAt int64
 	differ   bool    // another member said something else
-	runs     []entry // the oldest first, as far as sorted; those behind have come since, in any order
+	runs     []entry // the oldest first, as far as sorted; those after have come since, in any order
 	sorted   int
 	soft     []entry // those that the policy keeps softly, or is about to: all older than runs; the oldest first
 	// next is when the group is to be judged again, in Unix nanoseconds; place is that in the agenda.

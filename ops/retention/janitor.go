@@ -239,7 +239,7 @@ func policyOf(w *schemas.RetentionPolicy) *retention.Policy {
 	return new(retention.ReadPolicy(w.Hash, w.Disk, w.Soft, w.Disabled))
 }
 
-// place puts a closed run where it belongs: behind the open run above it, among what is to go, or into its group.
+// place puts a closed run where it belongs: after the open run above it, among what is to go, or into its group.
 func (j *Janitor) place(ctx context.Context, m member, l *line) error {
 	k, err := j.kinOf(ctx, m.parent)
 	if err != nil {
@@ -273,7 +273,7 @@ func (j *Janitor) closed(ctx context.Context, e entry, l *line) error {
 		return nil
 	}
 	delete(j.kin, l.Run)
-	for i, m := range held { // perhaps behind a run further up now
+	for i, m := range held { // perhaps after a run further up now
 		if err := j.place(ctx, m, nil); err != nil {
 			j.mu.Lock()
 			j.waiting[l.Run] = slices.Clone(held[i:])

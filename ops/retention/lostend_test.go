@@ -12,7 +12,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// The history loses its end while the janitor lives and keeps its connection, as behind the power loss of other servers of a cluster, and
+// The history loses its end while the janitor lives and keeps its connection, as after the power loss of other servers of a cluster, and
 // is as long as before at the next pass. A run whose close is gone is open again, and an open run is never purged.
 func TestOpenRunLaterALostEnd(t *testing.T) {
 	live(t, retention.Options{Default: "0"}, func(h *house) {

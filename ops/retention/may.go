@@ -123,7 +123,7 @@ func (k *look) consumed(ctx context.Context, c *candidate, r *schemas.Record, cp
 		case first.Seq <= log.at.Sequence:
 			return fmt.Sprintf("message %d of the %s, which is for its workflow id and was read, is not purged there yet", first.Seq, log.name), nil
 		}
-		if log.name == "inbox" { // of what was read behind the close only a start that was repeated could begin it anew
+		if log.name == "inbox" { // of what was read after the close only a start that was repeated could begin it anew
 			start, err := j.firstFrom(ctx, log.stream, ns.In(p, r.WorkflowID, "start"), first.Seq)
 			if err != nil {
 				return "", err

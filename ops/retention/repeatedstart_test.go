@@ -66,7 +66,7 @@ func TestRepeatedStartInTheInbox(t *testing.T) {
 	})
 }
 
-// P-14: what is stored within the grace and not read, such as a start that is repeated, keeps its run also behind another message for the
+// P-14: what is stored within the grace and not read, such as a start that is repeated, keeps its run also after another message for the
 // workflow id that was read after the close, and that lies in the inbox as the last one there for as long as nothing comes.
 func TestUnreadLaterWhatWasRead(t *testing.T) {
 	for _, kind := range []string{"start", "pause", "nothing"} {

@@ -191,7 +191,7 @@ func (j *Janitor) unsoften(e entry) {
 	j.index.harden(e)
 }
 
-// Soft is a page of the records of a run that is kept in memory, those behind a sequence; without a run the latest of the workflow id.
+// Soft is a page of the records of a run that is kept in memory, those after a sequence; without a run the latest of the workflow id.
 func (j *Janitor) Soft(q *schemas.SoftRequest) (*schemas.SoftResponse, error) {
 	j.mu.Lock()
 	r := j.soft.get(q.WorkflowID, q.Run)

@@ -236,7 +236,7 @@ func TestSoftHistoryInPages(t *testing.T) {
 				after := int64(len(got))
 				a := ask[schemas.HistoryResponse](h, "history", &schemas.HistoryRequest{V: schemas.Version, WorkflowID: "1", Run: run, After: after, Limit: limit})
 				if a.Error != nil || !a.Soft || len(a.Events) > limit || a.Closed == a.More {
-					h.t.Fatalf("%d a page, behind %d: got %+v", limit, after, a)
+					h.t.Fatalf("%d a page, after %d: got %+v", limit, after, a)
 				}
 				got, more, run = append(got, a.Events...), a.More, a.Run
 			}
@@ -248,7 +248,7 @@ func TestSoftHistoryInPages(t *testing.T) {
 			}
 		}
 		if a := ask[schemas.HistoryResponse](h, "history", &schemas.HistoryRequest{V: schemas.Version, WorkflowID: "1", After: int64(len(want))}); a.Error != nil || len(a.Events) != 0 || !a.Closed {
-			h.t.Errorf("behind the end: got %+v", a)
+			h.t.Errorf("after the end: got %+v", a)
 		}
 	})
 }
@@ -287,7 +287,7 @@ func TestSoftRunOfManyMessages(t *testing.T) {
 		cancel()
 		running.Wait()
 		if got := h.j.Remembered(); got != 0 {
-			h.t.Errorf("got %d bytes remembered behind the end", got)
+			h.t.Errorf("got %d bytes remembered after the end", got)
 		}
 		h.wantTold(1, "", "")
 	})

@@ -26,7 +26,7 @@ type closedFeed struct {
 	many  chan struct{}
 }
 
-// span is records of one owner, one behind the other, and the runs that they have closed.
+// span is records of one owner, one after the other, and the runs that they have closed.
 type span struct {
 	from, to uint64
 	closed   []broker.Closing
@@ -94,7 +94,7 @@ func (t *closedFeed) drop(p, n int) {
 	}
 }
 
-// take is the first span that ends behind what was read up to next. whole says that it begins there or before, and takes it away; else
+// take is the first span that ends after what was read up to next. whole says that it begins there or before, and takes it away; else
 // what is before it has to be read.
 func (t *closedFeed) take(p int, next uint64) (s span, whole bool) {
 	t.mu.Lock()

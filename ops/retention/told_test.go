@@ -157,7 +157,7 @@ func TestToldOfAnotherRun(t *testing.T) { // P-14
 	})
 }
 
-// Behind a crash of the server, which may have lost what was told, everything is read anew.
+// After a crash of the server, which may have lost what was told, everything is read anew.
 func TestToldBeforeACrash(t *testing.T) { // P-9
 	live(t, ops.Options{}, func(h *house) {
 		h.j.Listen()
@@ -167,10 +167,10 @@ func TestToldBeforeACrash(t *testing.T) { // P-9
 		h.j.Closed(0, last+2, last+30, nil) // and lost
 		h.Crash(time.Second)
 		for i := range 10 {
-			h.run("raw", fmt.Sprint("behind", i), says{})
+			h.run("raw", fmt.Sprint("after", i), says{})
 		}
 		if _, now := h.records(1); now < last+10 {
-			t.Fatalf("got %d records behind %d, want some where the lost ones were", now, last)
+			t.Fatalf("got %d records after %d, want some where the lost ones were", now, last)
 		}
 		if got := h.pass().Kept; got != 11 {
 			t.Errorf("the janitor knows of %d closed runs, want 11", got)
@@ -192,7 +192,7 @@ func TestToldLaterAnOpenRun(t *testing.T) {
 	})
 }
 
-// Where little was not told of, little is asked for, whatever stands behind it; and what is missing there is not waited for.
+// Where little was not told of, little is asked for, whatever stands after it; and what is missing there is not waited for.
 func TestLittleIsReadOfAGap(t *testing.T) { // P-14
 	live(t, ops.Options{}, func(h *house) {
 		for i := range 60 {
@@ -254,7 +254,7 @@ func TestManyAreHeardAtOnce(t *testing.T) {
 		h.run("raw", "w", says{})
 		closed, to := h.records(before + 1)
 		many := make([]broker.Closing, 0, 2000)
-		for i := range 2000 { // as if the records behind were there
+		for i := range 2000 { // as if the records after were there
 			c := closed[0]
 			c.Sequence = to + 1 + uint64(i)
 			c.Line.Run = fmt.Sprint("R", i)

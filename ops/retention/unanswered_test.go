@@ -117,7 +117,7 @@ func TestP14NoAnswerPurgesNothing(t *testing.T) {
 				h.run("flow", "f"+strconv.Itoa(i), says{})
 			}
 			h.settle()
-			h.Restart(time.Second) // a second fence, behind which the first may go
+			h.Restart(time.Second) // a second fence, after which the first may go
 			h.settle()
 		}, "f18 f19", 1},
 	} {

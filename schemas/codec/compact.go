@@ -19,7 +19,7 @@ import (
 // written so: a record is kept for ever, and read by brokers alone.
 const versionCompact = 2
 
-// versionPacked is the first byte of a compact record behind which the msgpack is one block of S2. Where a namespace has
+// versionPacked is the first byte of a compact record after which the msgpack is one block of S2. Where a namespace has
 // its histories compressed by the server, whole blocks once they are full, it makes no difference to those; it makes one to all
 // others, to what lies in the last block, and to what is sent and synced.
 const versionPacked = 3

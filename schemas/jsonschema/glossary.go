@@ -106,7 +106,7 @@ var glossary = map[string]string{
 	"parentScheduledEventId":       "the ChildScheduled of the parent",
 	"latestCancelRequestedEventId": "the ActivityCancelRequested that was obeyed",
 	"previousStartedId":            "the DeciderStarted of the decision before; 0 if there was none",
-	"startedId":                    "the DeciderStarted of this decision: nothing behind it may be seen",
+	"startedId":                    "the DeciderStarted of this decision: nothing after it may be seen",
 	"completedId":                  "the DeciderCompleted of the reply",
 
 	// Data of users.
@@ -220,7 +220,7 @@ var glossary = map[string]string{
 	"AcquireLock.limit":        "how many holders there may be; 0 and 1 mean one",
 	"LockRequested.limit":      "how many holders there may be; 0 and 1 mean one",
 	"cursor":                   "continues a list: what the answer before said; empty at the end",
-	"after":                    "continues a list behind this; empty or 0 at the end",
+	"after":                    "continues a list after this; empty or 0 at the end",
 	"HistoryRequest.after":     "only events with a higher id",
 	"wait":                     "how long the answer may be held back",
 	"sequence":                 "the number of the message in its stream",
@@ -329,7 +329,7 @@ var glossary = map[string]string{
 	"soft":                   "what is kept in memory when it is purged from disk, in the same words",
 	"SoftRequest.after":      "records with a greater sequence are answered",
 	"SoftResponse.records":   "the records of the run in their order",
-	"SoftResponse.more":      "there are more records behind these",
+	"SoftResponse.more":      "there are more records after these",
 	"SoftRecord.data":        "the record as it was stored, in base64",
 	"disabled":               "the run is purged when it closes",
 	"hash":                   "the group of runs that are counted together",

@@ -138,7 +138,7 @@ func TestBacklogQueueKeepsItsOrder(t *testing.T) {
 	}
 }
 
-// Slow deciders are asked for more at once, as long as more of them makes none slower; who falls behind is asked for no more than he does.
+// Slow deciders are asked for more at once, as long as more of them makes none slower; who lags is asked for no more than he does.
 func TestBacklogQueueFindsItsWidth(t *testing.T) {
 	const ms = time.Millisecond
 	for name, c := range map[string]struct {
@@ -150,7 +150,7 @@ func TestBacklogQueueFindsItsWidth(t *testing.T) {
 		"the first ones were quicker": {func(n, _ int) time.Duration { return time.Duration(min(n/learnFrom, 1))*time.Second + ms }, leastCalled + 1700, leastCalled + 2000},
 		"nearly too late":             {func(int, int) time.Duration { return 200 * ms }, leastCalled, leastCalled},
 		// It does 1,000 a second, and what it has in hand waits in line.
-		"a worker that is behind": {func(_, width int) time.Duration { return time.Duration(width) * ms }, leastCalled, leastCalled + learnFrom},
+		"a worker that lags": {func(_, width int) time.Duration { return time.Duration(width) * ms }, leastCalled, leastCalled + learnFrom},
 	} {
 		l := &Queue{width: leastCalled}
 		for n := range 2000 {

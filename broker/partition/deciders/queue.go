@@ -38,7 +38,7 @@ type Queue struct {
 
 // Answered learns from an answer how many to recall at once. Means are compared, since the decisions
 // of a type may differ, and with that of the least width, which is taken anew each time: who compares
-// with the last one follows a worker that falls behind.
+// with the last one follows a worker that lags.
 func (q *Queue) Answered(took schemas.Duration) {
 	q.took += took
 	if q.answers++; q.answers < learnFrom {

@@ -71,7 +71,7 @@ func TestWhereALogIsReadFrom(t *testing.T) { // P-9
 
 // After a lost end the inbox is read from its beginning: what was read before says nothing of how
 // far that is.
-func TestBacklogBehindALostEnd(t *testing.T) {
+func TestBacklogAfterALostEnd(t *testing.T) {
 	var in Intake[int]
 	witness := schemas.Position{Sequence: 9, Time: 90}
 	l, _, err := Open(t.Context(), &stream{first: 1, last: 3}, Place{Checkpoint: witness, Witness: witness})

@@ -135,7 +135,7 @@ func (r *verifier) Read(ctx context.Context) error {
 			continue
 		case !errors.Is(err, natsconn.ErrNoStream):
 			return err
-		case !known: // behind the last one, or a stream is gone
+		case !known: // after the last one, or a stream is gone
 			if all, err = r.count(ctx); err != nil {
 				return err
 			}
@@ -197,7 +197,7 @@ type partitionCheck struct {
 	// removed, by retention or by an operator.
 	last    uint64
 	removed bool
-	// fence is the sequence of the latest fence record, 0 until one was seen. A record behind it may bear an older fence: a
+	// fence is the sequence of the latest fence record, 0 until one was seen. A record after it may bear an older fence: a
 	// write that was on its way when its owner was replaced, and that the run's own sequence let through because it is
 	// the run's true next record (P-2). Within one run fences never fall; the checker sees to that.
 	fence uint64
@@ -285,7 +285,7 @@ func (p *partitionCheck) fenceRecord(m natsconn.Stored) {
 		return
 	}
 	if f.Claim < p.claim {
-		p.broken(checker.RuleFence, "", "", 0, "fence %d of partition %d is for claim %d of %s, behind one for claim %d", m.Seq, p.n, f.Claim, f.Owner, p.claim)
+		p.broken(checker.RuleFence, "", "", 0, "fence %d of partition %d is for claim %d of %s, after one for claim %d", m.Seq, p.n, f.Claim, f.Owner, p.claim)
 	}
 	p.fence, p.claim = m.Seq, max(f.Claim, p.claim)
 }

@@ -54,7 +54,7 @@ func TestVerifyBesideSoftRuns(t *testing.T) {
 			}
 			return r.judge(true)
 		}
-		run("witness", "behind")
+		run("witness", "after")
 		time.Sleep(10 * time.Minute)
 		before := verify()
 		if !before.OK || before.Runs != 31 {
@@ -68,12 +68,12 @@ func TestVerifyBesideSoftRuns(t *testing.T) {
 			t.Errorf("got %+v, %v, want that the last is kept softly", a, err)
 		}
 		if after := verify(); !after.OK || after.Runs != before.Runs-r.Purged {
-			t.Errorf("behind the purge of %d: got %+v, want %d runs without a fault", r.Purged, after, before.Runs-r.Purged)
+			t.Errorf("after the purge of %d: got %+v, want %d runs without a fault", r.Purged, after, before.Runs-r.Purged)
 		}
 	})
 }
 
-// decideSoft starts a child, continues as new behind it, and completes, and wants to be kept softly.
+// decideSoft starts a child, continues as new after it, and completes, and wants to be kept softly.
 func decideSoft(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
 	keep := schemas.Decide(&schemas.SetRetention{Retention: "0 soft 9"})
 	done := schemas.Decide(&schemas.CompleteWorkflow{})

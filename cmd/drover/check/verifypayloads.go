@@ -11,7 +11,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// rulePayload: what an event names as a large payload is in the store. An object comes before what names it, and goes behind that.
+// rulePayload: what an event names as a large payload is in the store. An object comes before what names it, and goes after that.
 const rulePayload = "payload"
 
 // payloadCheck looks whether the store has what the histories name. Objects that it had before they were read are known by their names; of

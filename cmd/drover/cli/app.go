@@ -74,7 +74,7 @@ func (a *App) Execute(ctx context.Context, args []string) int {
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
-	a.completions(root) // behind the streams: cobra's command keeps the one it finds
+	a.completions(root) // after the streams: cobra's command keeps the one it finds
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return ExitDone

@@ -8,7 +8,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// fieldFlags are the flags behind the fields that packages of the server complain of, and what they say of values that flags have not,
+// fieldFlags are the flags after the fields that packages of the server complain of, and what they say of values that flags have not,
 // or mean otherwise: most refuse 0, and no port is a free one.
 var fieldFlags = strings.NewReplacer(
 	"Cluster.Name", "--cluster-name", "Cluster.Routes", "--routes", "Cluster.Host", "--cluster-host", "Cluster.Port", "--cluster-port",

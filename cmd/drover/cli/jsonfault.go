@@ -39,7 +39,7 @@ func faultOf(body []byte, err error) error {
 		return err
 	}
 	text := bytes.TrimRight(body, " \t\r\n")
-	// A byte that may stand nowhere is the first at fault behind a text that was right as far as it went. The decoder has two errors for that.
+	// A byte that may stand nowhere is the first at fault after a text that was right as far as it went. The decoder has two errors for that.
 	if end, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(append(bytes.Clone(text), 1), new(json.RawMessage))); ok && int(end.Offset) > len(text) {
 		return fmt.Errorf("%s: it ends too early", placeOf(body, len(text)))
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // guard is standard error: what the connection logs from its own goroutines and what the command says come one after the
-// other, and nothing comes behind the end of the command.
+// other, and nothing comes after the end of the command.
 type guard struct {
 	mu    sync.Mutex
 	w     io.Writer

@@ -63,7 +63,7 @@ func queryWords(text string) ([]string, error) {
 		if text[end] == '"' {
 			quoted, err := strconv.QuotedPrefix(text[end:])
 			if err != nil {
-				return nil, fmt.Errorf("a quoted value behind %q has no end: close it with \"", word)
+				return nil, fmt.Errorf("a quoted value after %q has no end: close it with \"", word)
 			}
 			value, err := strconv.Unquote(quoted)
 			if err != nil {

@@ -81,7 +81,7 @@ func (a *App) Width() int {
 	return terminal.Width(a.Stdout)
 }
 
-// tableWriter aligns rows batch by batch. Errors are kept by the writer behind it.
+// tableWriter aligns rows batch by batch. Errors are kept by the writer after it.
 type tableWriter struct {
 	w       io.Writer
 	columns []Column

@@ -85,7 +85,7 @@ func readFlows(a *cli.App, cmd *cobra.Command, names []string) ([]*flowFile, err
 	return all, nil
 }
 
-// parseFlows parses files in order. A step type of one file is known to those behind it, before what is registered; without a store
+// parseFlows parses files in order. A step type of one file is known to those after it, before what is registered; without a store
 // nothing is.
 func parseFlows(ctx context.Context, files []*flowFile, registered *store.Store) (wrong int, err error) {
 	types := map[string]*model.Definition{}
@@ -183,7 +183,7 @@ func flowValidateCommand(a *cli.App) *cobra.Command {
 		Long: `Check flows: keys, step types, expressions, conditions, jumps, durations. All
 errors of a file are shown, with line and column.
 
-No server is needed. A step type that one file defines is known in the files behind it;
+No server is needed. A step type that one file defines is known in the files after it;
 --registered asks the server for others. A FILE of - is standard input.`,
 		Example: `  drover flow validate order.yaml
   drover flow validate types/*.yaml flows/*.yaml --json`,

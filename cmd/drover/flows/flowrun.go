@@ -42,7 +42,7 @@ func flowRunCommand(a *cli.App) *cobra.Command {
 		Use:   "run FILE",
 		Short: "Run a flow in this process, to try it out",
 		Long: `Run a flow in this process: with a server in memory, a decider and a worker of its
-own. Nothing is left behind, and no server is needed.
+own. Nothing is left over, and no server is needed.
 
 The steps are shown on stderr as they run, the result on stdout; the exit code is 1 if the run did
 not complete, and 4 if it had not ended when --timeout was over. A first interrupt ends it.

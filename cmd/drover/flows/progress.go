@@ -85,7 +85,7 @@ func (p *progress) line(t flow.Trace, text string) {
 	fmt.Fprintf(p.w, "%9s  %s%s\n", "+"+cli.Span(time.Since(p.began)), of, cli.Sentence(text))
 }
 
-// shown is an output behind a colon, shortened.
+// shown is an output after a colon, shortened.
 func shown(v any) string {
 	if v == nil {
 		return ""

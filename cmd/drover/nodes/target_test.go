@@ -59,6 +59,6 @@ func TestDrainLooksWhileTheStreamsGo(t *testing.T) {
 	}
 	end()
 	if err := d.awaitEnd(t.Context(), schemas.Control{}); err != nil {
-		t.Fatalf("got %v behind its end", err)
+		t.Fatalf("got %v after its end", err)
 	}
 }

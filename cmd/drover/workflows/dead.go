@@ -41,7 +41,7 @@ func DeadCommand(a *cli.App) *cobra.Command {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVar(&o.Reason, "reason", "", "only with this reason")
-	fs.Uint64Var(&o.After, "after", 0, "only behind this sequence")
+	fs.Uint64Var(&o.After, "after", 0, "only after this sequence")
 	fs.IntVar(&o.Limit, "limit", 0, "at most so many (default all)")
 	fs.BoolVar(&count, "count", false, "count them by reason; --limit does not matter")
 	return cmd

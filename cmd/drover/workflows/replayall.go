@@ -60,7 +60,7 @@ var replayColumns = []cli.Column{
 }
 
 // bulkReplay is a query under way. What is skipped does not count against the limit: the runs that an earlier time has replayed match for as
-// long as they are kept, and would keep it from those behind them.
+// long as they are kept, and would keep it from those after them.
 type bulkReplay struct {
 	f      *replayFlags
 	counts map[string]int

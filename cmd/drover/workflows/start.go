@@ -111,7 +111,7 @@ func (f *startFlags) register(cmd *cobra.Command) {
 	fs.IntVar(&f.options.Priority, "priority", 0, "priority that is written into the history with each decision task; it changes no order")
 	fs.StringVar(&f.childPolicy, "child-policy", "", "what becomes of children: terminate, cancel or abandon")
 	fs.StringArrayVar(&f.options.Tags, "tag", nil, "a tag to show in lists; may be repeated")
-	fs.Var(cli.AttributesFlag{To: &f.options.Attributes}, "attribute", "what to show in lists; all behind the first = is the value; may be repeated")
+	fs.Var(cli.AttributesFlag{To: &f.options.Attributes}, "attribute", "what to show in lists; all after the first = is the value; may be repeated")
 }
 
 func (f *startFlags) startOptions(cmd *cobra.Command) (*drover.StartOptions, error) {
@@ -143,7 +143,7 @@ func (f *startFlags) startOptions(cmd *cobra.Command) (*drover.StartOptions, err
 // continueFlags are the flags for the fields of a continuation policy.
 var continueFlags = strings.NewReplacer("--continue.after", "--continue-after", "--continue.events", "--continue-events")
 
-// policyFlags are the flags behind the fields that the hint of a refused start names. Other hints than those about the id and the policies may hold
+// policyFlags are the flags after the fields that the hint of a refused start names. Other hints than those about the id and the policies may hold
 // words of the caller, such as the name of a type.
 var policyFlags = strings.NewReplacer("idConflictPolicy", "--conflict-policy", "idReusePolicy ALLOW", "--reuse-policy allow")
 

@@ -7,7 +7,7 @@
 // longer than [Longest], nor than "up to" if it is given, jitter included; what is remembered of the retries of a run,
 // [Records], does not grow with their number. The package is pure: the caller passes the time.
 //
-// The words of a backoff may come in any order behind the first durations, and "max" means "up to". A duration in it is one word, so
+// The words of a backoff may come in any order after the first durations, and "max" means "up to". A duration in it is one word, so
 // "1m 30s" is two: one minute before the first retry, thirty seconds before the others. Write 1m30s for the sum.
 package backoff
 
@@ -167,7 +167,7 @@ func (p *parser) problem(problem, hint string) error {
 
 func (p *parser) stranger() error {
 	return p.problem(syntax.Quote(p.peek())+" does not belong here",
-		"behind the delays come increasing, up to (or max) and jitter, each at most once; a limit of a retry stands before its backoff")
+		"after the delays come increasing, up to (or max) and jitter, each at most once; a limit of a retry stands before its backoff")
 }
 
 func (p *parser) delay() (time.Duration, error) {

@@ -54,7 +54,7 @@ func ParseLimit(text string) (Limit, error) {
 	case len(words) == 1:
 		return Limit{Count: n, Counted: true}, nil
 	case len(words) == 2:
-		return refuse(len(text), "the duration behind in is missing")
+		return refuse(len(text), "the duration after in is missing")
 	case n > MaxWindow:
 		return refuse(words[0].Start, fmt.Sprintf("at most %d retries can be counted within a duration", MaxWindow))
 	}

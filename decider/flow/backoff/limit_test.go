@@ -43,7 +43,7 @@ func TestParseLimit(t *testing.T) {
 		{"-1", 0, "is negative"},
 		{"-1 in 5s", 0, "is negative"},
 		{"1.5", 3, "no unit"},
-		{"2 in", 4, "behind in is missing"},
+		{"2 in", 4, "after in is missing"},
 		{"2 in 0s", 5, "within no time"},
 		{"2 in 5", 6, "no unit"},
 		{"2 at 5s", 2, `"at" is no unit`},

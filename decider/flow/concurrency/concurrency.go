@@ -2,7 +2,7 @@
 //
 //	number        so many
 //	all           as many as there are targets; "unlimited" means the same
-//	p%            that part of them, with up to four digits behind the point
+//	p%            that part of them, with up to four digits after the point
 //	-x            all but x, and none if x is more than there are
 //	a + b, a - b  from left to right
 //	min(a, b …)   the smallest
@@ -196,7 +196,7 @@ func (p *parser) term(depth int) (node, error) {
 
 func (p *parser) list(op op, depth int) (node, error) {
 	if !p.take('(') {
-		return node{}, p.problem("the bracket behind min or max is missing", example)
+		return node{}, p.problem("the bracket after min or max is missing", example)
 	}
 	n := node{op: op}
 	for {
@@ -237,7 +237,7 @@ func (p *parser) number() (node, error) {
 	case point && !isPercent:
 		return back("a number has no fraction unless it is a percentage")
 	case point && (fraction == "" || len(fraction) > 4 || strings.Contains(fraction, ".")) || whole == "":
-		return back(syntax.Quote(digits) + " is no percentage with up to four digits behind the point")
+		return back(syntax.Quote(digits) + " is no percentage with up to four digits after the point")
 	}
 	limit := int64(MaxTargets)
 	if isPercent {

@@ -110,7 +110,7 @@ func TestParseRefuses(t *testing.T) {
 		{"5 +", 3, "a part is missing"},
 		{"+ 5", 0, "is no number"},
 		{"5 * 2", 2, "does not continue"},
-		{"min", 3, "bracket behind min or max"},
+		{"min", 3, "bracket after min or max"},
 		{"min()", 4, "is no number"},
 		{"min(1, )", 7, "is no number"},
 		{"min(1", 5, "a comma or the closing bracket"},

@@ -97,7 +97,7 @@ func comparable(v any) (*expr.Expr, error) {
 	return expression(v)
 }
 
-// parser reads what stands behind one key.
+// parser reads what stands after one key.
 type parser struct {
 	key   string
 	path  string

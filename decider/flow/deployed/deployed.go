@@ -6,7 +6,7 @@
 //
 // Invariants:
 //
-//   - A run takes the version that is current when its first decision is made, as the leader of the bucket has it: so a start behind a
+//   - A run takes the version that is current when its first decision is made, as the leader of the bucket has it: so a start after a
 //     deployment runs what was deployed. It keeps that version to its end.
 //   - A version is read once and kept; it never changes. What is current is kept nowhere.
 //   - A worker serves every flow of the namespace within a second of its deployment, and asks for nothing but that while there is none.

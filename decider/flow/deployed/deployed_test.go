@@ -68,7 +68,7 @@ func (f *farm) want(run *drover.Run, want string) {
 	}
 }
 
-// A flow is served within two looks of its deployment, and a start right behind a deployment runs what was deployed.
+// A flow is served within two looks of its deployment, and a start right after a deployment runs what was deployed.
 func TestDeployedFlowsRun(t *testing.T) {
 	virtually(t, func(t *testing.T, f *farm) {
 		f.Sleep(10 * time.Second)

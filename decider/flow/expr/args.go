@@ -43,13 +43,13 @@ var usage = map[string]string{
 const transformHint = "transforms are trim replace merge prepend append join split slice remove wait type json yaml bash first last min max " +
 	"sum average size to_string to_upper_case to_lower_case get resolve_expression set return"
 
-// args are the words behind the name of a transform, of which the parsers take those that they know.
+// args are the words after the name of a transform, of which the parsers take those that they know.
 type args struct {
 	text  string
 	name  string
 	words []syntax.Word
 	last  int // offset of the word that was taken last
-	end   int // offset behind the last word
+	end   int // offset after the last word
 }
 
 // fault is about the word that was taken last.
@@ -122,7 +122,7 @@ func indexOf(r *run, n node) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	const far = 1 << 40 // behind the end of anything, and safe to add to
+	const far = 1 << 40 // after the end of anything, and safe to add to
 	return int(min(max(i.(int64), -far), far)), nil
 }
 

@@ -177,7 +177,7 @@ func waited(_ *run, v any) (any, error) {
 		return nil, fmt.Errorf("%w: it is still null", ErrUnavailable)
 	}
 	list, _ := v.([]any)
-	for _, e := range list { // the operands of a merge behind
+	for _, e := range list { // the operands of a merge after
 		if f, ok := e.(failed); ok && errors.Is(f.err, ErrUnavailable) {
 			return nil, f.err
 		}

@@ -76,7 +76,7 @@ func ParseTemplate(text string) (*Expr, error) {
 	return ParseValue(text, Options{Mode: Full})
 }
 
-// ParseLet reads what stands behind the = of a let. Errors are of type *syntax.Error.
+// ParseLet reads what stands after the = of a let. Errors are of type *syntax.Error.
 func ParseLet(text string) (*Expr, error) {
 	return ParseValue(text, Options{})
 }

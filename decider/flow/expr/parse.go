@@ -139,7 +139,7 @@ func (p *parser) unary(depth int) (node, error) {
 			return nil, err
 		}
 		if p.peek().kind != tokenClose {
-			return nil, p.problem("the parenthesis is not closed", "write ) behind the group; "+quoteHint)
+			return nil, p.problem("the parenthesis is not closed", "write ) after the group; "+quoteHint)
 		}
 		p.at++
 		return inner, nil

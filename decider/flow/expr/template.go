@@ -62,7 +62,7 @@ func parsePart(text string, at int) (part, error) {
 	p := part{text: text[at:end], offset: at}
 	inner, closed := strings.CutSuffix(text[at+2:end], "}")
 	if !closed {
-		return p, syntax.New(whatTemplate, text, at, "the ${ is not closed", "write } behind the name; quote the word in a let if it is no expression")
+		return p, syntax.New(whatTemplate, text, at, "the ${ is not closed", "write } after the name; quote the word in a let if it is no expression")
 	}
 	path, err := value.ParsePath(inner)
 	switch {
@@ -76,7 +76,7 @@ func parsePart(text string, at int) (part, error) {
 		return p, syntax.Within(whatTemplate, text, at+2, err)
 	}
 	if last := path[len(path)-1]; last.Kind == value.Append {
-		return p, syntax.New(whatTemplate, text, at, "nothing can be read behind the last element", "take the last one with the transform last")
+		return p, syntax.New(whatTemplate, text, at, "nothing can be read after the last element", "take the last one with the transform last")
 	}
 	p.path = path
 	return p, nil

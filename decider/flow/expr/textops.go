@@ -351,7 +351,7 @@ func (p *args) join() (transform, error) {
 	}, nil
 }
 
-// extend puts one value before or behind: to a list as an element, to a text or another scalar as text.
+// extend puts one value before or lagging: to a list as an element, to a text or another scalar as text.
 func (p *args) extend() (transform, error) {
 	front := p.name == "prepend"
 	x, err := p.arg("a value")

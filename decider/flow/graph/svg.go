@@ -159,7 +159,7 @@ func (b *box) looped() (first, last *box) {
 	return first, last
 }
 
-// goesOn tells whether the step below follows. It does not behind a jump, unless that is under a condition.
+// goesOn tells whether the step below follows. It does not after a jump, unless that is under a condition.
 func (b *box) goesOn() bool {
 	return b.optional || b.Jump == "" && b.Type != "return" && b.Type != "fail"
 }

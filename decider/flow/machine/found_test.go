@@ -137,7 +137,7 @@ fired 0#1
 ----`, `complete {"a":1}`)
 }
 
-// What approve shows stayed behind a timeout.
+// What approve shows stayed after a timeout.
 func TestApprovalLabel(t *testing.T) {
 	answers(t, `
 flow
@@ -202,7 +202,7 @@ result 0#1?patience "soon"
 ----`, "complete", "timeout", "soon")
 }
 
-// So did that of a flow, whose time begins when the key has been read, behind the lock.
+// So did that of a flow, whose time begins when the key has been read, after the lock.
 func TestTimeoutOfFlowByStateKey(t *testing.T) {
 	answers(t, `
 flow
@@ -247,8 +247,8 @@ failed 0#1/0 interrupted the worker is lost
 	}
 }
 
-// A run that failed behind a goto, a next or a return, as by its output, was resumed at the step behind that one in the text.
-func TestResumedBehindAJump(t *testing.T) {
+// A run that failed after a goto, a next or a return, as by its output, was resumed at the step after that one in the text.
+func TestResumedAfterAJump(t *testing.T) {
 	for _, steps := range []string{
 		"- goto end\n- activity never",
 		"- {step: log on, next: end}\n- activity never",

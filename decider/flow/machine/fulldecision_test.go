@@ -13,7 +13,7 @@ import (
 func TestFullDecisionSkipsNoRuns(t *testing.T) {
 	for _, kind := range []string{"foreach n in 1..3", "workflow"} {
 		for logs := machine.MaxActions - 3; logs <= machine.MaxActions+1; logs++ {
-			t.Run(fmt.Sprint(kind, " behind ", logs), func(t *testing.T) {
+			t.Run(fmt.Sprint(kind, " after ", logs), func(t *testing.T) {
 				p := part(t, compile(t, "steps:\n"+strings.Repeat("- log x\n", logs)+"- {step: "+kind+", replayable: from here, steps: [no-op]}\n"), "")
 				s, actions, err := machine.Start(p, machine.Begin{}, begin, half)
 				asked := 0

@@ -31,7 +31,7 @@ func handlerName(fr Frame) string {
 	return "step " + fr.Ref
 }
 
-// handled ends the handler on top: the run goes on behind the step that failed, or is done.
+// handled ends the handler on top: the run goes on after the step that failed, or is done.
 func (m *machine) handled() {
 	fr := *m.top()
 	m.pop()

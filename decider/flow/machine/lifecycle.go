@@ -162,7 +162,7 @@ func (m *machine) repeats(o *Origin) bool {
 	return false
 }
 
-// remark tells those who look at the new run which points it has from the old one, the one that was passed last behind the others. That
+// remark tells those who look at the new run which points it has from the old one, the one that was passed last after the others. That
 // at which it begins marks itself.
 func (m *machine) remark() {
 	points := slices.DeleteFunc(slices.Clone(m.s.Points), func(ref string) bool { return ref == m.s.Last })

@@ -68,6 +68,6 @@ func TestWideLoop(t *testing.T) {
 		actions, err = machine.Step(p, s, in, begin, half)
 	}
 	if err != nil || s.Status != machine.Succeeded || len(asked) != runs {
-		t.Errorf("%v: the flow has %s behind %d decisions, %d of %d runs have begun", err, s.Status, decisions, len(asked), runs)
+		t.Errorf("%v: the flow has %s after %d decisions, %d of %d runs have begun", err, s.Status, decisions, len(asked), runs)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // Route is what a replay would run.
 type Route struct {
-	// From is where it begins: start, end if nothing is left to run, or the ref of a step; behind the last step of a list, of that one.
+	// From is where it begins: start, end if nothing is left to run, or the ref of a step; after the last step of a list, of that one.
 	From string
 	// Resumes: the step goes on with the inputs that it had, and its condition is not judged again.
 	Resumes bool

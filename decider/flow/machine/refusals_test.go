@@ -33,7 +33,7 @@ func TestConditionOfRunByStateKey(t *testing.T) {
 	answers(t, flow+"result #0?k 2\n----", "complete", "!schedule")
 }
 
-// heard is what a run does about inputs that come together, behind its first decision.
+// heard is what a run does about inputs that come together, after its first decision.
 func heard(t *testing.T, text string, in ...machine.Input) (*machine.State, []string) {
 	t.Helper()
 	p := part(t, compile(t, text), "")

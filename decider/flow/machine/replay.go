@@ -170,7 +170,7 @@ func (m *machine) resume(from string, force bool) error {
 	return notReplayable("step %s (%s) may not run twice, and there is no replay point: mark a step with replayable: from here, or the step with idempotent: yes", from, st.Type)
 }
 
-// afterReplayed goes from the step on top, which is done, to where it led: behind return that is the end of the steps.
+// afterReplayed goes from the step on top, which is done, to where it led: after return that is the end of the steps.
 func (m *machine) afterReplayed(inst *Instance) error {
 	switch {
 	case inst.Return:

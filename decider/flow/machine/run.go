@@ -360,7 +360,7 @@ func (m *machine) finish(st *step, inst *Instance, r result) {
 	m.conclude(st, inst)
 }
 
-// conclude makes the output of a step and goes on behind it.
+// conclude makes the output of a step and goes on after it.
 func (m *machine) conclude(st *step, inst *Instance) {
 	x := m.act(st, inst)
 	x.own = &inst.Output

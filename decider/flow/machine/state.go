@@ -128,7 +128,7 @@ type Instance struct {
 	Reads    map[string]Value `json:"reads,omitempty"` // state keys that its expressions have read
 	Output   Value            `json:"output,omitzero"`
 	Failure  *Failure         `json:"failure,omitempty"`
-	Next     string           `json:"next,omitempty"` // where it goes, if not to the step behind it
+	Next     string           `json:"next,omitempty"` // where it goes, if not to the step after it
 	Return   bool             `json:"return,omitempty"`
 	Polls    int              `json:"polls,omitempty"`
 	Limit    time.Duration    `json:"limit,omitempty"`   // of its timeout, if that may be what a state key said

@@ -29,7 +29,7 @@ type statePlace struct {
 	index *expr.Expr // an expression alone: a whole number is an index, a text a key
 }
 
-// parsePart reads a key with brackets behind it; nil if it has none. Brackets within ${…} are those of expressions.
+// parsePart reads a key with brackets after it; nil if it has none. Brackets within ${…} are those of expressions.
 func parsePart(text string) (*statePart, error) {
 	at := 0
 	for at < len(text) && text[at] != '[' {
@@ -65,7 +65,7 @@ func parsePart(text string) (*statePart, error) {
 	return p, nil
 }
 
-// parsePlace reads what stands behind a bracket, and returns where it goes on behind the one that closes it.
+// parsePlace reads what stands after a bracket, and returns where it goes on after the one that closes it.
 func parsePlace(text string, at int) (statePlace, int, error) {
 	if at < len(text) && (text[at] == '\'' || text[at] == '"') {
 		return parseQuoted(text, at)
@@ -79,7 +79,7 @@ func parsePlace(text string, at int) (statePlace, int, error) {
 		end++
 	}
 	if end == len(text) {
-		return statePlace{}, 0, errors.New("the bracket is not closed: write ] behind the index")
+		return statePlace{}, 0, errors.New("the bracket is not closed: write ] after the index")
 	}
 	inside := text[at:end]
 	if strings.HasPrefix(inside, "${") && syntax.Braces(inside, 0) == len(inside) {
@@ -111,7 +111,7 @@ func indexStep(n int64) (value.Step, error) {
 	case n == -1:
 		return value.Step{Kind: value.Append}, nil
 	case n < 0 || int64(int(n)) != n:
-		return value.Step{}, fmt.Errorf("the index %d is not one of a list: only -1 is allowed of those below 0, for the place behind the last element", n)
+		return value.Step{}, fmt.Errorf("the index %d is not one of a list: only -1 is allowed of those below 0, for the place after the last element", n)
 	}
 	return value.Step{Kind: value.Index, Index: int(n)}, nil
 }

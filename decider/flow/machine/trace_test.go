@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Who looks on sees lines of the log where they are written, and not behind the steps of the whole decision.
+// Who looks on sees lines of the log where they are written, and not after the steps of the whole decision.
 func TestTraceKeepsLinesOfTheLogInTheirPlace(t *testing.T) {
 	var got []string
 	trace := func(ref string, did machine.Did, output any, f *machine.Failure) {

@@ -45,7 +45,7 @@ func (p *parser) transformText(r *reading, rest words) bool {
 	}
 	if bar := slices.IndexFunc(all, func(w lineWord) bool { return w.s == "|" }); bar >= 0 {
 		if bar == len(all)-1 {
-			p.add(rest.at(all[bar].from), "nothing stands behind |", "write a transform, such as trim")
+			p.add(rest.at(all[bar].from), "nothing stands after |", "write a transform, such as trim")
 			return false
 		}
 		part("transform", all[bar+1].from, all[len(all)-1].to)

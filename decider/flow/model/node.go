@@ -195,7 +195,7 @@ func (t *tree) leaf(tk *token.Token, k kind, value any) (*node, error) {
 	return n, nil
 }
 
-// shift finds the text at the column, or behind a quote that stands there.
+// shift finds the text at the column, or after a quote that stands there.
 func shift(line string, column int, text string) int {
 	line = line[offset(line, column):]
 	switch {
@@ -356,7 +356,7 @@ func (t *tree) merge(v *ast.MappingValueNode) ([]*node, error) {
 	}
 	for _, m := range all {
 		if m.kind != mapping {
-			return nil, faulty(v.Key.GetToken(), "put an alias of a map behind <<", "<< takes maps only")
+			return nil, faulty(v.Key.GetToken(), "put an alias of a map after <<", "<< takes maps only")
 		}
 	}
 	return all, nil

@@ -75,7 +75,7 @@ func (p *parser) block(n *node, at spot) []*Step {
 	case !p.given(n, "steps"):
 		return nil
 	case n.kind != list:
-		p.add(n.pos, "steps is "+n.is(), "write a list, each step behind a dash")
+		p.add(n.pos, "steps is "+n.is(), "write a list, each step after a dash")
 		return nil
 	case len(n.items) == 0:
 		p.add(n.pos, "steps is an empty list", "write at least one step, for example no-op")
@@ -187,7 +187,7 @@ func (p *parser) rejoined(n *node) (words, bool) {
 	}
 	v := n.pairs[0].value
 	if v.kind == list || v.kind == mapping {
-		p.add(v.pos, "a step has a colon and "+v.is()+" behind it", "quote the whole line, or use a key without spaces")
+		p.add(v.pos, "a step has a colon and "+v.is()+" after it", "quote the whole line, or use a key without spaces")
 		return words{s: "no-op", n: n, off: -1}, true
 	}
 	s := n.pairs[0].key + ":"
@@ -241,7 +241,7 @@ func (p *parser) shorthandStep(r *reading, w words) *Step {
 
 const maxLine = 64 << 10
 
-// typed finds the type; rest is what stands behind it in shorthand, nil if the step is written in keys.
+// typed finds the type; rest is what stands after it in shorthand, nil if the step is written in keys.
 func (p *parser) typed(r *reading, name words, rest *words) *Step {
 	spec, ok := names[name.s]
 	if ok {
@@ -295,7 +295,7 @@ func (p *parser) takeApart(r *reading, rest words) bool {
 	}
 	if shorthand == "" {
 		if at := skipSpace(rest.s, 0); at < len(rest.s) {
-			p.add(rest.at(at), r.step.Type+" takes nothing behind it", "give inputs as keys")
+			p.add(rest.at(at), r.step.Type+" takes nothing after it", "give inputs as keys")
 			return false
 		}
 		return true

@@ -36,7 +36,7 @@ type op struct {
 	name   string
 	words  []string // of a literal
 	before bool     // the literal needs white space, or the start, before it
-	after  bool     // and white space, or the end, behind it
+	after  bool     // and white space, or the end, after it
 	to     int
 }
 

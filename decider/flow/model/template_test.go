@@ -37,7 +37,7 @@ func TestTemplate(t *testing.T) {
 		{"a literal", `"to" ${a}`, "to x", "a=<x>"},
 		{"a literal that is missing", `"to" ${a}`, "from x", "!0"},
 		{"a literal without spaces clings", `"to" ${a}`, "tox", "a=<x>"},
-		{"a literal with a space behind it does not", `"to " ${a}`, "tox", "!0"},
+		{"a literal with a space after it does not", `"to " ${a}`, "tox", "!0"},
 		{"a literal with a space before it", `"a" " b" ${c}`, "a b c", "c=<c>"},
 		{"a literal with a space before it does not cling", `"a" " b" ${c}`, "ab c", "!1"},
 		{"a literal without spaces clings to a literal", `"a" "b" ${c}`, "ab c", "c=<c>"},

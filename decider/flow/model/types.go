@@ -43,7 +43,7 @@ const (
 	Length    // a duration
 	Predicate // a condition
 	TypeName  // one of ValueTypes, without ${...}
-	Variable  // a name, with a path behind it perhaps, without ${...}
+	Variable  // a name, with a path after it perhaps, without ${...}
 	Choice    // one of a few words
 	Steps     // a step, or a list of steps
 	Status    // any, a number or a predicate

@@ -89,7 +89,7 @@ func loopInputs() []Input {
 func stateTypes() []Type {
 	stateInputs := []Input{
 		typeInput,
-		{Name: "key", Aliases: []string{"sensor"}, Kind: Text, Required: true, Doc: "the key, whose dots belong to its name; behind it in brackets a part of its value, as in a['b'], a[0], a[${n}] and a[] for the place behind the last element; or a map of name and type"},
+		{Name: "key", Aliases: []string{"sensor"}, Kind: Text, Required: true, Doc: "the key, whose dots belong to its name; after it in brackets a part of its value, as in a['b'], a[0], a[${n}] and a[] for the place after the last element; or a map of name and type"},
 		{Name: "scope", Aliases: []string{"entity"}, Kind: Text},
 	}
 	return []Type{

@@ -111,7 +111,7 @@ func TestYAMLErrors(t *testing.T) {
 		{"a line that begins with a bar", "- | a\n", "quote a text that begins with | or >"},
 		{"a key that begins with a bracket", "output: {[1]: a}", "a key is one text"},
 		{"a line without a key", "name: a\nb", "write KEY: VALUE as the lines around it"},
-		{"a list behind a key", "steps: - no-op", "begin the list in a line of its own"},
+		{"a list after a key", "steps: - no-op", "begin the list in a line of its own"},
 		{"an element that is not there", "- [no-op, , no-op]", "write a value in each place"},
 		{"an unclosed bracket", "- [no-op", "(close each bracket, and quote a text that begins with one)"},
 		{"an unclosed quote", "- 'no-op", "(close the quote; "},

@@ -71,7 +71,7 @@ func Quote(s string) string { return fmt.Sprintf("%q", Clip(s)) }
 // Space reports whether a byte separates words.
 func Space(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// SkipSpace returns the offset of the first byte at or behind at that is no white space.
+// SkipSpace returns the offset of the first byte at or after at that is no white space.
 func SkipSpace(s string, at int) int {
 	for at < len(s) && Space(s[at]) {
 		at++

@@ -119,7 +119,7 @@ func FuzzWords(f *testing.F) {
 		end := 0
 		for _, w := range words {
 			if w.Start < end || w.End <= w.Start || w.End > len(text) || !w.Quoted && w.Text != text[w.Start:w.End] {
-				t.Fatalf("%q: got %+v behind %d", text, w, end)
+				t.Fatalf("%q: got %+v after %d", text, w, end)
 			}
 			if strings.Trim(text[end:w.Start], " \t\r\n") != "" {
 				t.Fatalf("%q: something is lost before %+v", text, w)

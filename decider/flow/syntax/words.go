@@ -7,7 +7,7 @@ type Word struct {
 	Text   string // unwrapped if it was quoted, else as written
 	Quoted bool
 	Start  int // offset of the first byte, a quote if there is one
-	End    int // offset behind the last byte
+	End    int // offset after the last byte
 }
 
 // Words splits a text at white space. See Scan for what a word is.
@@ -58,7 +58,7 @@ func Scan(what, text string, at, open int) (Word, error) {
 	return Word{Text: text[at:end], Start: at, End: end}, nil
 }
 
-// Braces returns the offset behind the ${…} that begins at offset at. Quotes inside protect a }. One that is not closed
+// Braces returns the offset after the ${…} that begins at offset at. Quotes inside protect a }. One that is not closed
 // reaches to the end of the text: to look for a nearer end each time would take quadratic time.
 func Braces(text string, at int) int {
 	quote := byte(0)

@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Get returns the part of a value that a path leads to, and whether there is one: a missing key, an index behind the end and any
+// Get returns the part of a value that a path leads to, and whether there is one: a missing key, an index after the end and any
 // part of null are simply not there. Asking a text or a number for a part of it is an error, as is reading from [].
 func Get(v any, p Path) (part any, found bool, err error) {
 	for i, s := range p {
 		switch {
 		case s.Kind == Append:
-			return nil, false, at(p[:i+1], "nothing can be read behind the last element: take it with the transform last")
+			return nil, false, at(p[:i+1], "nothing can be read after the last element: take it with the transform last")
 		case v == nil:
 			return nil, false, nil
 		case s.Kind == Key:
@@ -91,7 +91,7 @@ func set(v any, p Path, i int, part any) (any, error) {
 	return l, nil
 }
 
-// Clear returns a value like v without the part at p, and whether there was one. Elements behind a cleared one move up.
+// Clear returns a value like v without the part at p, and whether there was one. Elements after a cleared one move up.
 func Clear(v any, p Path) (any, bool, error) {
 	if len(p) == 0 {
 		return nil, v != nil, nil

@@ -44,7 +44,7 @@ func decode(data []byte, most int, l Limits) (any, error) {
 		return nil, fmt.Errorf("decode JSON: %w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("decode JSON: more follows behind the value, at byte %d", dec.InputOffset())
+		return nil, fmt.Errorf("decode JSON: more follows after the value, at byte %d", dec.InputOffset())
 	}
 	return Of(x, l)
 }

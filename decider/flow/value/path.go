@@ -14,7 +14,7 @@ type Kind int
 const (
 	Key    Kind = iota + 1 // an entry of a map
 	Index                  // an element of a list, from 0
-	Append                 // the place behind the last element; for Set only
+	Append                 // the place after the last element; for Set only
 )
 
 // Step is one step of a path.
@@ -33,7 +33,7 @@ const MaxPath = 64
 const wherePath = "path"
 
 // ParsePath reads a path that begins with a name: names of letters, digits, _ and - with dots between them, ['any text'] or
-// ["any text"] for other keys, [0] for an element, [] or [-1] for the place behind the last one. There is no white space outside
+// ["any text"] for other keys, [0] for an element, [] or [-1] for the place after the last one. There is no white space outside
 // quotes. Errors are of type *syntax.Error.
 func ParsePath(text string) (Path, error) {
 	return parsePath(text, false)
@@ -104,7 +104,7 @@ func parseBracket(text string, at int) (Step, int, error) {
 	}
 	length := strings.IndexByte(text[from:], ']')
 	if length < 0 {
-		return Step{}, 0, syntax.New(wherePath, text, at, "the bracket is not closed", "write ] behind the index")
+		return Step{}, 0, syntax.New(wherePath, text, at, "the bracket is not closed", "write ] after the index")
 	}
 	inside, end := text[from:from+length], from+length+1
 	if inside == "" || inside == "-1" {
@@ -115,12 +115,12 @@ func parseBracket(text string, at int) (Step, int, error) {
 	case err != nil:
 		return Step{}, 0, syntax.New(wherePath, text, from, syntax.Quote(inside)+" is no index", "write a number, or a key in quotes, as in a['key']")
 	case n < 0:
-		return Step{}, 0, syntax.New(wherePath, text, from, "the index is negative", "only -1 is allowed, for the place behind the last element; take others with the transform slice")
+		return Step{}, 0, syntax.New(wherePath, text, from, "the index is negative", "only -1 is allowed, for the place after the last element; take others with the transform slice")
 	}
 	return Step{Kind: Index, Index: n}, end, nil
 }
 
-// QuotedKey reads the key in quotes that begins at from, up to the bracket that closes it, and returns where the text goes on behind that.
+// QuotedKey reads the key in quotes that begins at from, up to the bracket that closes it, and returns where the text goes on after that.
 func QuotedKey(text string, from int) (key string, end int, err error) {
 	quote := text[from]
 	var b strings.Builder
@@ -132,12 +132,12 @@ func QuotedKey(text string, from int) (key string, end int, err error) {
 		case c != quote:
 			b.WriteByte(c)
 		case i+1 == len(text) || text[i+1] != ']':
-			return "", 0, syntax.New(wherePath, text, i+1, "the bracket is not closed", "write ] behind the key")
+			return "", 0, syntax.New(wherePath, text, i+1, "the bracket is not closed", "write ] after the key")
 		default:
 			return b.String(), i + 2, nil
 		}
 	}
-	return "", 0, syntax.New(wherePath, text, from, "the quote is not closed", "write the same quote behind the key")
+	return "", 0, syntax.New(wherePath, text, from, "the quote is not closed", "write the same quote after the key")
 }
 
 // String writes the path so that ParseRelative, and ParsePath if it begins with a name, reads the same one.

@@ -1,5 +1,5 @@
 // Probe widens the slack and prints what its threads have, those that were there before and those that came later, and what a program has that it
-// begins, and its own thread behind that. With "tell" it is that program; with a number that is its first thread's slack before.
+// begins, and its own thread after that. With "tell" it is that program; with a number that is its first thread's slack before.
 package main
 
 import (
@@ -41,7 +41,7 @@ func main() {
 		fmt.Println(err)
 	}
 	_ = cmd.Wait()
-	fmt.Println("behind it:", own())
+	fmt.Println("after it:", own())
 }
 
 // own is what the calling thread has.
