@@ -2,7 +2,8 @@ package drover
 
 import "github.com/droverhq/drover/schemas"
 
-// The types of package schemas that most programs meet. They are the same types under shorter names.
+// The types of package schemas that most programs meet. They are the same types under shorter
+// names.
 type (
 	// Payload is what users hand from one part of a workflow to another: any bytes, mostly JSON.
 	Payload = schemas.Payload

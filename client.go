@@ -23,9 +23,10 @@ type Client struct {
 	tries     tries
 }
 
-// Connect connects to NATS; nil options mean all defaults. It does not ask whether anybody serves the namespace. A first
-// connection that fails is an error that matches [ErrUnavailable] and names the address, unless [Options.RetryOnFailedConnect] says to try
-// again; after that the connection heals itself, and calls wait for it as they wait for an answer.
+// Connect connects to NATS; nil options mean all defaults. It does not ask whether anybody serves
+// the namespace. A first connection that fails is an error that matches [ErrUnavailable] and names
+// the address, unless [Options.RetryOnFailedConnect] says to try again; after that the connection
+// heals itself, and calls wait for it as they wait for an answer.
 func Connect(ctx context.Context, o *Options) (*Client, error) {
 	var opts Options
 	if o != nil {
@@ -51,8 +52,8 @@ func Connect(ctx context.Context, o *Options) (*Client, error) {
 	return c, nil
 }
 
-// Close closes the connection, and calls that are under way end with an error. A connection that was
-// given by [Options.Conn] stays open, and the calls of other clients on it go on.
+// Close closes the connection, and calls that are under way end with an error. A connection that
+// was given by [Options.Conn] stays open, and the calls of other clients on it go on.
 func (c *Client) Close() {
 	c.tries.close()
 	c.release()
@@ -61,6 +62,6 @@ func (c *Client) Close() {
 // Namespace is the tenant that this client talks to.
 func (c *Client) Namespace() string { return string(c.namespace) }
 
-// NATS is the client's connection, for what a program itself says to NATS. It stays the client's to close,
-// unless it was given by [Options.Conn].
+// NATS is the client's connection, for what a program itself says to NATS. It stays the client's to
+// close, unless it was given by [Options.Conn].
 func (c *Client) NATS() *nats.Conn { return c.conn.NATS() }

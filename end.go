@@ -6,8 +6,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Cancel asks the run's decider to end it: a WorkflowCancelRequested event with the reason wakes the decider, which may
-// clean up first, or go on. A second request while one stands changes nothing.
+// Cancel asks the run's decider to end it: a WorkflowCancelRequested event with the reason wakes
+// the decider, which may clean up first, or go on. A second request while one stands changes
+// nothing.
 //
 // Errors: [ErrNotFound], [ErrClosed], [ErrUnavailable], [ErrTimeout].
 func (r *Run) Cancel(ctx context.Context, reason string) error {
@@ -20,12 +21,13 @@ type TerminateOptions struct {
 	Reason string
 	// Details go into the history too; they are encoded as in [Client.Start]. Defaults to none.
 	Details any
-	// ChildPolicy says what becomes of the children that are open. Defaults to what the run was started with.
+	// ChildPolicy says what becomes of the children that are open. Defaults to what the run was
+	// started with.
 	ChildPolicy schemas.ChildPolicy
 }
 
-// Terminate ends the run at once, without asking its decider; activities that run are told to stop. nil options mean all
-// defaults.
+// Terminate ends the run at once, without asking its decider; activities that run are told to stop.
+// nil options mean all defaults.
 //
 // Errors: [ErrNotFound], [ErrClosed], [ErrInvalid], [ErrUnavailable], [ErrTimeout].
 func (r *Run) Terminate(ctx context.Context, o *TerminateOptions) error {
@@ -37,5 +39,13 @@ func (r *Run) Terminate(ctx context.Context, o *TerminateOptions) error {
 	if err != nil {
 		return newError(query{verb: "terminate", id: r.ID, run: r.RunID}, err)
 	}
-	return r.operate(ctx, "terminate", schemas.ExecutionRequest{Reason: opts.Reason, Details: details, ChildPolicy: opts.ChildPolicy})
+	return r.operate(
+		ctx,
+		"terminate",
+		schemas.ExecutionRequest{
+			Reason:      opts.Reason,
+			Details:     details,
+			ChildPolicy: opts.ChildPolicy,
+		},
+	)
 }

@@ -31,7 +31,8 @@ var (
 	ErrTooLarge = errors.New("too large")
 	// ErrUnsupported: the server does not know the operation or the version.
 	ErrUnsupported = errors.New("not supported by the server")
-	// ErrConflict: the execution is not in a state that allows it, such as the replay of a run that is open.
+	// ErrConflict: the execution is not in a state that allows it, such as the replay of a run that
+	// is open.
 	ErrConflict = errors.New("conflict")
 	// ErrPermission: the NATS server refuses a subject to this user.
 	ErrPermission = errors.New("permission denied")
@@ -67,14 +68,16 @@ var sentinels = map[schemas.Code]error{
 type Error struct {
 	// Op is what was asked: "connect", "start", "signal", "result", "history" and so on.
 	Op string
-	// ID and Run name the execution, where the call was about one. With [ErrAlreadyStarted] Run is the open run.
+	// ID and Run name the execution, where the call was about one. With [ErrAlreadyStarted] Run is
+	// the open run.
 	ID, Run string
-	// Code is the machine-readable kind; empty if the caller's ctx was canceled. A newer server may send codes that this
-	// version does not know; they match no sentinel.
+	// Code is the machine-readable kind; empty if the caller's ctx was canceled. A newer server may
+	// send codes that this version does not know; they match no sentinel.
 	Code schemas.Code
 	// Hint says what to do next. It may be empty.
 	Hint string
-	// Err is what went wrong: a [*schemas.Error] if the server refused, else an error of the connection or of ctx.
+	// Err is what went wrong: a [*schemas.Error] if the server refused, else an error of the
+	// connection or of ctx.
 	Err error
 }
 
@@ -116,8 +119,8 @@ func (e *Error) Is(target error) bool {
 	return s != nil && s == target
 }
 
-// causes maps what can go wrong on this side to codes and hints. The first match counts: an unknown outcome that a refused
-// permission explains is a matter of permission.
+// causes maps what can go wrong on this side to codes and hints. The first match counts: an unknown
+// outcome that a refused permission explains is a matter of permission.
 var causes = []struct {
 	err  error
 	code schemas.Code
@@ -126,19 +129,32 @@ var causes = []struct {
 	{natsconn.ErrPermission, schemas.CodePermission, ""},
 	{natsconn.ErrClosed, schemas.CodeUnavailable, "the client is closed, connect anew"},
 	{natsconn.ErrNoResponders, schemas.CodeUnavailable, hintNobody},
-	{natsconn.ErrDisconnected, schemas.CodeUnavailable, "check that NATS is up; the client reconnects by itself"},
+	{
+		natsconn.ErrDisconnected,
+		schemas.CodeUnavailable,
+		"check that NATS is up; the client reconnects by itself",
+	},
 	{natsconn.ErrNoConnection, schemas.CodeUnavailable, ""},
-	{natsconn.ErrTooLarge, schemas.CodeTooLarge, "hand over a reference instead of the data, or raise the server's max_payload"},
+	{
+		natsconn.ErrTooLarge,
+		schemas.CodeTooLarge,
+		"hand over a reference instead of the data, or raise the server's max_payload",
+	},
 	{natsconn.ErrInvalid, schemas.CodeInvalid, ""},
 	{subject.ErrInvalidID, schemas.CodeInvalid, ""},
 	{errEncode, schemas.CodeInvalid, ""},
-	{errDecode, schemas.CodeInvalid, "the run has completed: hand over a pointer to what it returns, or a *schemas.Payload for the bytes"},
+	{
+		errDecode,
+		schemas.CodeInvalid,
+		"the run has completed: hand over a pointer to what it returns, or a *schemas.Payload for the bytes",
+	},
 	{context.Canceled, "", ""},
 	{natsconn.ErrTimeout, schemas.CodeTimeout, hintSilent},
 	{context.DeadlineExceeded, schemas.CodeTimeout, hintSilent},
 }
 
-// hintNobody is about a namespace that nobody serves, which is also what one looks like that does not exist.
+// hintNobody is about a namespace that nobody serves, which is also what one looks like that does
+// not exist.
 const hintNobody = `nobody serves this namespace there: start "drover server", or check its name ("drover namespace list" has them) and the NATS address`
 
 // hintSilent is about a server that stands still: whoever is gone is known to be.
@@ -163,7 +179,8 @@ func newError(q query, err error) *Error {
 			break
 		}
 	}
-	if e.Code == schemas.CodeUnavailable && errors.Is(err, context.Canceled) && !errors.Is(err, natsconn.ErrClosed) {
+	if e.Code == schemas.CodeUnavailable && errors.Is(err, context.Canceled) &&
+		!errors.Is(err, natsconn.ErrClosed) {
 		e.Code = "" // the caller has given up; the hint still says why there was no answer by then
 	}
 	if refused, ok := errors.AsType[*natsconn.RefusedError](err); ok {

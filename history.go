@@ -15,19 +15,21 @@ import (
 type HistoryOptions struct {
 	// After skips the events up to this id. Defaults to 0, the beginning.
 	After int64
-	// Follow goes on with new events until the run has closed. Defaults to false: it ends with the last event there is.
+	// Follow goes on with new events until the run has closed. Defaults to false: it ends with the
+	// last event there is.
 	Follow bool
-	// OnSoft is called once, before the first event, if the run is purged from disk and the master of the namespace remembers it.
-	// Defaults to none.
+	// OnSoft is called once, before the first event, if the run is purged from disk and the master
+	// of the namespace remembers it. Defaults to none.
 	OnSoft func()
-	// OnReplayed is called once, after the last event of a run that has ended, with the latest run that repeats it, if there is one.
-	// Defaults to none.
+	// OnReplayed is called once, after the last event of a run that has ended, with the latest run
+	// that repeats it, if there is one. Defaults to none.
 	OnReplayed func(run string)
 }
 
-// History yields the events of one run in order, without gap or repeat, also across lost connections and changes of the
-// server. If RunID is empty, the run is chosen by the first answer. The sequence ends at the last event, with Follow at the
-// closing one, or with an error, which is its last value. Each use of the sequence reads anew.
+// History yields the events of one run in order, without gap or repeat, also across lost
+// connections and changes of the server. If RunID is empty, the run is chosen by the first answer.
+// The sequence ends at the last event, with Follow at the closing one, or with an error, which is
+// its last value. Each use of the sequence reads anew.
 func (r *Run) History(ctx context.Context, o HistoryOptions) iter.Seq2[schemas.Event, error] {
 	return func(yield func(schemas.Event, error) bool) {
 		if err := r.history(ctx, o, func(e schemas.Event) bool { return yield(e, nil) }); err != nil {
@@ -48,11 +50,22 @@ func (r *Run) history(ctx context.Context, o HistoryOptions, yield func(schemas.
 	wait, soft := firstBackoff, false
 	for after := max(o.After, 0); ; {
 		asked := time.Now()
-		req := &schemas.HistoryRequest{V: schemas.Version, WorkflowID: r.ID, Run: q.run, After: after}
+		req := &schemas.HistoryRequest{
+			V:          schemas.Version,
+			WorkflowID: r.ID,
+			Run:        q.run,
+			After:      after,
+		}
 		if o.Follow {
 			req.Wait = holds(ctx)
 		}
-		page, err := call(ctx, r.client, q, req, func(a *schemas.HistoryResponse) *schemas.Error { return a.Error })
+		page, err := call(
+			ctx,
+			r.client,
+			q,
+			req,
+			func(a *schemas.HistoryResponse) *schemas.Error { return a.Error },
+		)
 		if err != nil {
 			return err
 		}
@@ -69,7 +82,14 @@ func (r *Run) history(ctx context.Context, o HistoryOptions, yield func(schemas.
 				continue
 			}
 			if e.ID != after+1 {
-				return newError(q, fmt.Errorf("the history has event %d after event %d: run \"drover verify\"", e.ID, after))
+				return newError(
+					q,
+					fmt.Errorf(
+						"the history has event %d after event %d: run \"drover verify\"",
+						e.ID,
+						after,
+					),
+				)
 			}
 			if !yield(e) {
 				return nil
@@ -82,7 +102,13 @@ func (r *Run) history(ctx context.Context, o HistoryOptions, yield func(schemas.
 		switch {
 		case page.More && len(page.Events) > 0:
 		case page.More:
-			return newError(q, fmt.Errorf("an empty page after event %d says that there is more: run \"drover verify\"", after))
+			return newError(
+				q,
+				fmt.Errorf(
+					"an empty page after event %d says that there is more: run \"drover verify\"",
+					after,
+				),
+			)
 		case page.Closed || !o.Follow:
 			return nil
 		case len(page.Events) > 0:

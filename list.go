@@ -11,8 +11,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// pageSize is how many lines of a list one request asks for. Large, because the server reads its index anew for each page;
-// a page that does not fit one message is asked for again with half of it.
+// pageSize is how many lines of a list one request asks for. Large, because the server reads its
+// index anew for each page; a page that does not fit one message is asked for again with half of
+// it.
 const pageSize = 1000
 
 // ListOptions filter [Client.List]. Empty fields match all.
@@ -29,22 +30,29 @@ type ListOptions struct {
 	TopLevel bool
 	// StartedAfter and StartedBefore bound the time of the start.
 	StartedAfter, StartedBefore time.Time
-	// ClosedAfter and ClosedBefore bound the time of the end; executions that are open are left out.
+	// ClosedAfter and ClosedBefore bound the time of the end; executions that are open are left
+	// out.
 	ClosedAfter, ClosedBefore time.Time
 	// Limit ends the list after so many lines. Defaults to 0, all of them.
 	Limit int
 }
 
-// List yields executions in the server's order. A run that is started meanwhile may or may not be seen, and one that changes
-// meanwhile may be seen twice, with its new status. The sequence ends with the list, or with an error, which is its last
-// value.
+// List yields executions in the server's order. A run that is started meanwhile may or may not be
+// seen, and one that changes meanwhile may be seen twice, with its new status. The sequence ends
+// with the list, or with an error, which is its last value.
 func (c *Client) List(ctx context.Context, o ListOptions) iter.Seq2[schemas.ExecutionInfo, error] {
 	req := o.request()
 	q := query{verb: "list", id: o.WorkflowID}
 	fetch := func(cursor string, size int) ([]schemas.ExecutionInfo, string, error) {
 		ask := req
 		ask.Cursor, ask.Limit = cursor, size
-		page, err := call(ctx, c, q, &ask, func(a *schemas.ListResponse) *schemas.Error { return a.Error })
+		page, err := call(
+			ctx,
+			c,
+			q,
+			&ask,
+			func(a *schemas.ListResponse) *schemas.Error { return a.Error },
+		)
 		if err != nil {
 			return nil, "", err
 		}
@@ -56,9 +64,12 @@ func (c *Client) List(ctx context.Context, o ListOptions) iter.Seq2[schemas.Exec
 // request holds the filters as they travel.
 func (o ListOptions) request() schemas.ListRequest {
 	return schemas.ListRequest{
-		V: schemas.Version, Status: o.Status, Type: o.Type, WorkflowID: o.WorkflowID, Prefix: o.Prefix, Tag: o.Tag, Parent: o.Parent,
+		V: schemas.Version, Status: o.Status, Type: o.Type, WorkflowID: o.WorkflowID,
+		Prefix: o.Prefix, Tag: o.Tag, Parent: o.Parent,
 		After: schemas.At(o.StartedAfter), Before: schemas.At(o.StartedBefore),
-		ClosedAfter: schemas.At(o.ClosedAfter), ClosedBefore: schemas.At(o.ClosedBefore), TopLevel: o.TopLevel,
+		ClosedAfter: schemas.At(
+			o.ClosedAfter,
+		), ClosedBefore: schemas.At(o.ClosedBefore), TopLevel: o.TopLevel,
 	}
 }
 
@@ -72,13 +83,27 @@ type DeadOptions struct {
 	Limit int
 }
 
-// DeadLetters yields the messages that could not be applied, the oldest first. The sequence ends with the last letter, or
-// with an error, which is its last value.
-func (c *Client) DeadLetters(ctx context.Context, o DeadOptions) iter.Seq2[schemas.DeadEntry, error] {
+// DeadLetters yields the messages that could not be applied, the oldest first. The sequence ends
+// with the last letter, or with an error, which is its last value.
+func (c *Client) DeadLetters(
+	ctx context.Context,
+	o DeadOptions,
+) iter.Seq2[schemas.DeadEntry, error] {
 	q := query{verb: "dead"}
 	fetch := func(after uint64, size int) ([]schemas.DeadEntry, uint64, error) {
-		req := &schemas.DeadRequest{V: schemas.Version, Reason: o.Reason, Limit: size, After: max(after, o.After)}
-		page, err := call(ctx, c, q, req, func(a *schemas.DeadResponse) *schemas.Error { return a.Error })
+		req := &schemas.DeadRequest{
+			V:      schemas.Version,
+			Reason: o.Reason,
+			Limit:  size,
+			After:  max(after, o.After),
+		}
+		page, err := call(
+			ctx,
+			c,
+			q,
+			req,
+			func(a *schemas.DeadResponse) *schemas.Error { return a.Error },
+		)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -88,12 +113,26 @@ func (c *Client) DeadLetters(ctx context.Context, o DeadOptions) iter.Seq2[schem
 }
 
 // pages walks a list page by page until its cursor is the zero value or limit lines were yielded.
-func pages[Line any, Cursor comparable](q query, limit int, fetch func(at Cursor, size int) ([]Line, Cursor, error)) iter.Seq2[Line, error] {
+func pages[Line any, Cursor comparable](
+	q query,
+	limit int,
+	fetch func(at Cursor, size int) ([]Line, Cursor, error),
+) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		var zero Line
 		var at, end Cursor
 		if limit < 0 {
-			yield(zero, newError(q, fmt.Errorf("%w: Limit is %d, want 0 for all or more", natsconn.ErrInvalid, limit)))
+			yield(
+				zero,
+				newError(
+					q,
+					fmt.Errorf(
+						"%w: Limit is %d, want 0 for all or more",
+						natsconn.ErrInvalid,
+						limit,
+					),
+				),
+			)
 			return
 		}
 		for sent, most := 0, pageSize; ; {
@@ -122,7 +161,16 @@ func pages[Line any, Cursor comparable](q query, limit int, fetch func(at Cursor
 			case next == end:
 				return
 			case next == at:
-				yield(zero, newError(q, fmt.Errorf("the list does not go on after %v: the server repeats its page", at)))
+				yield(
+					zero,
+					newError(
+						q,
+						fmt.Errorf(
+							"the list does not go on after %v: the server repeats its page",
+							at,
+						),
+					),
+				)
 				return
 			}
 			at = next

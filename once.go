@@ -19,7 +19,8 @@ type OnceOptions struct {
 	// Caller tells callers apart: whoever asks again with the same one gets the same answer, also
 	// after an accident. Defaults to a new one for each call.
 	Caller string
-	// WorkflowID and RunID are the workflow on whose behalf it is asked, for people. Default to none.
+	// WorkflowID and RunID are the workflow on whose behalf it is asked, for people. Default to
+	// none.
 	WorkflowID, RunID string
 }
 
@@ -46,6 +47,10 @@ func (c *Client) AskOnce(
 		Identity: c.name,
 	}
 	return call(
-		ctx, c, query{verb: "once"}, req, func(a *schemas.OnceResponse) *schemas.Error { return a.Error },
+		ctx,
+		c,
+		query{verb: "once"},
+		req,
+		func(a *schemas.OnceResponse) *schemas.Error { return a.Error },
 	)
 }

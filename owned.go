@@ -11,19 +11,23 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 )
 
-// ownedPause is how long after a broker has taken a partition over, or the connection is back, calls ask again: the partitions of a broker
-// that died are taken over one after the other, and not all clients need to ask at the same moment.
+// ownedPause is how long after a broker has taken a partition over, or the connection is back,
+// calls ask again: the partitions of a broker that died are taken over one after the other, and not
+// all clients need to ask at the same moment.
 const ownedPause = 50 * time.Millisecond
 
 // errOwned ends a try that is to be made again at once.
 var errOwned = errors.New("a partition has another owner, or the connection was lost")
 
-// tries are those that wait for an answer now. A broker that dies with a request in hand owes its answer for ever, and NATS tells nobody:
-// so whoever takes one of its partitions over says so, and every call asks again with the same bytes, which is harmless (P-5). Of which
-// partition a request is only brokers know, so it is all of them. Answers that were on their way are lost with a connection, too, and who was
-// not connected has not heard that word: so it is the same when the connection is back.
+// tries are those that wait for an answer now. A broker that dies with a request in hand owes its
+// answer for ever, and NATS tells nobody: so whoever takes one of its partitions over says so, and
+// every call asks again with the same bytes, which is harmless (P-5). Of which partition a request
+// is only brokers know, so it is all of them. Answers that were on their way are lost with a
+// connection, too, and who was not connected has not heard that word: so it is the same when the
+// connection is back.
 //
-// Nobody relies on it: without that word, or the right to hear it, a try ends by its own time as before.
+// Nobody relies on it: without that word, or the right to hear it, a try ends by its own time as
+// before.
 type tries struct {
 	mu     sync.Mutex
 	sub    natsconn.Subscription // nil before the first try
@@ -84,7 +88,8 @@ func (s *tries) end(t *try) {
 	delete(s.open, t)
 }
 
-// close ends the subscription and the hook, as the connection may be another's. Calls that are under way go on.
+// close ends the subscription and the hook, as the connection may be another's. Calls that are
+// under way go on.
 func (s *tries) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,7 +17,8 @@ var (
 	errDecode = errors.New("the result does not fit what it is decoded into")
 )
 
-// encode turns what a user hands over into a payload: bytes as they are, everything else as JSON, nil as nothing.
+// encode turns what a user hands over into a payload: bytes as they are, everything else as JSON,
+// nil as nothing.
 func encode(field string, v any) (schemas.Payload, error) {
 	switch v := v.(type) {
 	case nil:
@@ -38,8 +39,8 @@ func encode(field string, v any) (schemas.Payload, error) {
 
 // Payload returns the content of a payload that came from a history, a description or a decision
 // task. One above [schemas.PayloadThreshold], or one that would not have fitted its message beside
-// others, stands there as a reference, and is fetched and checked; every other one is returned as it is.
-// Results and failures of [Run.Wait] and [Run.Result] are fetched already.
+// others, stands there as a reference, and is fetched and checked; every other one is returned as
+// it is. Results and failures of [Run.Wait] and [Run.Result] are fetched already.
 //
 // Errors: [ErrNotFound] if it is gone with its run, [ErrUnavailable], [ErrTimeout], and ctx's own.
 func (c *Client) Payload(ctx context.Context, p schemas.Payload) (schemas.Payload, error) {
@@ -63,10 +64,11 @@ func (c *Client) payloads() *payloads.Client {
 	return payloads.NewClient(c.conn, c.namespace, c.timeout)
 }
 
-// spillStart hands over what is too large in a start: each payload that is, and then the larger one if
-// the message does not take both. The input is removed by the service if that refuses the start.
+// spillStart hands over what is too large in a start: each payload that is, and then the larger one
+// if the message does not take both. The input is removed by the service if that refuses the start.
 func (c *Client) spillStart(ctx context.Context, q query, req *schemas.StartRequest) error {
-	of := c.payloads().For(req.WorkflowID, cmp.Or(req.Run, runid.OfRequest(req.WorkflowID, req.RequestID)))
+	of := c.payloads().
+		For(req.WorkflowID, cmp.Or(req.Run, runid.OfRequest(req.WorkflowID, req.RequestID)))
 	err := spill(ctx, of.Spill, q, "input", &req.Input)
 	if err != nil || req.Signal == nil {
 		return err
@@ -84,7 +86,13 @@ func (c *Client) spillStart(ctx context.Context, q query, req *schemas.StartRequ
 	return spill(ctx, c.payloads().Move, q, field, &req.Signal.Input)
 }
 
-func spill(ctx context.Context, by func(context.Context, schemas.Payload) (schemas.Payload, error), q query, field string, p *schemas.Payload) error {
+func spill(
+	ctx context.Context,
+	by func(context.Context, schemas.Payload) (schemas.Payload, error),
+	q query,
+	field string,
+	p *schemas.Payload,
+) error {
 	small, err := by(ctx, *p)
 	if refusal, ok := errors.AsType[*schemas.Error](err); ok {
 		about := *refusal

@@ -7,29 +7,60 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// SetRecycle sets when the servers whose home is this namespace restart their roles, one after the other; a zero At is
-// never. It tells how recycles stand then. Asked, UpdatedAt and Identity are set by the server.
+// SetRecycle sets when the servers whose home is this namespace restart their roles, one after the
+// other; a zero At is never. It tells how recycles stand then. Asked, UpdatedAt and Identity are
+// set by the server.
 //
-// Errors match [ErrInvalid], or [ErrConflict] if the namespace is the home of no server. It needs a server with the role ops.
-func (c *Client) SetRecycle(ctx context.Context, r schemas.Recycle, reason string) (*schemas.RecycleResponse, error) {
-	return c.recycle(ctx, "recycleSet", &schemas.RecycleRequest{Recycle: &r, Reason: reason, Identity: c.name})
+// Errors match [ErrInvalid], or [ErrConflict] if the namespace is the home of no server. It needs a
+// server with the role ops.
+func (c *Client) SetRecycle(
+	ctx context.Context,
+	r schemas.Recycle,
+	reason string,
+) (*schemas.RecycleResponse, error) {
+	return c.recycle(
+		ctx,
+		"recycleSet",
+		&schemas.RecycleRequest{Recycle: &r, Reason: reason, Identity: c.name},
+	)
 }
 
-// RecycleNow has those servers restart their roles after a notice, 0 to 24 h, one after the other. It returns when that is
-// announced; Latest has the slot of the recycle, by which others tell when it is finished.
+// RecycleNow has those servers restart their roles after a notice, 0 to 24 h, one after the other.
+// It returns when that is announced; Latest has the slot of the recycle, by which others tell when
+// it is finished.
 //
-// Errors are those of [Client.SetRecycle]. A repeat announces another recycle in place of the first one.
-func (c *Client) RecycleNow(ctx context.Context, notice time.Duration, reason string) (*schemas.RecycleResponse, error) {
-	return c.recycle(ctx, "recycleNow", &schemas.RecycleRequest{Notice: schemas.Duration(notice), Reason: reason, Identity: c.name})
+// Errors are those of [Client.SetRecycle]. A repeat announces another recycle in place of the first
+// one.
+func (c *Client) RecycleNow(
+	ctx context.Context,
+	notice time.Duration,
+	reason string,
+) (*schemas.RecycleResponse, error) {
+	return c.recycle(
+		ctx,
+		"recycleNow",
+		&schemas.RecycleRequest{Notice: schemas.Duration(notice), Reason: reason, Identity: c.name},
+	)
 }
 
-// ShowRecycle tells when the servers whose home is this namespace restart their roles, since when the roles of each run,
-// and where it stands in a recycle that goes on. It needs a server with the role ops.
+// ShowRecycle tells when the servers whose home is this namespace restart their roles, since when
+// the roles of each run, and where it stands in a recycle that goes on. It needs a server with the
+// role ops.
 func (c *Client) ShowRecycle(ctx context.Context) (*schemas.RecycleResponse, error) {
 	return c.recycle(ctx, "recycleShow", &schemas.RecycleRequest{})
 }
 
-func (c *Client) recycle(ctx context.Context, verb string, req *schemas.RecycleRequest) (*schemas.RecycleResponse, error) {
+func (c *Client) recycle(
+	ctx context.Context,
+	verb string,
+	req *schemas.RecycleRequest,
+) (*schemas.RecycleResponse, error) {
 	req.V = schemas.Version
-	return call(ctx, c, query{verb: verb}, req, func(a *schemas.RecycleResponse) *schemas.Error { return a.Error })
+	return call(
+		ctx,
+		c,
+		query{verb: verb},
+		req,
+		func(a *schemas.RecycleResponse) *schemas.Error { return a.Error },
+	)
 }

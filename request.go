@@ -17,17 +17,19 @@ import (
 const (
 	firstBackoff = 50 * time.Millisecond
 	lastBackoff  = time.Second
-	// firstAttempt bounds the first try; it doubles up to lastAttempt. Short, because the server that took a request may
-	// be gone and nobody tells; growing, because a slow one may need that long. Within a try it is asked again after each
-	// firstAttempt, and the first answer counts: one that has stopped may be asked again and again by chance.
+	// firstAttempt bounds the first try; it doubles up to lastAttempt. Short, because the server
+	// that took a request may be gone and nobody tells; growing, because a slow one may need that
+	// long. Within a try it is asked again after each firstAttempt, and the first answer counts:
+	// one that has stopped may be asked again and again by chance.
 	firstAttempt = 2 * time.Second
 	lastAttempt  = 8 * time.Second
 	// quiet is how long a call may find nobody before the log says so.
 	quiet = time.Second
-	// insist is how long a call goes on asking although it was refused for good: the server may be about to find its peers.
+	// insist is how long a call goes on asking although it was refused for good: the server may be
+	// about to find its peers.
 	insist = 2 * time.Second
-	// hold is how long a server may hold back the answer of a long poll. Short, because a server that dies meanwhile is
-	// noticed only when it is over.
+	// hold is how long a server may hold back the answer of a long poll. Short, because a server
+	// that dies meanwhile is noticed only when it is over.
 	hold = 5 * time.Second
 	// slowLink is how many bytes a second a slow link carries.
 	slowLink = 64 << 10
@@ -38,14 +40,16 @@ type query struct {
 	verb    string
 	id, run string
 	hold    time.Duration // how long the server may hold back its answer
-	open    time.Time     // when the server last said that what is waited for has not come; the zero time if it never did
-	answer  int           // how many bytes the answer will have, if they are known to be many
-	subject string        // instead of that of the verb in the client's namespace
+	// when the server last said that what is waited for has not come; the zero time if it never did
+	open    time.Time
+	answer  int    // how many bytes the answer will have, if they are known to be many
+	subject string // instead of that of the verb in the client's namespace
 }
 
 // reads are the verbs that change nothing: whoever gets no answer has missed nothing but that.
 var reads = []string{
-	"describe", "list", "count", "history", "result", "why", "retention", "lists", "locks", "dead", "typeDescribe", "typeList", "recycleShow",
+	"describe", "list", "count", "history", "result", "why", "retention", "lists", "locks", "dead",
+	"typeDescribe", "typeList", "recycleShow",
 	"namespace list", "namespace describe",
 	"scheduleShow", "scheduleList", "alwaysShow", "alwaysList", "operations",
 }
@@ -61,8 +65,8 @@ func (q *query) unknown(err error) error {
 	return natsconn.OutcomeUnknown(err)
 }
 
-// holds is how long the server is to hold back its answer: it comes before the caller's time is over, so that silence until then
-// says that nobody answers, and not that there is nothing to say.
+// holds is how long the server is to hold back its answer: it comes before the caller's time is
+// over, so that silence until then says that nobody answers, and not that there is nothing to say.
 func holds(ctx context.Context) schemas.Duration {
 	d := hold
 	if end, ok := ctx.Deadline(); ok {
@@ -72,15 +76,30 @@ func holds(ctx context.Context) schemas.Duration {
 	return schemas.Duration(d)
 }
 
-// call asks until somebody answers; refusal finds the error in an answer. The same bytes are sent each time, so that the
-// ids in them make the repeat of a write harmless. Errors are of type [*Error].
-func call[Answer any](ctx context.Context, c *Client, q query, in any, refusal func(*Answer) *schemas.Error) (*Answer, error) {
+// call asks until somebody answers; refusal finds the error in an answer. The same bytes are sent
+// each time, so that the ids in them make the repeat of a write harmless. Errors are of type
+// [*Error].
+func call[Answer any](
+	ctx context.Context,
+	c *Client,
+	q query,
+	in any,
+	refusal func(*Answer) *schemas.Error,
+) (*Answer, error) {
 	body, err := schemas.Marshal(in)
 	if err != nil {
 		return nil, newError(q, fmt.Errorf("%w: %w", errEncode, err))
 	}
 	if most := c.conn.MaxPayload(); most > 0 && int64(len(body)) > most {
-		return nil, newError(q, fmt.Errorf("%w: the request has %d bytes, the server takes %d", natsconn.ErrTooLarge, len(body), most))
+		return nil, newError(
+			q,
+			fmt.Errorf(
+				"%w: the request has %d bytes, the server takes %d",
+				natsconn.ErrTooLarge,
+				len(body),
+				most,
+			),
+		)
 	}
 	wait := patience{client: c, query: q, began: time.Now()}
 	var before error
@@ -112,7 +131,14 @@ func call[Answer any](ctx context.Context, c *Client, q query, in any, refusal f
 }
 
 // ask is one try.
-func ask[Answer any](ctx context.Context, c *Client, q query, body []byte, limit time.Duration, refusal func(*Answer) *schemas.Error) (*Answer, error) {
+func ask[Answer any](
+	ctx context.Context,
+	c *Client,
+	q query,
+	body []byte,
+	limit time.Duration,
+	refusal func(*Answer) *schemas.Error,
+) (*Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	t := c.tries.begin(c, cancel)
@@ -122,7 +148,13 @@ func ask[Answer any](ctx context.Context, c *Client, q query, body []byte, limit
 	if limit <= every {
 		every = 0
 	}
-	msg, err := c.conn.RequestEvery(ctx, every, cmp.Or(q.subject, c.namespace.API(q.verb)), head, body)
+	msg, err := c.conn.RequestEvery(
+		ctx,
+		every,
+		cmp.Or(q.subject, c.namespace.API(q.verb)),
+		head,
+		body,
+	)
 	if err != nil {
 		if t.again.Load() {
 			err = fmt.Errorf("%w: %w", errOwned, err)
@@ -145,7 +177,8 @@ func ask[Answer any](ctx context.Context, c *Client, q query, body []byte, limit
 	return out, nil
 }
 
-// serviceError reads the headers by which a NATS micro service reports what its handler did not put into an answer.
+// serviceError reads the headers by which a NATS micro service reports what its handler did not put
+// into an answer.
 func serviceError(msg natsconn.Msg) error {
 	code := msg.Header.Get("Nats-Service-Error-Code")
 	if code == "" {
@@ -165,8 +198,8 @@ type patience struct {
 	slack  time.Duration
 }
 
-// turn waits until the link to the server has room for a large request or answer. While others are answered, that is no time in
-// which nobody answers.
+// turn waits until the link to the server has room for a large request or answer. While others are
+// answered, that is no time in which nobody answers.
 func (p *patience) turn(ctx context.Context, size int) (done func(error), err error) {
 	p.slack = bulkSlack(size)
 	done, moved, err := p.client.conn.Bulk(ctx, size, max(p.left(), 1))
@@ -174,7 +207,8 @@ func (p *patience) turn(ctx context.Context, size int) (done func(error), err er
 	return done, err
 }
 
-// bulkSlack is how much longer one may wait for the answer to a large request, or for a large answer, which a slow link carries slowly.
+// bulkSlack is how much longer one may wait for the answer to a large request, or for a large
+// answer, which a slow link carries slowly.
 func bulkSlack(size int) time.Duration {
 	if size < natsconn.BulkBytes {
 		return 0
@@ -198,7 +232,8 @@ func (p *patience) again(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || !transient(err) {
 		return false
 	}
-	if refusal, ok := errors.AsType[*schemas.Error](err); ok && refusal.Final && time.Since(p.began) >= insist {
+	if refusal, ok := errors.AsType[*schemas.Error](err); ok && refusal.Final &&
+		time.Since(p.began) >= insist {
 		return false
 	}
 	wait := min(firstBackoff<<min(p.tries, 16), lastBackoff)
@@ -209,31 +244,45 @@ func (p *patience) again(ctx context.Context, err error) bool {
 	}
 	if !p.told && time.Since(p.began) >= quiet {
 		p.told = true
-		p.client.log.WithField("err", err).Warnf("%s: no answer yet, asking again for %v", p.query.verb, p.left().Round(time.Second))
+		p.client.log.WithField("err", err).
+			Warnf("%s: no answer yet, asking again for %v", p.query.verb, p.left().Round(time.Second))
 	}
 	return sleep.For(ctx, wait) == nil
 }
 
-// missing asks, once nobody has answered, whether there is the namespace, if it must exist. It returns nil if there is, or if nobody knows.
+// missing asks, once nobody has answered, whether there is the namespace, if it must exist. It
+// returns nil if there is, or if nobody knows.
 func (p *patience) missing(ctx context.Context, err error) error {
 	c := p.client
-	if !c.mustExist || p.looked || p.query.subject != "" || !errors.Is(err, natsconn.ErrNoResponders) {
+	if !c.mustExist || p.looked || p.query.subject != "" ||
+		!errors.Is(err, natsconn.ErrNoResponders) {
 		return nil
 	}
 	p.looked = true
-	body, err := schemas.Marshal(&schemas.NamespaceRequest{V: schemas.Version, Name: string(c.namespace)})
+	body, err := schemas.Marshal(
+		&schemas.NamespaceRequest{V: schemas.Version, Name: string(c.namespace)},
+	)
 	if err != nil {
 		return nil
 	}
 	q := query{verb: "namespace describe", subject: schemas.NamespaceSubject("describe")}
-	_, err = ask(ctx, c, q, body, quiet, func(a *schemas.NamespaceResponse) *schemas.Error { return a.Error })
-	if refusal, ok := errors.AsType[*schemas.Error](err); ok && refusal.Code == schemas.CodeNotFound {
+	_, err = ask(
+		ctx,
+		c,
+		q,
+		body,
+		quiet,
+		func(a *schemas.NamespaceResponse) *schemas.Error { return a.Error },
+	)
+	if refusal, ok := errors.AsType[*schemas.Error](err); ok &&
+		refusal.Code == schemas.CodeNotFound {
 		return refusal
 	}
 	return nil
 }
 
-// transient tells whether asking again may help: nobody was there, nobody answered, or the owner is changing.
+// transient tells whether asking again may help: nobody was there, nobody answered, or the owner is
+// changing.
 func transient(err error) bool {
 	if refusal, ok := errors.AsType[*schemas.Error](err); ok {
 		return refusal.Code == schemas.CodeUnavailable || refusal.Code == schemas.CodeTimeout
@@ -241,10 +290,12 @@ func transient(err error) bool {
 	if errors.Is(err, natsconn.ErrPermission) || errors.Is(err, natsconn.ErrClosed) {
 		return false
 	}
-	return errors.Is(err, natsconn.ErrNoResponders) || errors.Is(err, natsconn.ErrDisconnected) || errors.Is(err, natsconn.ErrTimeout)
+	return errors.Is(err, natsconn.ErrNoResponders) || errors.Is(err, natsconn.ErrDisconnected) ||
+		errors.Is(err, natsconn.ErrTimeout)
 }
 
-// outlived joins to the last try's error that the caller's ctx has ended, and by what cause, so that all are found by errors.Is.
+// outlived joins to the last try's error that the caller's ctx has ended, and by what cause, so
+// that all are found by errors.Is.
 func outlived(ctx context.Context, err error) error {
 	for _, end := range []error{ctx.Err(), context.Cause(ctx)} {
 		if end != nil && !errors.Is(err, end) {

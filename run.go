@@ -15,24 +15,26 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Run is a handle to one execution. It holds nothing of its state; make as many as you like with [Client.Run].
+// Run is a handle to one execution. It holds nothing of its state; make as many as you like with
+// [Client.Run].
 type Run struct {
 	// ID is the workflow id.
 	ID string
-	// RunID is the run's id, which has the form of a ULID. Empty means the open run, or else the latest.
+	// RunID is the run's id, which has the form of a ULID. Empty means the open run, or else the
+	// latest.
 	RunID string
 
 	client  *Client
 	started bool
 }
 
-// Started tells whether the call that returned this handle began the run. It is false for one that was found open by
-// [schemas.ConflictUseExisting] or a signal, for the run of an earlier request with the same id, and for handles of
-// [Client.Run].
+// Started tells whether the call that returned this handle began the run. It is false for one that
+// was found open by [schemas.ConflictUseExisting] or a signal, for the run of an earlier request
+// with the same id, and for handles of [Client.Run].
 func (r *Run) Started() bool { return r.started }
 
-// Run returns a handle without asking anybody. An empty runID means the open run of the workflow id, or else the latest,
-// at the time of each call.
+// Run returns a handle without asking anybody. An empty runID means the open run of the workflow
+// id, or else the latest, at the time of each call.
 func (c *Client) Run(id, runID string) *Run { return &Run{ID: id, RunID: runID, client: c} }
 
 // Outcome is how a run ended.
@@ -46,7 +48,8 @@ type Outcome struct {
 	// Reason and Details are those of a run that did not complete.
 	Reason  string
 	Details schemas.Payload
-	// Soft tells that the run is purged from disk, and was remembered by the master of the namespace.
+	// Soft tells that the run is purged from disk, and was remembered by the master of the
+	// namespace.
 	Soft bool
 }
 
@@ -55,14 +58,22 @@ func (o *Outcome) Err() error {
 	if o.Status == schemas.StatusCompleted {
 		return nil
 	}
-	return &WorkflowError{ID: o.ID, Run: o.Run, Status: o.Status, Reason: o.Reason, Details: o.Details}
+	return &WorkflowError{
+		ID:      o.ID,
+		Run:     o.Run,
+		Status:  o.Status,
+		Reason:  o.Reason,
+		Details: o.Details,
+	}
 }
 
-// Result waits until the run has ended and decodes its result from JSON into out; pointers to bytes take the payload as it
-// is, and nil takes nothing. A run that continued as new is followed to its successor.
+// Result waits until the run has ended and decodes its result from JSON into out; pointers to bytes
+// take the payload as it is, and nil takes nothing. A run that continued as new is followed to its
+// successor.
 //
-// A run that did not complete is a [*WorkflowError]. Other errors: [ErrInvalid] if the result does not fit out, [ErrNotFound],
-// [ErrUnavailable], [ErrTimeout], and ctx's own. Give ctx a deadline, or Result waits as long as the run does.
+// A run that did not complete is a [*WorkflowError]. Other errors: [ErrInvalid] if the result does
+// not fit out, [ErrNotFound], [ErrUnavailable], [ErrTimeout], and ctx's own. Give ctx a deadline,
+// or Result waits as long as the run does.
 func (r *Run) Result(ctx context.Context, out any) error {
 	o, err := r.Wait(ctx)
 	if err != nil {
@@ -72,7 +83,10 @@ func (r *Run) Result(ctx context.Context, out any) error {
 		return err
 	}
 	if err := decode(o.Result, out); err != nil {
-		return newError(query{verb: "result", id: o.ID, run: o.Run}, fmt.Errorf("%w: %w", errDecode, err))
+		return newError(
+			query{verb: "result", id: o.ID, run: o.Run},
+			fmt.Errorf("%w: %w", errDecode, err),
+		)
 	}
 	return nil
 }
@@ -86,16 +100,29 @@ func (r *Run) Wait(ctx context.Context) (*Outcome, error) {
 	wait := firstBackoff
 	for {
 		asked := time.Now()
-		req := &schemas.ExecutionRequest{V: schemas.Version, WorkflowID: r.ID, Run: q.run, Wait: holds(ctx), Inline: natsconn.BulkBytes}
+		req := &schemas.ExecutionRequest{
+			V:          schemas.Version,
+			WorkflowID: r.ID,
+			Run:        q.run,
+			Wait:       holds(ctx),
+			Inline:     natsconn.BulkBytes,
+		}
 		out, err := call(ctx, r.client, q, req, resultRefusal)
 		if err == nil && out.Large > 0 {
 			req.Run, req.Wait, req.Inline = cmp.Or(out.Run, q.run), 0, 0
-			out, err = call(ctx, r.client, query{verb: q.verb, id: q.id, run: req.Run, answer: out.Large}, req, resultRefusal)
+			out, err = call(
+				ctx,
+				r.client,
+				query{verb: q.verb, id: q.id, run: req.Run, answer: out.Large},
+				req,
+				resultRefusal,
+			)
 		}
 		if err != nil {
 			return nil, err
 		}
-		// From here on the answer is about one run, whatever else is started under the id meanwhile.
+		// From here on the answer is about one run, whatever else is started under the id
+		// meanwhile.
 		q.run, q.open = cmp.Or(out.Run, q.run), time.Now()
 		switch {
 		case out.Status == schemas.StatusContinuedAsNew && out.NewRun != "" && out.NewRun != q.run:
@@ -124,12 +151,26 @@ func (r *Run) outcome(ctx context.Context, q query, out *schemas.ResultResponse)
 	if err != nil {
 		return nil, err
 	}
-	return &Outcome{ID: r.ID, Run: q.run, Status: out.Status, Result: result, Reason: out.Reason, Details: details, Soft: out.Soft}, nil
+	return &Outcome{
+		ID:      r.ID,
+		Run:     q.run,
+		Status:  out.Status,
+		Result:  result,
+		Reason:  out.Reason,
+		Details: details,
+		Soft:    out.Soft,
+	}, nil
 }
 
-// Describe tells all about the execution but its history: status, open activities and timers, owner, deadlines.
+// Describe tells all about the execution but its history: status, open activities and timers,
+// owner, deadlines.
 func (r *Run) Describe(ctx context.Context) (*schemas.DescribeResponse, error) {
-	return ask1(ctx, r, "describe", func(a *schemas.DescribeResponse) *schemas.Error { return a.Error })
+	return ask1(
+		ctx,
+		r,
+		"describe",
+		func(a *schemas.DescribeResponse) *schemas.Error { return a.Error },
+	)
 }
 
 // Why tells in one sentence what the execution waits for.
@@ -141,16 +182,26 @@ func (r *Run) Why(ctx context.Context) (string, error) {
 	return out.Because, nil
 }
 
-// Retention tells how long the run is kept after its end, by what it is judged, and why it is still there. The master of the
-// namespace answers, so a server with the role ops must run.
+// Retention tells how long the run is kept after its end, by what it is judged, and why it is still
+// there. The master of the namespace answers, so a server with the role ops must run.
 //
 // Errors: [ErrNotFound], [ErrUnavailable], [ErrTimeout].
 func (r *Run) Retention(ctx context.Context) (*schemas.RetentionResponse, error) {
-	return ask1(ctx, r, "retention", func(a *schemas.RetentionResponse) *schemas.Error { return a.Error })
+	return ask1(
+		ctx,
+		r,
+		"retention",
+		func(a *schemas.RetentionResponse) *schemas.Error { return a.Error },
+	)
 }
 
 // ask1 asks a verb that takes nothing but the execution.
-func ask1[Answer any](ctx context.Context, r *Run, verb string, refusal func(*Answer) *schemas.Error) (*Answer, error) {
+func ask1[Answer any](
+	ctx context.Context,
+	r *Run,
+	verb string,
+	refusal func(*Answer) *schemas.Error,
+) (*Answer, error) {
 	q, err := r.query(verb, 0)
 	if err != nil {
 		return nil, err
@@ -159,10 +210,11 @@ func ask1[Answer any](ctx context.Context, r *Run, verb string, refusal func(*An
 	return call(ctx, r.client, q, req, refusal)
 }
 
-// Signal hands a named signal to the open run of the workflow id, whatever RunID says. The input is encoded as in
-// [Client.Start]. When it returns nil the signal is stored: it will be once in the history, or in the dead letters if the
-// run closes first. Errors: [ErrNotFound], [ErrClosed], [ErrLimit] if there is no room for more, [ErrInvalid], [ErrTooLarge],
-// [ErrUnavailable], [ErrTimeout].
+// Signal hands a named signal to the open run of the workflow id, whatever RunID says. The input is
+// encoded as in [Client.Start]. When it returns nil the signal is stored: it will be once in the
+// history, or in the dead letters if the run closes first. Errors: [ErrNotFound], [ErrClosed],
+// [ErrLimit] if there is no room for more, [ErrInvalid], [ErrTooLarge], [ErrUnavailable],
+// [ErrTimeout].
 func (r *Run) Signal(ctx context.Context, name string, input any) error {
 	q, err := r.query("signal", 0)
 	if err != nil {
@@ -179,13 +231,25 @@ func (r *Run) Signal(ctx context.Context, name string, input any) error {
 	if err := r.client.spill(ctx, q, "input", &payload); err != nil {
 		return err
 	}
-	req := &schemas.SignalRequest{V: schemas.Version, WorkflowID: r.ID, Name: name, Input: payload, RequestID: ulid.Make().String()}
-	_, err = call(ctx, r.client, q, req, func(a *schemas.SignalResponse) *schemas.Error { return a.Error })
+	req := &schemas.SignalRequest{
+		V:          schemas.Version,
+		WorkflowID: r.ID,
+		Name:       name,
+		Input:      payload,
+		RequestID:  ulid.Make().String(),
+	}
+	_, err = call(
+		ctx,
+		r.client,
+		q,
+		req,
+		func(a *schemas.SignalResponse) *schemas.Error { return a.Error },
+	)
 	return err
 }
 
-// Pause stops asking the run's decider; events still come in. The reason goes into the history. A pause of a run that is paused
-// changes nothing.
+// Pause stops asking the run's decider; events still come in. The reason goes into the history. A
+// pause of a run that is paused changes nothing.
 //
 // Errors, also of [Run.Resume]: [ErrNotFound], [ErrClosed], [ErrUnavailable], [ErrTimeout].
 func (r *Run) Pause(ctx context.Context, reason string) error {
@@ -197,8 +261,9 @@ func (r *Run) Resume(ctx context.Context, reason string) error {
 	return r.operate(ctx, "resume", schemas.ExecutionRequest{Reason: reason})
 }
 
-// Hold keeps the run from being asked to continue as new by its continuation policy, as while somebody looks at it. The run that follows it
-// in its chain is held too. The reason goes into the history. A hold of a run that is held changes nothing.
+// Hold keeps the run from being asked to continue as new by its continuation policy, as while
+// somebody looks at it. The run that follows it in its chain is held too. The reason goes into the
+// history. A hold of a run that is held changes nothing.
 //
 // Errors, also of [Run.Release]: [ErrNotFound], [ErrClosed], [ErrUnavailable], [ErrTimeout].
 func (r *Run) Hold(ctx context.Context, reason string) error {
@@ -210,8 +275,8 @@ func (r *Run) Release(ctx context.Context, reason string) error {
 	return r.operate(ctx, "release", schemas.ExecutionRequest{Reason: reason})
 }
 
-// operate sends an operator's request. The run id is resolved before, so that a repeat cannot hit the next run of the
-// workflow id (P-5).
+// operate sends an operator's request. The run id is resolved before, so that a repeat cannot hit
+// the next run of the workflow id (P-5).
 func (r *Run) operate(ctx context.Context, verb string, req schemas.ExecutionRequest) error {
 	q, err := r.query(verb, 0)
 	if err != nil {
@@ -233,7 +298,13 @@ func (r *Run) operate(ctx context.Context, verb string, req schemas.ExecutionReq
 	req.V, req.WorkflowID, req.Run = schemas.Version, r.ID, q.run
 	req.Chain = r.RunID == "" // it may continue as new meanwhile
 	req.RequestID, req.Identity = ulid.Make().String(), r.client.name
-	_, err = call(ctx, r.client, q, &req, func(a *schemas.AckResponse) *schemas.Error { return a.Error })
+	_, err = call(
+		ctx,
+		r.client,
+		q,
+		&req,
+		func(a *schemas.AckResponse) *schemas.Error { return a.Error },
+	)
 	return err
 }
 

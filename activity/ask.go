@@ -17,16 +17,19 @@ const (
 	askRetry = 200 * time.Millisecond
 )
 
-// permission asks the owner of the workflow whether this delivery may run, and waits for the answer as long as it takes:
-// a question that was stored may have been granted, and giving up on it would waste the one attempt of an activity that
-// must not run twice. If the answer is no, or ctx ends, the delivery is settled and permission returns false.
+// permission asks the owner of the workflow whether this delivery may run, and waits for the answer
+// as long as it takes: a question that was stored may have been granted, and giving up on it would
+// waste the one attempt of an activity that must not run twice. If the answer is no, or ctx ends,
+// the delivery is settled and permission returns false.
 //
-// With straight the owner is asked without the inbox first. It says yes, after the record of the start, or leaves everything else to that way.
+// With straight the owner is asked without the inbox first. It says yes, after the record of the
+// start, or leaves everything else to that way.
 func (s *term) permission(ctx context.Context, d *delivery, straight bool) bool {
 	report := &schemas.Report{Kind: schemas.ReportBegin, Token: d.task.Token}
 	s.origin(report, d)
 	if straight {
-		// If the answer is lost the start may be in the history: the question by way of the inbox has the same nonce, and finds it there.
+		// If the answer is lost the start may be in the history: the question by way of the inbox
+		// has the same nonce, and finds it there.
 		if yes, err := s.reportDirectly(ctx, d, report); err == nil && yes {
 			d.begun = true
 			return true
@@ -76,10 +79,16 @@ func (s *term) permission(ctx context.Context, d *delivery, straight bool) bool 
 }
 
 // question repeats the question until it is answered or ctx ends.
-func (s *term) question(ctx context.Context, d *delivery, body []byte, answers <-chan schemas.Permission) (p schemas.Permission, ok bool) {
+func (s *term) question(
+	ctx context.Context,
+	d *delivery,
+	body []byte,
+	answers <-chan schemas.Permission,
+) (p schemas.Permission, ok bool) {
 	timer := time.NewTimer(askAgain)
 	defer timer.Stop()
-	for level := logrus.WarnLevel; ctx.Err() == nil; { // the worker may have ended while its owner was asked
+	for level := logrus.WarnLevel; ctx.Err() == nil; {
+		// the worker may have ended while its owner was asked
 		stored := make(chan error, 1)
 		s.outbox.Send(d.task.Report, nil, body, func(a natsconn.Ack) { stored <- a.Err })
 		timer.Reset(askAgain)
@@ -89,8 +98,11 @@ func (s *term) question(ctx context.Context, d *delivery, body []byte, answers <
 				return p, true
 			case err := <-stored:
 				if err != nil {
-					d.log().WithField("err", err).Log(level, "a question was not stored; asking again")
-					level = logrus.DebugLevel // during an election each task in hand asks some six times a second
+					d.log().
+						WithField("err", err).
+						Log(level, "a question was not stored; asking again")
+					// during an election each task in hand asks some six times a second
+					level = logrus.DebugLevel
 					timer.Reset(askRetry)
 				}
 			case <-timer.C:
@@ -107,7 +119,8 @@ func (s *term) question(ctx context.Context, d *delivery, body []byte, answers <
 func (s *term) permitted(m natsconn.Msg) {
 	var p schemas.Permission
 	if err := schemas.Unmarshal(m.Data, &p); err != nil {
-		s.log.WithField("err", err).Warn("an answer that cannot be decoded; the question is asked again")
+		s.log.WithField("err", err).
+			Warn("an answer that cannot be decoded; the question is asked again")
 		return
 	}
 	s.mu.Lock()

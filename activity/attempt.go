@@ -13,8 +13,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// lateOutcome is how long after an attempt's last moment an outcome that could not be stored is still tried. After that
-// the task goes back to its list, and who gets it asks first.
+// lateOutcome is how long after an attempt's last moment an outcome that could not be stored is
+// still tried. After that the task goes back to its list, and who gets it asks first.
 const lateOutcome = time.Minute
 
 // attempt is one call of a function.
@@ -37,12 +37,14 @@ func (a *attempt) wanted(ctx context.Context) (context.Context, context.CancelFu
 type verdict struct {
 	report *schemas.Report // nil: nothing is reported
 	ending ending          // for a verdict without report
-	late   bool            // a limit has passed: the service must know of the start, and writes the rest
+	// a limit has passed: the service must know of the start, and writes the rest
+	late bool
 }
 
 // mayFollow tells whether another attempt may go on from where this one was.
 func (v verdict) mayFollow() bool {
-	return v.late || v.report == nil && v.ending == giveBack || v.report != nil && v.report.Kind == schemas.ReportFailed
+	return v.late || v.report == nil && v.ending == giveBack ||
+		v.report != nil && v.report.Kind == schemas.ReportFailed
 }
 
 // attempt runs the function and reports what became of it.
@@ -62,13 +64,21 @@ func (s *term) attempt(work, wire context.Context, d *delivery, h handler) {
 	if !d.begun {
 		news = s.announce(wire, a)
 	}
-	// A function that ends its goroutine (runtime.Goexit, or t.FailNow in a test) comes back through the defer alone.
+	// A function that ends its goroutine (runtime.Goexit, or t.FailNow in a test) comes back
+	// through the defer alone.
 	var v verdict
 	returned := false
 	defer func() {
 		a.beats.stop()
 		if !returned {
-			v = verdict{report: failed(&Failure{Reason: ReasonPanic, Details: schemas.Text("the function ended its goroutine")})}
+			v = verdict{
+				report: failed(
+					&Failure{
+						Reason:  ReasonPanic,
+						Details: schemas.Text("the function ended its goroutine"),
+					},
+				),
+			}
 		}
 		if v.mayFollow() {
 			a.beats.farewell(wire)
@@ -79,9 +89,9 @@ func (s *term) attempt(work, wire context.Context, d *delivery, h handler) {
 	v, returned = a.judge(a.beats.cause(context.Cause(ctx), err == nil), result, err), true
 }
 
-// limit gives how long the attempt may take from now on, and the cause of its end; a nil cause means that there is no
-// limit. The service's own limit counts by its clock; if its owner lets a task begin whose time is over by the estimate of that, all that the
-// task may have is left.
+// limit gives how long the attempt may take from now on, and the cause of its end; a nil cause
+// means that there is no limit. The service's own limit counts by its clock; if its owner lets a
+// task begin whose time is over by the estimate of that, all that the task may have is left.
 func (s *term) limit(d *delivery, now time.Time) (limit time.Duration, cause error) {
 	t := d.task
 	if t.StartToClose.Limited() {
@@ -115,14 +125,18 @@ func (a *attempt) call(ctx context.Context, h handler) (result schemas.Payload, 
 
 // panicked is the failure of a function that panicked, on the goroutine that did.
 func (a *attempt) panicked(value any) *Failure {
-	text := fmt.Sprint(value) // survives an Error or String method that panics, which formatters of a log need not
+	// survives an Error or String method that panics, which formatters of a log need not
+	text := fmt.Sprint(value)
 	stack := string(debug.Stack())
 	a.log().WithFields(logrus.Fields{"err": text, "stack": stack}).Error("an activity panicked")
-	return &Failure{Reason: ReasonPanic, Details: schemas.Text(bound(fmt.Sprintf("%s\n\n%s", text, stack), maxDetails))}
+	return &Failure{
+		Reason:  ReasonPanic,
+		Details: schemas.Text(bound(fmt.Sprintf("%s\n\n%s", text, stack), maxDetails)),
+	}
 }
 
-// judge is [judge] for errors of any make. Their methods are the function's own code, and a nil pointer of an error type is returned easily:
-// a panic in them is one of the function.
+// judge is [judge] for errors of any make. Their methods are the function's own code, and a nil
+// pointer of an error type is returned easily: a panic in them is one of the function.
 func (a *attempt) judge(cause error, result schemas.Payload, err error) (v verdict) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -132,8 +146,8 @@ func (a *attempt) judge(cause error, result schemas.Payload, err error) (v verdi
 	return judge(cause, result, err)
 }
 
-// judge decides what becomes of an attempt, from the cause that ended its context, if any, and what the function
-// returned.
+// judge decides what becomes of an attempt, from the cause that ended its context, if any, and what
+// the function returned.
 func judge(cause error, result schemas.Payload, err error) verdict {
 	switch {
 	case errors.Is(cause, ErrGone):

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// freeBeat is how often an activity without heartbeat timeout may beat: a request to cancel comes in that way.
+	// freeBeat is how often an activity without heartbeat timeout may beat: a request to cancel
+	// comes in that way.
 	freeBeat = time.Second
 	// beatPatience bounds how long one heartbeat may wait for its answer.
 	beatPatience = 5 * time.Second
@@ -21,14 +22,16 @@ const (
 	beatRetry = time.Second
 )
 
-// Heartbeat says that the activity of ctx makes progress, and how far it is. details are as in [Fail]; if the activity
-// times out, the decider sees the last ones.
+// Heartbeat says that the activity of ctx makes progress, and how far it is. details are as in
+// [Fail]; if the activity times out, the decider sees the last ones.
 //
-// It may be called as often as wanted: at most one request is sent in a third of the heartbeat timeout (in a second, if
-// there is none), and the last details win: those of an attempt that fails are sent before its end. Bytes are copied. A heartbeat that the service does not answer is repeated in the
-// background and is no error. There are three:
+// It may be called as often as wanted: at most one request is sent in a third of the heartbeat
+// timeout (in a second, if there is none), and the last details win: those of an attempt that fails
+// are sent before its end. Bytes are copied. A heartbeat that the service does not answer is
+// repeated in the background and is no error. There are three:
 //
-//   - [ErrCanceled]: the decider requested the activity's end. The context is cancelled. Heartbeats go on to count.
+//   - [ErrCanceled]: the decider requested the activity's end. The context is cancelled. Heartbeats
+//     go on to count.
 //   - [ErrGone]: the activity is closed or overtaken; end it at once. The context is cancelled.
 //   - [ErrNoActivity], or the cause of ctx's end, or a refusal of the details.
 func Heartbeat(ctx context.Context, details any) error {
@@ -39,9 +42,14 @@ func Heartbeat(ctx context.Context, details any) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, ErrCanceled) {
 		return cause
 	}
-	p := slices.Clone(describe(details)) // bytes are the caller's, who may use them again while these wait
+	// bytes are the caller's, who may use them again while these wait
+	p := slices.Clone(describe(details))
 	if limit := int(a.beats.conn.MaxPayload()) - headerBudget; len(p) > limit {
-		return fmt.Errorf("activity: heartbeat details have %d bytes: want at most %d", len(p), limit)
+		return fmt.Errorf(
+			"activity: heartbeat details have %d bytes: want at most %d",
+			len(p),
+			limit,
+		)
 	}
 	return a.beats.beat(ctx, p)
 }
@@ -73,7 +81,8 @@ func newBeats(a *attempt, conn *natsconn.Conn, cancel context.CancelCauseFunc) *
 }
 
 func (b *beats) beat(caller context.Context, details schemas.Payload) error {
-	ctx := context.WithoutCancel(caller) // the request is not the caller's: other calls may have left their details to it
+	// the request is not the caller's: other calls may have left their details to it
+	ctx := context.WithoutCancel(caller)
 	b.mu.Lock()
 	if b.stopped || errors.Is(b.err, ErrGone) {
 		defer b.mu.Unlock()
@@ -148,7 +157,8 @@ func (b *beats) send(ctx context.Context) error {
 	return b.err
 }
 
-// told passes on what the control subject says: the decider has requested the activity's end, or nobody waits for it.
+// told passes on what the control subject says: the decider has requested the activity's end, or
+// nobody waits for it.
 func (b *beats) told(c *schemas.Control) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -169,7 +179,10 @@ func (b *beats) end(why error, reason string) {
 	b.cancel(why)
 }
 
-func (b *beats) request(ctx context.Context, h *schemas.Heartbeat) (a schemas.BeatAnswer, err error) {
+func (b *beats) request(
+	ctx context.Context,
+	h *schemas.Heartbeat,
+) (a schemas.BeatAnswer, err error) {
 	body, err := schemas.Marshal(h)
 	if err != nil {
 		return a, err
@@ -183,8 +196,9 @@ func (b *beats) request(ctx context.Context, h *schemas.Heartbeat) (a schemas.Be
 	return a, schemas.Unmarshal(m.Data, &a)
 }
 
-// cause is what ended the attempt, whose context says why: ErrGone also when the context had ended before, for another reason. What one
-// has done all the same that could not know of it is no secret: the dead letters keep it.
+// cause is what ended the attempt, whose context says why: ErrGone also when the context had ended
+// before, for another reason. What one has done all the same that could not know of it is no
+// secret: the dead letters keep it.
 func (b *beats) cause(why error, done bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -197,11 +211,16 @@ func (b *beats) cause(why error, done bool) error {
 	return ErrGone
 }
 
-// farewell sends what waited for its turn when the beating was stopped: the next attempt goes on from there. Its answer is waited for, so that the
-// owner has it before the outcome, but not for long: one that is away holds up no outcome.
+// farewell sends what waited for its turn when the beating was stopped: the next attempt goes on
+// from there. Its answer is waited for, so that the owner has it before the outcome, but not for
+// long: one that is away holds up no outcome.
 func (b *beats) farewell(ctx context.Context) {
 	b.mu.Lock()
-	h, due := &schemas.Heartbeat{Token: b.token, Details: b.details}, b.pending && !errors.Is(b.err, ErrGone)
+	h, due := &schemas.Heartbeat{
+		Token:   b.token,
+		Details: b.details,
+	}, b.pending &&
+		!errors.Is(b.err, ErrGone)
 	b.pending = false
 	b.mu.Unlock()
 	if !due {

@@ -12,8 +12,9 @@ func (s *term) begins(a *attempt) {
 	s.live[a.delivery] = a
 }
 
-// control takes what the broker tells this worker at once. It is a hint that may be lost: the answer to a heartbeat says
-// the same. Workers with one identity all hear it, and those that do not run the attempt do nothing.
+// control takes what the broker tells this worker at once. It is a hint that may be lost: the
+// answer to a heartbeat says the same. Workers with one identity all hear it, and those that do not
+// run the attempt do nothing.
 func (s *term) control(m natsconn.Msg) {
 	var c schemas.Control
 	if err := schemas.Unmarshal(m.Data, &c); err != nil {
@@ -32,15 +33,24 @@ func (s *term) control(m natsconn.Msg) {
 	}
 }
 
-// toldToDrain begins the drain as the end of Run's context does, and says so. The first word counts: told again it only says
-// the same. The answer goes first: a worker with nothing in hand is gone a moment after the word.
+// toldToDrain begins the drain as the end of Run's context does, and says so. The first word
+// counts: told again it only says the same. The answer goes first: a worker with nothing in hand is
+// gone a moment after the word.
 func (s *term) toldToDrain(c *schemas.Control, m natsconn.Msg) {
-	answer := schemas.ControlAnswer{V: schemas.Version, Node: s.opts.Identity, Status: schemas.NodeDraining}
+	answer := schemas.ControlAnswer{
+		V:      schemas.Version,
+		Node:   s.opts.Identity,
+		Status: schemas.NodeDraining,
+	}
 	if c.Timeout < 0 {
-		answer.Status, answer.Error = schemas.NodeReady, schemas.Errorf(schemas.CodeInvalid, "timeout is %v: want more than 0, or 0 for %v", c.Timeout, s.opts.DrainTimeout).InField("timeout")
+		answer.Status, answer.Error = schemas.NodeReady,
+			schemas.Errorf(schemas.CodeInvalid, "timeout is %v: want more than 0, or 0 for %v",
+				c.Timeout, s.opts.DrainTimeout).
+				InField("timeout")
 	}
 	s.tell(m, &answer)
-	if answer.Error == nil && s.ordered.CompareAndSwap(false, true) { // who waits for its end tells it again and again
+	if answer.Error == nil && s.ordered.CompareAndSwap(false, true) {
+		// who waits for its end tells it again and again
 		s.log.WithField("reason", c.Reason).Info("the worker was told to drain")
 		s.orders <- c.Timeout.Std() // there is room for one
 	}
@@ -78,16 +88,20 @@ func (s *term) attempts(token string) (meant []*attempt) {
 	return meant
 }
 
-// holds answers for an attempt that runs here. Others of this identity may run it, so nobody says no.
+// holds answers for an attempt that runs here. Others of this identity may run it, so nobody says
+// no.
 func (s *term) holds(c *schemas.Control, m natsconn.Msg) {
 	if len(s.attempts(c.Token)) == 0 || m.Reply == "" {
 		return
 	}
-	body, err := schemas.MarshalJSON(&schemas.ControlAnswer{V: schemas.Version, Node: s.opts.Identity, Holds: true})
+	body, err := schemas.MarshalJSON(
+		&schemas.ControlAnswer{V: schemas.Version, Node: s.opts.Identity, Holds: true},
+	)
 	if err == nil {
 		err = s.respond(m, body)
 	}
 	if err != nil {
-		s.log.WithField("err", err).Debug("an owner that asks for an attempt cannot be answered; it asks again")
+		s.log.WithField("err", err).
+			Debug("an owner that asks for an attempt cannot be answered; it asks again")
 	}
 }

@@ -59,11 +59,14 @@ type delivery struct {
 	settled bool
 }
 
-// log is for the goroutine that handles the delivery. It is made when it is needed: most have nothing to say.
+// log is for the goroutine that handles the delivery. It is made when it is needed: most have
+// nothing to say.
 func (d *delivery) log() logrus.FieldLogger {
 	log := d.bareLog()
 	if t := d.task; t != nil {
-		log = log.WithFields(logrus.Fields{"run": t.Run, "task": t.ActivityID, "type": t.Type, "attempt": d.number})
+		log = log.WithFields(
+			logrus.Fields{"run": t.Run, "task": t.ActivityID, "type": t.Type, "attempt": d.number},
+		)
 	}
 	return log
 }
@@ -90,7 +93,8 @@ func (d *delivery) keep(interval time.Duration) {
 	})
 }
 
-// settle tells the server what becomes of the task, once; later calls do nothing. It reports whether it was the first.
+// settle tells the server what becomes of the task, once; later calls do nothing. It reports
+// whether it was the first.
 func (d *delivery) settle(how ending, delay time.Duration) bool {
 	if !d.forget() {
 		return false
@@ -120,7 +124,8 @@ func (d *delivery) isSettled() bool {
 	return d.settled
 }
 
-// forget ends the lease without a word to the server. It reports whether the delivery was unsettled until now.
+// forget ends the lease without a word to the server. It reports whether the delivery was unsettled
+// until now.
 func (d *delivery) forget() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -132,10 +137,12 @@ func (d *delivery) forget() bool {
 	return first
 }
 
-// giveBack hands the task to another worker at once, because this one stops. When it returns that is done, whoever does it: the
-// goroutine that handles the delivery may have begun when the drain comes to it, and after the drain nobody may send, count or log.
+// giveBack hands the task to another worker at once, because this one stops. When it returns that
+// is done, whoever does it: the goroutine that handles the delivery may have begun when the drain
+// comes to it, and after the drain nobody may send, count or log.
 //
-// The owner is told before the message goes back. Who gets it asks, and this worker would be missed like one that is lost.
+// The owner is told before the message goes back. Who gets it asks, and this worker would be missed
+// like one that is lost.
 func (d *delivery) giveBack() {
 	d.giving.Lock()
 	defer d.giving.Unlock()
@@ -144,7 +151,8 @@ func (d *delivery) giveBack() {
 	}
 	if d.settle(giveBack, 0) {
 		d.term.returned.Add(1)
-		d.bareLog().Warn("the worker stops before the activity has ended; another worker gets the task")
+		d.bareLog().
+			Warn("the worker stops before the activity has ended; another worker gets the task")
 	}
 }
 
@@ -161,7 +169,12 @@ func (d *delivery) decode() error {
 	}
 	for _, f := range []struct{ field, value string }{{"report", t.Report}, {"beat", t.Beat}} {
 		if strings.ContainsAny(f.value, " \t\r\n*>") {
-			return fmt.Errorf("%w: %q is %q, which is no subject to publish to", schemas.ErrMalformed, f.field, f.value)
+			return fmt.Errorf(
+				"%w: %q is %q, which is no subject to publish to",
+				schemas.ErrMalformed,
+				f.field,
+				f.value,
+			)
 		}
 	}
 	d.task, d.token, d.number, d.resume = t, t.Token, t.Attempt, t.HeartbeatDetails
@@ -178,22 +191,24 @@ func (d *delivery) open() (t *schemas.ActivityTask, err error) {
 	return t, schemas.UnmarshalOwned(d.Data, t)
 }
 
-// stripped leaves a task on its list whose consumer has kept the body back, as somebody has told it to, and has the list opened again,
-// which takes that back. It reports whether this is one.
+// stripped leaves a task on its list whose consumer has kept the body back, as somebody has told it
+// to, and has the list opened again, which takes that back. It reports whether this is one.
 func (s *term) stripped(d *delivery) bool {
 	if d.offered || !d.Bare() {
 		return false
 	}
 	if !s.bare.Swap(true) {
-		s.log.WithField("list", d.list).Warn("a consumer of the list delivers headers alone (headers_only): its tasks stay there, and the list is opened again, which takes that back")
+		s.log.WithField("list", d.list).
+			Warn("a consumer of the list delivers headers alone (headers_only): its tasks stay " +
+				"there, and the list is opened again, which takes that back")
 	}
 	once(s.openings[d.list].again)
 	d.settle(giveBack, againDelay)
 	return true
 }
 
-// bury parks a task that cannot be decoded and takes it off the list. A worker knows no incarnation of the list's
-// stream, so the letter is named by the task's content.
+// bury parks a task that cannot be decoded and takes it off the list. A worker knows no incarnation
+// of the list's stream, so the letter is named by the task's content.
 func (s *term) bury(ctx context.Context, d *delivery, cause error) {
 	if d.offered { // its owner puts it on the list, where it is buried
 		d.forget()
@@ -202,12 +217,20 @@ func (s *term) bury(ctx context.Context, d *delivery, cause error) {
 	d.log().WithField("err", cause).Warn("a task that cannot be decoded goes to the dead letters")
 	ctx, cancel := context.WithTimeout(ctx, buryPatience)
 	defer cancel()
-	place := dead.Place{Partition: "tasks", Stream: d.list, Incarnation: dead.Digest(d.Subject, d.Data), Sequence: d.Seq}
+	place := dead.Place{
+		Partition:   "tasks",
+		Stream:      d.list,
+		Incarnation: dead.Digest(d.Subject, d.Data),
+		Sequence:    d.Seq,
+	}
 	err := dead.Bury(ctx, s.conn, s.ns, place, schemas.DeadLetter{
-		Reason: dead.ReasonUndecodableTask, Details: cause.Error(), Subject: d.Subject, Time: schemas.At(d.Time), Body: d.Data,
+		Reason: dead.ReasonUndecodableTask, Details: cause.Error(), Subject: d.Subject,
+		Time: schemas.At(d.Time), Body: d.Data,
 	})
 	if err != nil {
-		d.log().WithField("err", err).Error("the dead letter could not be written; the task stays on its list")
+		d.log().
+			WithField("err", err).
+			Error("the dead letter could not be written; the task stays on its list")
 		d.settle(giveBack, againDelay)
 		return
 	}
@@ -216,5 +239,7 @@ func (s *term) bury(ctx context.Context, d *delivery, cause error) {
 
 // permanent tells whether a publish was refused for a reason that trying again does not change.
 func permanent(err error) bool {
-	return errors.Is(err, natsconn.ErrTooLarge) || errors.Is(err, natsconn.ErrInvalid) || errors.Is(err, natsconn.ErrClosed) || errors.Is(err, natsconn.ErrPermission)
+	return errors.Is(err, natsconn.ErrTooLarge) || errors.Is(err, natsconn.ErrInvalid) ||
+		errors.Is(err, natsconn.ErrClosed) ||
+		errors.Is(err, natsconn.ErrPermission)
 }

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// directPatience is how long the owner of a workflow may take to store what it is handed before that goes the other way.
+	// directPatience is how long the owner of a workflow may take to store what it is handed before
+	// that goes the other way.
 	directPatience = 2 * time.Second
 	// directGrace is how long its answer may still come after a reconnect.
 	directGrace = 100 * time.Millisecond
@@ -17,12 +18,17 @@ const (
 
 var directHeader = natsconn.Header{schemas.ReportHeader: {"1"}}
 
-// reportDirectly gives an outcome, or a question, straight to the owner of its workflow and tells whether it is stored, which to a question means
-// yes. Nothing is lost if it is not, or if that is unknown: the task is in hand, the inbox takes the report, and one that was stored twice
-// counts once.
+// reportDirectly gives an outcome, or a question, straight to the owner of its workflow and tells
+// whether it is stored, which to a question means yes. Nothing is lost if it is not, or if that is
+// unknown: the task is in hand, the inbox takes the report, and one that was stored twice counts
+// once.
 //
 // The error is that of encoding it.
-func (s *term) reportDirectly(ctx context.Context, d *delivery, r *schemas.Report) (stored bool, err error) {
+func (s *term) reportDirectly(
+	ctx context.Context,
+	d *delivery,
+	r *schemas.Report,
+) (stored bool, err error) {
 	if d.task.Beat == "" {
 		return false, nil
 	}
@@ -48,7 +54,9 @@ func (s *term) reportDirectly(ctx context.Context, d *delivery, r *schemas.Repor
 	select {
 	case err := <-answer:
 		if err != nil {
-			d.log().WithField("err", err).Debug("a report was not taken by the owner of its workflow; the inbox takes it")
+			d.log().
+				WithField("err", err).
+				Debug("a report was not taken by the owner of its workflow; the inbox takes it")
 		}
 		return err == nil, nil
 	case <-ctx.Done():

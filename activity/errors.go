@@ -8,34 +8,42 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Errors that an activity meets: as the cause of its context (context.Cause) or as the result of [Heartbeat].
+// Errors that an activity meets: as the cause of its context (context.Cause) or as the result of
+// [Heartbeat].
 var (
-	// ErrCanceled says that the decider requested the activity's end. An activity that obeys returns it, or
-	// [Canceled] with details; it may also finish its work and succeed.
+	// ErrCanceled says that the decider requested the activity's end. An activity that obeys
+	// returns it, or [Canceled] with details; it may also finish its work and succeed.
 	ErrCanceled = errors.New("activity: its cancellation was requested")
-	// ErrGone says that the activity is closed, its heartbeat or its workflow is over, or that another attempt is at work: whatever
-	// this one returns is not reported, but for the success of one that has not heard it by [Heartbeat], which becomes a dead letter.
+	// ErrGone says that the activity is closed, its heartbeat or its workflow is over, or that
+	// another attempt is at work: whatever this one returns is not reported, but for the success of
+	// one that has not heard it by [Heartbeat], which becomes a dead letter.
 	ErrGone = errors.New("activity: it is closed, its outcome is no longer wanted")
 	// ErrStartToClose says that the attempt has taken longer than it may.
 	ErrStartToClose = errors.New("activity: start-to-close timeout")
 	// ErrCloseBy says that the time for the activity as a whole is over.
 	ErrCloseBy = errors.New("activity: schedule-to-close timeout")
-	// ErrDrained says that the worker stops and Options.DrainTimeout has passed; the task goes to another worker.
+	// ErrDrained says that the worker stops and Options.DrainTimeout has passed; the task goes to
+	// another worker.
 	ErrDrained = errors.New("activity: the worker stops")
 	// ErrNoActivity is returned by [Heartbeat] for a context that is not an activity's.
-	ErrNoActivity = errors.New("activity: the context is not that of a running activity: pass the one that the function was given")
+	ErrNoActivity = errors.New(
+		"activity: the context is not that of a running activity: pass the one that the function was given",
+	)
 )
 
 // Errors of [Worker.Run].
 var (
 	// ErrRunning says that the worker runs already.
-	ErrRunning = errors.New("activity: the worker runs already: make another one, or wait until Run has returned")
-	// ErrDrainTimeout says that the worker has stopped, but not all its activities had ended in time. Their tasks were
-	// handed back.
+	ErrRunning = errors.New(
+		"activity: the worker runs already: make another one, or wait until Run has returned",
+	)
+	// ErrDrainTimeout says that the worker has stopped, but not all its activities had ended in
+	// time. Their tasks were handed back.
 	ErrDrainTimeout = errors.New("activity: drain timeout")
 )
 
-// Reasons of failures that the worker itself reports. A retry policy may name them as not retryable. Append-only.
+// Reasons of failures that the worker itself reports. A retry policy may name them as not
+// retryable. Append-only.
 const (
 	// ReasonPanic: the function panicked; the details hold the stack.
 	ReasonPanic = "panic"
@@ -68,12 +76,12 @@ func (f *Failure) Error() string {
 	return f.Reason + ": " + string(f.Details)
 }
 
-// Fail returns an error that fails the activity for a reason of at most 256 bytes, which a decider or a retry policy
-// can compare. details may be nil, a [schemas.Payload], bytes, text, an error, or any value that encoding/json takes. It
-// may be wrapped.
+// Fail returns an error that fails the activity for a reason of at most 256 bytes, which a decider
+// or a retry policy can compare. details may be nil, a [schemas.Payload], bytes, text, an error, or
+// any value that encoding/json takes. It may be wrapped.
 //
-// Any other error of an activity becomes a failure with the error's text as reason, cut to 256 bytes, and the whole text
-// as details.
+// Any other error of an activity becomes a failure with the error's text as reason, cut to 256
+// bytes, and the whole text as details.
 func Fail(reason string, details any) error {
 	return &Failure{Reason: reason, Details: describe(details)}
 }
@@ -84,8 +92,8 @@ type canceled struct{ details schemas.Payload }
 func (c *canceled) Error() string { return ErrCanceled.Error() }
 func (c *canceled) Unwrap() error { return ErrCanceled }
 
-// Canceled returns an error that is [ErrCanceled] and says in what state the activity left its work. details are as in
-// [Fail].
+// Canceled returns an error that is [ErrCanceled] and says in what state the activity left its
+// work. details are as in [Fail].
 func Canceled(details any) error { return &canceled{describe(details)} }
 
 // failureOf turns any error of a function into what is reported.
@@ -98,7 +106,8 @@ func failureOf(err error) (reason string, details schemas.Payload) {
 		return reason, f.Details
 	}
 	text := err.Error()
-	if c, ok := errors.AsType[*canceled](err); ok && len(c.details) > 0 { // nobody has requested it, so it is a failure
+	if c, ok := errors.AsType[*canceled](err); ok && len(c.details) > 0 {
+		// nobody has requested it, so it is a failure
 		return bound(text, maxReason), c.details
 	}
 	reason = bound(text, maxReason)

@@ -28,16 +28,19 @@ type TaskInfo struct {
 	Deadline time.Time
 	// Heartbeat is how often the service must hear of the activity; 0 when it need not.
 	Heartbeat time.Duration
-	// HeartbeatDetails are those of the last heartbeat of an earlier attempt, nil if there was none. See [Resume].
+	// HeartbeatDetails are those of the last heartbeat of an earlier attempt, nil if there was
+	// none. See [Resume].
 	HeartbeatDetails schemas.Payload
-	// IdempotencyKey is the same for every run of this activity. Hand it to services that recognise repeats.
+	// IdempotencyKey is the same for every run of this activity. Hand it to services that recognise
+	// repeats.
 	IdempotencyKey string
-	// Fence grows from one owner of the workflow to the next. A resource that remembers the highest one it has seen can
-	// refuse an attempt that was long overtaken.
+	// Fence grows from one owner of the workflow to the next. A resource that remembers the highest
+	// one it has seen can refuse an attempt that was long overtaken.
 	Fence uint64
 }
 
-// Info returns what is known of the activity that ctx belongs to. For any other context it is the zero value.
+// Info returns what is known of the activity that ctx belongs to. For any other context it is the
+// zero value.
 func Info(ctx context.Context) TaskInfo {
 	if a := activityOf(ctx); a != nil {
 		return a.info
@@ -45,9 +48,10 @@ func Info(ctx context.Context) TaskInfo {
 	return TaskInfo{}
 }
 
-// Resume gives the details of the last heartbeat of an earlier attempt of the activity, so that this one can go on from
-// there. They are decoded as an input is, see [Register]. ok is false if there are none, and in a context that is not an
-// activity's. Details that are no T are an error, and so is a reference to details too large for a message.
+// Resume gives the details of the last heartbeat of an earlier attempt of the activity, so that
+// this one can go on from there. They are decoded as an input is, see [Register]. ok is false if
+// there are none, and in a context that is not an activity's. Details that are no T are an error,
+// and so is a reference to details too large for a message.
 func Resume[T any](ctx context.Context) (details T, ok bool, err error) {
 	p := Info(ctx).HeartbeatDetails
 	if len(p) == 0 {
@@ -71,7 +75,9 @@ func infoOf(d *delivery) TaskInfo {
 	t := d.task
 	return TaskInfo{
 		Namespace: t.Namespace, WorkflowID: t.WorkflowID, Run: t.Run, WorkflowType: t.WorkflowType,
-		ActivityID: t.ActivityID, Type: t.Type, TypeVersion: t.TypeVersion, List: t.List, Attempt: d.number, HeartbeatDetails: d.resume,
-		ScheduledAt: t.ScheduledAt.Time(), Heartbeat: max(t.Heartbeat, 0).Std(), IdempotencyKey: t.IdempotencyKey, Fence: t.Fence,
+		ActivityID: t.ActivityID, Type: t.Type, TypeVersion: t.TypeVersion, List: t.List,
+		Attempt: d.number, HeartbeatDetails: d.resume,
+		ScheduledAt: t.ScheduledAt.Time(), Heartbeat: max(t.Heartbeat, 0).Std(),
+		IdempotencyKey: t.IdempotencyKey, Fence: t.Fence,
 	}
 }

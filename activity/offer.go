@@ -12,26 +12,35 @@ import (
 const (
 	// offerQueue is the queue that the workers of a list form: an offer comes to one of them.
 	offerQueue = "workers"
-	// hearOutLimit bounds how long a worker that stops hears the offers that are on their way. What comes later the owner puts on
-	// the list.
+	// hearOutLimit bounds how long a worker that stops hears the offers that are on their way. What
+	// comes later the owner puts on the list.
 	hearOutLimit = time.Second
 )
 
-// hear takes offers of a list: tasks without a message in the stream, for idle workers (ADR 0023). There is no lease on one. Its
-// owner puts it on the list if it is refused or takes long; once its start is announced the owner asks whether we are still at
-// it when somebody else is given that message.
-func (s *term) hear(list string, p *natsconn.Puller, begin func(*delivery) bool) (natsconn.Subscription, error) {
+// hear takes offers of a list: tasks without a message in the stream, for idle workers (ADR 0023).
+// There is no lease on one. Its owner puts it on the list if it is refused or takes long; once its
+// start is announced the owner asks whether we are still at it when somebody else is given that
+// message.
+func (s *term) hear(
+	list string,
+	p *natsconn.Puller,
+	begin func(*delivery) bool,
+) (natsconn.Subscription, error) {
 	t := &acceptor{term: s, list: list, puller: p, start: begin}
 	sub, err := s.conn.Subscribe(s.ns.Offer(list), offerQueue, func(m natsconn.Msg) {
 		if t.take(m, nil) || m.Reply == "" {
 			return
 		}
 		if err := s.respond(m, []byte("busy")); err != nil {
-			s.log.WithField("err", err).Debug("an offer cannot be refused; its owner puts it on the list in a second")
+			s.log.WithField("err", err).
+				Debug("an offer cannot be refused; its owner puts it on the list in a second")
 		}
 	})
 	if err == nil {
-		s.leave = append(s.leave, nearby.On(s.conn).Register(nearby.List{Namespace: s.opts.Namespace, Name: list}, t))
+		s.leave = append(
+			s.leave,
+			nearby.On(s.conn).Register(nearby.List{Namespace: s.opts.Namespace, Name: list}, t),
+		)
 	}
 	return sub, err
 }
@@ -82,7 +91,8 @@ func (s *term) hearOut(offers []natsconn.Subscription) {
 	ending.Wait()
 }
 
-// settleOffer gives an offer back that is not done. If that gets lost, its owner puts it on the list, or asks and hears nothing.
+// settleOffer gives an offer back that is not done. If that gets lost, its owner puts it on the
+// list, or asks and hears nothing.
 func (s *term) settleOffer(d *delivery, how ending) {
 	if how == acknowledge || d.task == nil {
 		return
@@ -93,7 +103,9 @@ func (s *term) settleOffer(d *delivery, how ending) {
 	}
 	s.outbox.Send(d.task.Report, nil, body, func(a natsconn.Ack) {
 		if a.Err != nil {
-			d.bareLog().WithField("err", a.Err).Warn("an offer was not given back; its owner finds out")
+			d.bareLog().
+				WithField("err", a.Err).
+				Warn("an offer was not given back; its owner finds out")
 		}
 	})
 }

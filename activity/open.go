@@ -15,7 +15,8 @@ const (
 	firstOpenRetry = 100 * time.Millisecond
 	tellOpenRetry  = 3 * time.Second // from then on somebody may have misspelled the namespace
 	lastOpenRetry  = 10 * time.Second
-	// A puller finds a consumer that stays away gone every ten seconds: longer apart are two accidents, and closer together one.
+	// A puller finds a consumer that stays away gone every ten seconds: longer apart are two
+	// accidents, and closer together one.
 	goneForGood = 30 * time.Second
 	goneAtOnce  = 5 * time.Second
 )
@@ -28,7 +29,8 @@ func once(c chan struct{}) {
 	}
 }
 
-// opening says why a list is to be opened again: after a reconnect, or because the puller finds a consumer of it gone.
+// opening says why a list is to be opened again: after a reconnect, or because the puller finds a
+// consumer of it gone.
 type opening struct{ again, gone chan struct{} }
 
 func newOpening() opening {
@@ -45,8 +47,9 @@ func (o opening) forget() {
 	}
 }
 
-// open asks the broker to make a list's stream and consumers, at the start, after each reconnect, and when the puller says again that
-// one of them seems to be gone, until ctx ends. The worker pulls meanwhile: if they exist it works without a broker that answers.
+// open asks the broker to make a list's stream and consumers, at the start, after each reconnect,
+// and when the puller says again that one of them seems to be gone, until ctx ends. The worker
+// pulls meanwhile: if they exist it works without a broker that answers.
 func (s *term) open(ctx context.Context, list string, o opening) {
 	defer s.conn.OnReconnect(func() { once(o.again) })()
 	var mended time.Time // when the list was last opened because it was gone
@@ -61,11 +64,15 @@ func (s *term) open(ctx context.Context, list string, o opening) {
 			gone = false
 		case <-o.gone:
 			gone = true
-			// It was opened, and is gone as before: the broker makes it elsewhere. Several consumers of it say so at once.
+			// It was opened, and is gone as before: the broker makes it elsewhere. Several
+			// consumers of it say so at once.
 			if since := time.Since(mended); since < goneForGood && since > goneAtOnce && !told {
 				told = true
-				s.log.WithField("list", list).Warn("the broker has opened the task list, and the NATS server at hand has none: if this process is connected to another JetStream domain, " +
-					"as by a leaf node, name that of the servers by Options.APIPrefix, or by jetstream_domain of a NATS context")
+				s.log.WithField("list", list).
+					Warn("the broker has opened the task list, and the NATS server at hand has " +
+						"none: if this process is connected to another JetStream domain, " +
+						"as by a leaf node, name that of the servers by Options.APIPrefix, or " +
+						"by jetstream_domain of a NATS context")
 			} else if since >= goneForGood {
 				told = false
 			}
@@ -90,7 +97,10 @@ func (s *term) openUntilDone(ctx context.Context, list string, o opening) {
 			log.Warn("the broker refuses to open the task list; trying again")
 		case !told && wait > tellOpenRetry && ctx.Err() == nil:
 			told = true
-			log.Warnf("nobody opens the task list: is there a server for the namespace %s? trying again", s.ns)
+			log.Warnf(
+				"nobody opens the task list: is there a server for the namespace %s? trying again",
+				s.ns,
+			)
 		default:
 			log.Debug("nobody opens the task list yet; trying again")
 		}

@@ -12,12 +12,14 @@ import (
 )
 
 const (
-	// uploadPatience is how long a large outcome is tried to be stored before it goes along in the report, if it fits.
+	// uploadPatience is how long a large outcome is tried to be stored before it goes along in the
+	// report, if it fits.
 	uploadPatience = 10 * time.Second
 	uploadRetry    = 2 * time.Second
 )
 
-// input gives the task's input; one that is too large for a task is fetched, for as long as the attempt may last.
+// input gives the task's input; one that is too large for a task is fetched, for as long as the
+// attempt may last.
 func (a *attempt) input(ctx context.Context) (schemas.Payload, error) {
 	if _, ok := a.task.Input.Ref(); !ok {
 		return a.task.Input, nil
@@ -29,9 +31,9 @@ func (a *attempt) input(ctx context.Context) (schemas.Payload, error) {
 	return in, err
 }
 
-// spill stores what is too large of an outcome, and puts references in its place. What cannot be stored stays, if the
-// report can carry it: the service stores it then. While nobody answers, what does not fit waits: a result is not given up
-// because a broker is away.
+// spill stores what is too large of an outcome, and puts references in its place. What cannot be
+// stored stays, if the report can carry it: the service stores it then. While nobody answers, what
+// does not fit waits: a result is not given up because a broker is away.
 func (s *term) spill(ctx context.Context, a *attempt, r *schemas.Report) error {
 	if max(len(r.Result), len(r.Details)) <= payloads.InlineLimit(s.conn.MaxPayload()) {
 		return nil

@@ -10,10 +10,11 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 )
 
-// untilRefused returns a context that ends with the [*natsconn.RefusedError] when the server does not let this user do what a
-// worker of its lists must: pull, acknowledge, report and heartbeat. The server says so of no call in particular. A worker
-// that pulled and could not report would do its work again and again. What it can do without may come back: the next connection may have other
-// rights, and is told anew of those that it lacks, after the word that it is there.
+// untilRefused returns a context that ends with the [*natsconn.RefusedError] when the server does
+// not let this user do what a worker of its lists must: pull, acknowledge, report and heartbeat.
+// The server says so of no call in particular. A worker that pulled and could not report would do
+// its work again and again. What it can do without may come back: the next connection may have
+// other rights, and is told anew of those that it lacks, after the word that it is there.
 func (s *term) untilRefused(ctx context.Context) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	remove := s.conn.OnRefused(func(e *natsconn.RefusedError) {
@@ -44,15 +45,17 @@ func unlessCut(ctx context.Context, err error) error {
 	return err
 }
 
-// needs tells whether a refused subject is one that the worker cannot do without, and of which list. The right to open
-// a list is not: a list that exists needs nobody to open it. What activities publish on this connection, wherever workflows have them, is none.
+// needs tells whether a refused subject is one that the worker cannot do without, and of which
+// list. The right to open a list is not: a list that exists needs nobody to open it. What
+// activities publish on this connection, wherever workflows have them, is none.
 func (s *term) needs(e *natsconn.RefusedError) (list string, ok bool) {
 	if e.Subscribe {
 		return "", e.Subject == s.inbox
 	}
 	in := strings.TrimSuffix(s.ns.AllActOutcomes(""), "*.*.act.")
 	beat := strings.TrimSuffix(s.ns.AllBeatsOf(""), "*.*.")
-	if strings.HasSuffix(e.Subject, "."+subject.ConsumerHigh) || strings.HasSuffix(e.Subject, "."+subject.ConsumerLow) {
+	if strings.HasSuffix(e.Subject, "."+subject.ConsumerHigh) ||
+		strings.HasSuffix(e.Subject, "."+subject.ConsumerLow) {
 		return "", false // it may take ordinary tasks only; the puller says so in the log
 	}
 	for _, list := range s.opts.Lists {
@@ -66,7 +69,8 @@ func (s *term) needs(e *natsconn.RefusedError) (list string, ok bool) {
 	return "", false
 }
 
-// silenced tells whether a refusal keeps the worker from being asked for what it was offered, or from answering.
+// silenced tells whether a refusal keeps the worker from being asked for what it was offered, or
+// from answering.
 func (s *term) silenced(e *natsconn.RefusedError) bool {
 	if e.Subscribe {
 		return e.Subject == s.ns.Control(s.opts.Identity)
@@ -77,7 +81,8 @@ func (s *term) silenced(e *natsconn.RefusedError) bool {
 	return answer
 }
 
-// respond answers an owner or an operator. It notes where, so that a refusal of the answer is told from those of what activities publish.
+// respond answers an owner or an operator. It notes where, so that a refusal of the answer is told
+// from those of what activities publish.
 func (s *term) respond(m natsconn.Msg, body []byte) error {
 	to := inboxOf(m.Reply)
 	s.mu.Lock()

@@ -11,19 +11,24 @@ import (
 // handler is a registered function without its types.
 type handler func(ctx context.Context, in schemas.Payload) (schemas.Payload, error)
 
-// Register says what runs for tasks of a type. Input and result travel as JSON, except that schemas.Payload and []byte
-// are taken as they are and struct{} means none. An empty input leaves In at its zero value. Payloads above
-// schemas.PayloadThreshold are kept in the object store; they are fetched before the function is called, and stored when it
-// has returned.
+// Register says what runs for tasks of a type. Input and result travel as JSON, except that
+// schemas.Payload and []byte are taken as they are and struct{} means none. An empty input leaves
+// In at its zero value. Payloads above schemas.PayloadThreshold are kept in the object store; they
+// are fetched before the function is called, and stored when it has returned.
 //
-// ctx ends when the attempt's time is over, when it is canceled or no longer wanted, and when the worker stops;
-// context.Cause tells which. [Info] and [Heartbeat] take it.
+// ctx ends when the attempt's time is over, when it is canceled or no longer wanted, and when the
+// worker stops; context.Cause tells which. [Info] and [Heartbeat] take it.
 //
-// The function may run more than once for one activity, unless it was scheduled as not idempotent; TaskInfo's
-// IdempotencyKey is then the same each time.
+// The function may run more than once for one activity, unless it was scheduled as not idempotent;
+// TaskInfo's IdempotencyKey is then the same each time.
 //
-// Register panics on mistakes of the program: an empty or repeated type, a nil function, or a worker that runs.
-func Register[In, Out any](w *Worker, typ string, fn func(ctx context.Context, in In) (Out, error)) {
+// Register panics on mistakes of the program: an empty or repeated type, a nil function, or a
+// worker that runs.
+func Register[In, Out any](
+	w *Worker,
+	typ string,
+	fn func(ctx context.Context, in In) (Out, error),
+) {
 	if fn == nil {
 		panic(fmt.Sprintf("activity: Register(%q): the function is nil", typ))
 	}

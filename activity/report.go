@@ -14,8 +14,8 @@ import (
 const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 2 * time.Second
-	// headerBudget stays free below the server's limit, as in every message of Drover: the outcome becomes part of a
-	// history record.
+	// headerBudget stays free below the server's limit, as in every message of Drover: the outcome
+	// becomes part of a history record.
 	headerBudget = 64 << 10
 )
 
@@ -28,7 +28,8 @@ type notice struct {
 	stored chan bool
 }
 
-// announce reports the start of an attempt once it has taken so long, unless the notice was ended before.
+// announce reports the start of an attempt once it has taken so long, unless the notice was ended
+// before.
 func (s *term) announce(ctx context.Context, a *attempt) *notice {
 	n := &notice{}
 	n.timer = time.AfterFunc(s.opts.StartedAfter, func() {
@@ -47,8 +48,8 @@ func (n *notice) channels() (stop chan struct{}, stored chan bool) {
 	return n.stop, n.stored
 }
 
-// end waits for a report on its way, so that no outcome overtakes it, and tells whether the start is stored. It is called
-// once. Without a notice the start is stored.
+// end waits for a report on its way, so that no outcome overtakes it, and tells whether the start
+// is stored. It is called once. Without a notice the start is stored.
 func (n *notice) end() (started bool) {
 	if n == nil {
 		return true
@@ -63,7 +64,12 @@ func (n *notice) end() (started bool) {
 
 // publishStart reports the start until it is stored, stop is closed or ctx ends.
 func (s *term) publishStart(ctx context.Context, stop <-chan struct{}, a *attempt) error {
-	r := &schemas.Report{Kind: schemas.ReportStarted, Token: a.token, Elapsed: elapsed(a), Offered: a.offered}
+	r := &schemas.Report{
+		Kind:    schemas.ReportStarted,
+		Token:   a.token,
+		Elapsed: elapsed(a),
+		Offered: a.offered,
+	}
 	s.origin(r, a.delivery)
 	body, err := schemas.Marshal(r)
 	if err != nil {
@@ -72,10 +78,12 @@ func (s *term) publishStart(ctx context.Context, stop <-chan struct{}, a *attemp
 	return s.publish(ctx, stop, a.delivery, body)
 }
 
-// conclude reports an attempt's outcome and settles its task. It ends the announcement of the start.
+// conclude reports an attempt's outcome and settles its task. It ends the announcement of the
+// start.
 func (s *term) conclude(ctx context.Context, a *attempt, v verdict, news *notice) {
 	var err error
-	if v.report != nil { // before the announcement ends: it may take long, and the service must know of the start
+	if v.report != nil {
+		// before the announcement ends: it may take long, and the service must know of the start
 		err = s.spill(ctx, a, v.report)
 	}
 	started := news.end()
@@ -89,7 +97,8 @@ func (s *term) conclude(ctx context.Context, a *attempt, v verdict, news *notice
 			return
 		}
 	case v.late && !started:
-		// Without it the service would wait for a worker, and no limit of the attempt would ever pass.
+		// Without it the service would wait for a worker, and no limit of the attempt would ever
+		// pass.
 		within, cancel := a.wanted(ctx)
 		err = s.publishStart(within, nil, a)
 		cancel()
@@ -105,13 +114,20 @@ func (s *term) concluded(a *attempt, err error) {
 	case errors.Is(err, ErrDrained):
 		a.giveBack()
 	case a.settle(giveBack, againDelay): // unless the end of the worker has
-		a.log().WithField("err", err).Error("an outcome could not be stored; the task goes back to its list")
+		a.log().
+			WithField("err", err).
+			Error("an outcome could not be stored; the task goes back to its list")
 	}
 }
 
-// publishOutcome reports an outcome until it is stored or ctx ends, unless the delivery ends elsewhere. One that is too large becomes a failure
-// that says so.
-func (s *term) publishOutcome(ctx context.Context, a *attempt, r *schemas.Report, started bool) error {
+// publishOutcome reports an outcome until it is stored or ctx ends, unless the delivery ends
+// elsewhere. One that is too large becomes a failure that says so.
+func (s *term) publishOutcome(
+	ctx context.Context,
+	a *attempt,
+	r *schemas.Report,
+	started bool,
+) error {
 	r.Token, r.Elapsed = a.token, elapsed(a)
 	if !a.begun { // what is handed over may overtake an announcement that is in the inbox
 		s.origin(r, a.delivery)
@@ -127,7 +143,8 @@ func (s *term) publishOutcome(ctx context.Context, a *attempt, r *schemas.Report
 	return s.tellOutcome(ctx, a, r)
 }
 
-// concludeElsewhere tells an outcome, and ends its delivery, while the goroutine that did the work is kept by a decider that is late.
+// concludeElsewhere tells an outcome, and ends its delivery, while the goroutine that did the work
+// is kept by a decider that is late.
 func (s *term) concludeElsewhere(ctx context.Context, a *attempt, r *schemas.Report) {
 	defer s.done(a.delivery)
 	s.concluded(a, s.tellOutcome(ctx, a, r))
@@ -135,7 +152,8 @@ func (s *term) concludeElsewhere(ctx context.Context, a *attempt, r *schemas.Rep
 
 // tellOutcome is publishOutcome after the decision.
 func (s *term) tellOutcome(ctx context.Context, a *attempt, r *schemas.Report) error {
-	if stored, err := s.reportDirectly(ctx, a.delivery, r); stored || err != nil { // what it may take is bounded anyway
+	if stored, err := s.reportDirectly(ctx, a.delivery, r); stored || err != nil {
+		// what it may take is bounded anyway
 		return err
 	}
 	r.Ahead = nil // the owner asks
@@ -151,24 +169,31 @@ func (s *term) tellOutcome(ctx context.Context, a *attempt, r *schemas.Report) e
 		}
 	}
 	shrink(r, len(body))
-	a.log().WithField("bytes", len(body)).Warn("an outcome is too large for a message; its result or details are left out")
+	a.log().
+		WithField("bytes", len(body)).
+		Warn("an outcome is too large for a message; its result or details are left out")
 	if body, err = schemas.Marshal(r); err != nil {
 		return err
 	}
 	return s.publish(ctx, nil, a.delivery, body)
 }
 
-// shrink leaves the large part of an outcome out. A result cannot be left out: then the activity has failed.
+// shrink leaves the large part of an outcome out. A result cannot be left out: then the activity
+// has failed.
 func shrink(r *schemas.Report, size int) {
-	text := fmt.Sprintf("the outcome has %d bytes, which no message can hold: store what is large elsewhere and return where", size)
+	text := fmt.Sprintf(
+		"the outcome has %d bytes, which no message can hold: store what is large elsewhere and return where",
+		size,
+	)
 	r.Details = schemas.Text(text)
 	if r.Kind == schemas.ReportSuccess {
 		r.Kind, r.Reason, r.Result = schemas.ReportFailed, ReasonTooLarge, nil
 	}
 }
 
-// publish sends a report until it is stored, stop is closed between two tries, or ctx ends. Repeating one whose fate is
-// unknown is right: outcomes are told apart by their token, starts by their nonce.
+// publish sends a report until it is stored, stop is closed between two tries, or ctx ends.
+// Repeating one whose fate is unknown is right: outcomes are told apart by their token, starts by
+// their nonce.
 func (s *term) publish(ctx context.Context, stop <-chan struct{}, d *delivery, body []byte) error {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		err, over := s.publishOnce(ctx, d, body)

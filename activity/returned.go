@@ -7,7 +7,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// returnPatience is how long a worker that stops waits until the inbox has what it says of a task before it hands the message back.
+// returnPatience is how long a worker that stops waits until the inbox has what it says of a task
+// before it hands the message back.
 const returnPatience = time.Second
 
 // returnReport is the report that a task is given back.
@@ -24,11 +25,12 @@ func (s *term) returnReport(d *delivery) (body []byte, ok bool) {
 	return body, true
 }
 
-// sayReturned tells the owner of the workflow that this worker stops in the midst of a task that it has pulled, so that it is not taken for lost.
-// If the owner does not hear of it, it is.
+// sayReturned tells the owner of the workflow that this worker stops in the midst of a task that it
+// has pulled, so that it is not taken for lost. If the owner does not hear of it, it is.
 func (s *term) sayReturned(d *delivery) {
 	s.mu.Lock()
-	taken := d.taken != "" // else nothing of it has begun, and whoever handles it is still setting what is looked at here
+	// else nothing of it has begun, and whoever handles it is still setting what is looked at here
+	taken := d.taken != ""
 	s.mu.Unlock()
 	if !taken {
 		return

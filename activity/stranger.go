@@ -2,21 +2,23 @@ package activity
 
 import "time"
 
-// A task of a type that is not registered here is for another worker of the list, as in a rolling update. The server gives it to those that wait in
-// turn: each has one request there. So a worker passes the task on at once, and it comes to the one that knows its type before it comes back.
-// If it does come back, none of those that wait does, and it rests on the list for a while. A worker that has come, or has become idle, takes it
-// then.
+// A task of a type that is not registered here is for another worker of the list, as in a rolling
+// update. The server gives it to those that wait in turn: each has one request there. So a worker
+// passes the task on at once, and it comes to the one that knows its type before it comes back. If
+// it does come back, none of those that wait does, and it rests on the list for a while. A worker
+// that has come, or has become idle, takes it then.
 
 const (
 	firstStrangerDelay = 250 * time.Millisecond
 	lastStrangerDelay  = 5 * time.Second
-	// strangerRound is in how long a task comes back that nobody has let rest: well below the first delay. Where it takes longer, on a busy
-	// machine, it goes around once more.
+	// strangerRound is in how long a task comes back that nobody has let rest: well below the first
+	// delay. Where it takes longer, on a busy machine, it goes around once more.
 	strangerRound = 100 * time.Millisecond
-	// mostAgain is how many tasks a second are passed on that have been here before. With more of them a round takes longer than strangerRound,
-	// and they would never rest.
+	// mostAgain is how many tasks a second are passed on that have been here before. With more of
+	// them a round takes longer than strangerRound, and they would never rest.
 	mostAgain = 100
-	// mostStrangers bounds the tasks that are remembered. One that is forgotten goes around once more.
+	// mostStrangers bounds the tasks that are remembered. One that is forgotten goes around once
+	// more.
 	mostStrangers = 4096
 )
 
@@ -35,7 +37,8 @@ type met struct {
 // stranger gives back a task of a type that is not registered here.
 func (s *term) stranger(d *delivery) {
 	if s.firstSight(d.task.Type) {
-		d.log().Warn("no function is registered for this type of activity; its tasks go back to the list for other workers")
+		d.log().
+			Warn("no function is registered for this type of activity; its tasks go back to the list for other workers")
 	}
 	d.settle(giveBack, s.strangerDelay(strangerAt{d.list, d.Seq}, time.Now()))
 }
@@ -57,7 +60,8 @@ func (s *term) strangerDelay(t strangerAt, now time.Time) (delay time.Duration) 
 	return delay
 }
 
-// passesAgain counts a task that is passed on again, and tells whether it may be. The caller holds mu.
+// passesAgain counts a task that is passed on again, and tells whether it may be. The caller holds
+// mu.
 func (s *term) passesAgain(now time.Time) bool {
 	if now.Sub(s.againFrom) >= time.Second {
 		s.againFrom, s.again = now, 0

@@ -18,8 +18,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// drainGrace is how long functions have to return once their context was cancelled at the end of a drain. A success
-// that comes in that time is still reported.
+// drainGrace is how long functions have to return once their context was cancelled at the end of a
+// drain. A success that comes in that time is still reported.
 const drainGrace = time.Second
 
 // errTold ends a Run that was told to drain on its control subject.
@@ -27,8 +27,9 @@ var errTold = errors.New("the worker was told to drain")
 
 // term is one Run of a worker.
 //
-// Two contexts live longer than the one that Run was given. The functions have the context "work", which ends with the
-// drain; the protocol around them has "wire", which outlives it by drainGrace, so that a last outcome can be stored.
+// Two contexts live longer than the one that Run was given. The functions have the context "work",
+// which ends with the drain; the protocol around them has "wire", which outlives it by drainGrace,
+// so that a last outcome can be stored.
 type term struct {
 	*Worker
 
@@ -55,12 +56,14 @@ type term struct {
 	wg       sync.WaitGroup // one for each delivery
 	returned atomic.Int64   // tasks handed back because of the drain
 
-	mu        sync.Mutex
-	draining  bool
-	live      map[*delivery]*attempt             // nil while it has not begun
-	running   map[string]int                     // deliveries that run, or are asked for, by token; see take
-	asking    map[string]chan schemas.Permission // by nonce
-	againFrom time.Time                          // the second in which so many of them were passed on again
+	mu       sync.Mutex
+	draining bool
+	live     map[*delivery]*attempt // nil while it has not begun
+	// deliveries that run, or are asked for, by token; see take
+	running map[string]int
+	asking  map[string]chan schemas.Permission // by nonce
+	// the second in which so many of them were passed on again
+	againFrom time.Time
 	again     int
 	strangers map[strangerAt]met  // tasks of types that are not registered
 	answers   map[string]struct{} // inboxes of those who were answered, see respond
@@ -68,9 +71,12 @@ type term struct {
 
 func newTerm(w *Worker) (*term, error) {
 	s := &term{
-		Worker: w, suspension: suspension{Pace: clock.PaceOf(time.Now())}, nonce: rand.Text()[:12] + "-", inbox: w.conn.NATS().NewInbox(),
+		Worker: w, suspension: suspension{Pace: clock.PaceOf(time.Now())},
+		nonce: rand.Text()[:12] + "-", inbox: w.conn.NATS().NewInbox(),
 		orders: make(chan time.Duration, 1), drainFor: w.opts.DrainTimeout,
-		live: make(map[*delivery]*attempt), running: make(map[string]int), asking: make(map[string]chan schemas.Permission),
+		live: make(
+			map[*delivery]*attempt,
+		), running: make(map[string]int), asking: make(map[string]chan schemas.Permission),
 		openings: make(map[string]opening, len(w.opts.Lists)),
 	}
 	for _, list := range w.opts.Lists {
@@ -89,7 +95,8 @@ func (s *term) connect() (err error) {
 	if s.outbox, err = s.conn.NewOutbox(natsconn.OutboxOptions{}); err != nil {
 		return err
 	}
-	if s.owners, err = s.conn.NewOutbox(natsconn.OutboxOptions{Timeout: directPatience, Grace: directGrace}); err != nil {
+	if s.owners,
+		err = s.conn.NewOutbox(natsconn.OutboxOptions{Timeout: directPatience, Grace: directGrace}); err != nil {
 		return err
 	}
 	if s.sub, err = s.conn.Subscribe(s.inbox, "", s.permitted); err != nil {
@@ -109,7 +116,8 @@ func (s *term) close() {
 	}
 	for _, sub := range []natsconn.Subscription{s.told, s.sub} {
 		if sub != nil {
-			_ = sub.Close() // it fails only when the connection is closed, and with it the subscription
+			// it fails only when the connection is closed, and with it the subscription
+			_ = sub.Close()
 		}
 	}
 	for _, b := range []*natsconn.Outbox{s.owners, s.outbox} {
@@ -131,7 +139,8 @@ func (s *term) run(ctx context.Context) error {
 	defer end()
 	ctx, obey := context.WithCancelCause(ctx)
 	defer obey(nil)
-	defer s.conn.OnClose(func() { obey(natsconn.ErrClosed) })() // a worker that is given nothing any more would look healthy
+	// a worker that is given nothing any more would look healthy
+	defer s.conn.OnClose(func() { obey(natsconn.ErrClosed) })()
 	helpers.Go(func() {
 		select {
 		case limit := <-s.orders:
@@ -151,8 +160,17 @@ func (s *term) run(ctx context.Context) error {
 		closing.Wait()
 	}
 	for i, list := range s.opts.Lists {
-		o := natsconn.PullOptions{Stream: s.ns.StreamTasks(list), Consumers: subject.Consumers(), Max: s.opts.share(i), Gone: func() { once(s.openings[list].gone) }}
-		p, err := s.conn.Pull(context.WithoutCancel(ctx), o, func(t natsconn.Task) { s.accept(work, wire, list, t) })
+		o := natsconn.PullOptions{
+			Stream:    s.ns.StreamTasks(list),
+			Consumers: subject.Consumers(),
+			Max:       s.opts.share(i),
+			Gone:      func() { once(s.openings[list].gone) },
+		}
+		p, err := s.conn.Pull(
+			context.WithoutCancel(ctx),
+			o,
+			func(t natsconn.Task) { s.accept(work, wire, list, t) },
+		)
 		if err != nil {
 			stop()
 			hangUp(ErrDrained)
@@ -184,7 +202,8 @@ type job struct {
 // mostIdle bounds the goroutines that wait for tasks.
 const mostIdle = 256
 
-// accept takes a pulled task. It is called by the connection's goroutine, so the work happens in another.
+// accept takes a pulled task. It is called by the connection's goroutine, so the work happens in
+// another.
 func (s *term) accept(work, wire context.Context, list string, t natsconn.Task) {
 	s.clock.Observe(t.Time, time.Now())
 	d := &delivery{Task: t, term: s, list: list}
@@ -250,8 +269,8 @@ func (s *term) handle(work, wire context.Context, d *delivery) {
 	s.attempt(work, wire, d, h)
 }
 
-// done gives a delivery's slot back. What was not settled by now is left to the server, which delivers it again when
-// the lease has run out.
+// done gives a delivery's slot back. What was not settled by now is left to the server, which
+// delivers it again when the lease has run out.
 func (s *term) done(d *delivery) {
 	d.forget()
 	s.mu.Lock()
@@ -262,8 +281,9 @@ func (s *term) done(d *delivery) {
 	s.wg.Done()
 }
 
-// tooLate tells whether the service has given up on the activity by the estimate of its clock. Whether it has the owner knows: the estimate is
-// ahead if the server's clock was set back, or that of another server was heard which is fast.
+// tooLate tells whether the service has given up on the activity by the estimate of its clock.
+// Whether it has the owner knows: the estimate is ahead if the server's clock was set back, or that
+// of another server was heard which is fast.
 func (s *term) tooLate(t *schemas.ActivityTask, now time.Time) bool {
 	return t.CloseBy != 0 && !s.clock.Now(now).Before(t.CloseBy.Time())
 }
@@ -286,7 +306,8 @@ func (s *term) drain(cut, hangUp context.CancelCauseFunc) error {
 	var late sync.WaitGroup
 	s.mu.Lock()
 	for d := range s.live { // functions that do not heed their context
-		if d.offered && d.taken == "" { // its handling has not begun; its owner hears nothing, and puts it on the list
+		if d.offered && d.taken == "" {
+			// its handling has not begun; its owner hears nothing, and puts it on the list
 			d.forget()
 			continue
 		}
@@ -295,7 +316,12 @@ func (s *term) drain(cut, hangUp context.CancelCauseFunc) error {
 	s.mu.Unlock()
 	late.Wait()
 	if n := s.returned.Load(); n > 0 {
-		return fmt.Errorf("%w: %d tasks had not ended within %v and were handed back to their lists", ErrDrainTimeout, n, s.drainFor)
+		return fmt.Errorf(
+			"%w: %d tasks had not ended within %v and were handed back to their lists",
+			ErrDrainTimeout,
+			n,
+			s.drainFor,
+		)
 	}
 	return nil
 }

@@ -28,15 +28,17 @@ type Worker struct {
 // Conn is what has a connection to NATS, such as a client of Drover.
 type Conn interface{ NATS() *nats.Conn }
 
-// New returns a worker that will speak through conn. Options that are wrong are reported by Run, since they may come
-// from a configuration.
+// New returns a worker that will speak through conn. Options that are wrong are reported by Run,
+// since they may come from a configuration.
 func New(conn Conn, opts *Options) *Worker {
 	if opts == nil {
 		opts = &Options{}
 	}
 	o := opts.withDefaults()
 	return &Worker{
-		conn: natsconn.Of(conn), opts: o, ns: subject.Namespace(o.Namespace), log: o.Logger.WithField("worker", o.Identity),
+		conn: natsconn.Of(
+			conn,
+		), opts: o, ns: subject.Namespace(o.Namespace), log: o.Logger.WithField("worker", o.Identity),
 		handlers: make(map[string]handler), strange: make(map[string]struct{}),
 	}
 }
@@ -44,21 +46,26 @@ func New(conn Conn, opts *Options) *Worker {
 // Identity is the name of the worker in histories.
 func (w *Worker) Identity() string { return w.opts.Identity }
 
-// Run takes work and does it until ctx ends. Then it takes no more and lets what runs go on for Options.DrainTimeout;
-// what runs even then has its context cancelled with [ErrDrained], has another second to return, and is handed back.
+// Run takes work and does it until ctx ends. Then it takes no more and lets what runs go on for
+// Options.DrainTimeout; what runs even then has its context cancelled with [ErrDrained], has
+// another second to return, and is handed back.
 //
-// It also ends when it is told to drain on its control subject ([schemas.ControlDrain]), by "drover drain" for one; then the
-// limit is that of the order, if it has one.
+// It also ends when it is told to drain on its control subject ([schemas.ControlDrain]), by "drover
+// drain" for one; then the limit is that of the order, if it has one.
 //
-// It returns nil if everything it took had ended, [ErrDrainTimeout] if tasks were handed back, [ErrInvalidOptions] or
-// [ErrRunning] if it did not begin. If the NATS server does not let it pull, acknowledge, report or heartbeat it stops by
-// itself, with a [natsconn.RefusedError], and with [natsconn.ErrClosed] if its connection is closed. It may be called again.
+// It returns nil if everything it took had ended, [ErrDrainTimeout] if tasks were handed back,
+// [ErrInvalidOptions] or [ErrRunning] if it did not begin. If the NATS server does not let it pull,
+// acknowledge, report or heartbeat it stops by itself, with a [natsconn.RefusedError], and with
+// [natsconn.ErrClosed] if its connection is closed. It may be called again.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.opts.validate(); err != nil {
 		return err
 	}
 	if w.conn == nil {
-		return fmt.Errorf("%w: New has a nil connection, or one that is closed: give it a client", ErrInvalidOptions)
+		return fmt.Errorf(
+			"%w: New has a nil connection, or one that is closed: give it a client",
+			ErrInvalidOptions,
+		)
 	}
 	if err := w.enter(); err != nil {
 		return err

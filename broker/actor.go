@@ -83,7 +83,8 @@ func (p *partition) judge(r *run, e *message) {
 			return
 		}
 	}
-	if _, firesAt := e.event.(execution.AlarmFired); firesAt && (r.inflight != nil || len(r.pending) > 0) {
+	if _, firesAt := e.event.(execution.AlarmFired); firesAt &&
+		(r.inflight != nil || len(r.pending) > 0) {
 		e.event = execution.AlarmFired{Uncommitted: r.committed + 1}
 	}
 	if e.ahead == nil || !p.decideAhead(r, e) {
@@ -91,8 +92,8 @@ func (p *partition) judge(r *run, e *message) {
 	}
 }
 
-// happen lets a message happen. Its events are in the state at once and in the history once a record with them is
-// acknowledged; its effects come after that.
+// happen lets a message happen. Its events are in the state at once and in the history once a
+// record with them is acknowledged; its effects come after that.
 func (p *partition) happen(r *run, e *message) {
 	events, effects := r.state.Step(p.b.config(), e.event, e.at)
 	switch {
@@ -118,8 +119,8 @@ func (p *partition) happen(r *run, e *message) {
 	p.expire(r)
 }
 
-// repeated handles a message that the history has already: it is read again after a take-over. Whoever waits for an answer
-// may not have it yet.
+// repeated handles a message that the history has already: it is read again after a take-over.
+// Whoever waits for an answer may not have it yet.
 func (p *partition) repeated(r *run, e *message) {
 	switch m := e.event.(type) {
 	case execution.Start:
@@ -138,7 +139,8 @@ func (p *partition) repeated(r *run, e *message) {
 	e.completion.Release()
 }
 
-// queue adds what a message has caused to the run's next record; what has no event rides with the one before it.
+// queue adds what a message has caused to the run's next record; what has no event rides with the
+// one before it.
 func (p *partition) queue(r *run, g group) {
 	switch {
 	case len(g.events) > 0:
@@ -155,7 +157,8 @@ func (p *partition) queue(r *run, g group) {
 		last.answers = append(last.answers, g.answers...)
 	case r.inflight != nil:
 		r.inflight.adopt(g)
-	case len(g.answers) > 0 && !p.canWrite(): // nothing but memory says so (P-16); the next owner reads it again, or is asked
+	case len(g.answers) > 0 && !p.canWrite():
+		// nothing but memory says so (P-16); the next owner reads it again, or is asked
 		return
 	default:
 		p.settled(r, g, nil)
@@ -217,13 +220,17 @@ const deadUnknown = "unknown-workflow"
 
 // unknownID says that there is no run of a workflow id: what has closed may have been purged since.
 func unknownID(wid string) string {
-	return fmt.Sprintf("there is no workflow with the id %q: it was never started, or is purged", wid)
+	return fmt.Sprintf(
+		"there is no workflow with the id %q: it was never started, or is purged",
+		wid,
+	)
 }
 
 // deadUndecodable is that of what says nothing to anybody.
 const deadUndecodable = "undecodable"
 
-// deadForeign is that of what nobody has meant for its subject, deadTooLarge of what fits into no task.
+// deadForeign is that of what nobody has meant for its subject, deadTooLarge of what fits into no
+// task.
 const (
 	deadForeign  = "stray"
 	deadTooLarge = "too-large"

@@ -17,11 +17,13 @@ type alarm struct {
 	way    *sentAlarm        // a publish that is under way; nil: none
 	fired  uint64            // the highest sequence that has rung since then
 	queued bool              // will be looked at in a while
-	place  uint64            // in the line of those that are looked at once AlarmDelay is over; 0: in none
-	// firing: the armed message is being rung by a worker that deletes it, or has deleted it, once we have answered.
+	// in the line of those that are looked at once AlarmDelay is over; 0: in none
+	place uint64
+	// firing: the armed message is being rung by a worker that deletes it, or has deleted it, once
+	// we have answered.
 	firing bool
-	// strange: one may be armed that nothing is known of, by whoever had the run in memory before or by a publish that was
-	// not acknowledged.
+	// strange: one may be armed that nothing is known of, by whoever had the run in memory before
+	// or by a publish that was not acknowledged.
 	strange bool
 }
 
@@ -34,7 +36,8 @@ type sentAlarm struct {
 }
 
 const (
-	// askCover is how long a run may wait for an answer to a decision task before an alarm makes a new owner meet it.
+	// askCover is how long a run may wait for an answer to a decision task before an alarm makes a
+	// new owner meet it.
 	askCover = schemas.Duration(10 * time.Second)
 	// maxReask caps the alarm of a run that nobody listens for.
 	maxReask = schemas.Duration(time.Minute)
@@ -42,7 +45,8 @@ const (
 	manyReasks = 8
 )
 
-// wantedAlarm is the earliest instant at which somebody must look at the run, even if this owner is gone.
+// wantedAlarm is the earliest instant at which somebody must look at the run, even if this owner is
+// gone.
 func (p *partition) wantedAlarm(r *run) schemas.Timestamp {
 	due := r.state.NextDue(p.b.config())
 	w, wanted := r.state.WantsDecider(p.b.config())
@@ -67,8 +71,9 @@ func (p *partition) wantedAlarm(r *run) schemas.Timestamp {
 	return min(due, look)
 }
 
-// cover releases what waits for the run to be safe: when it is closed or its alarm is armed early enough. Most runs end
-// before their alarm would be made durable, and so never cost one; until then the effects position waits.
+// cover releases what waits for the run to be safe: when it is closed or its alarm is armed early
+// enough. Most runs end before their alarm would be made durable, and so never cost one; until then
+// the effects position waits.
 func (p *partition) cover(r *run) {
 	if r.alarm.way != nil || r.loading {
 		return
@@ -107,7 +112,8 @@ func (p *partition) armNow(r *run) {
 	}
 	due := p.wantedAlarm(r)
 	if soon := p.now().Add(askCover); !r.isSettled() && (due == 0 || due > soon) {
-		due = soon // what is wanted may never be in the history, and who comes then must look at what is
+		// what is wanted may never be in the history, and who comes then must look at what is
+		due = soon
 	}
 	if due != 0 && (r.alarm.due == 0 || r.alarm.due > due) {
 		p.arm(r, due)
@@ -122,8 +128,8 @@ func (p *partition) uncover(r *run) {
 	r.uncovered = nil
 }
 
-// arm publishes the alarm over the one that is known to be there (P-10). If another is there, the claim is looked at
-// before it is replaced.
+// arm publishes the alarm over the one that is known to be there (P-10). If another is there, the
+// claim is looked at before it is replaced.
 func (p *partition) arm(r *run, due schemas.Timestamp) {
 	if !p.canWrite() {
 		return
@@ -135,9 +141,14 @@ func (p *partition) arm(r *run, due schemas.Timestamp) {
 		way := &sentAlarm{run: r, id: id, due: due, covered: r.uncovered} // only what waits now
 		r.uncovered, r.alarm.way = nil, way
 		p.sends++
-		p.outside.Send(p.b.ns.Alarm(p.n, r.wid, id), p.scratch.alarmHead, body, func(a natsconn.Ack) {
-			p.loop.post(func() { p.armed(way, a) })
-		})
+		p.outside.Send(
+			p.b.ns.Alarm(p.n, r.wid, id),
+			p.scratch.alarmHead,
+			body,
+			func(a natsconn.Ack) {
+				p.loop.post(func() { p.armed(way, a) })
+			},
+		)
 		return nil
 	})
 	if err != nil {
@@ -165,18 +176,24 @@ func (p *partition) armed(way *sentAlarm, a natsconn.Ack) {
 	due, covered := way.due, way.covered
 	var other *natsconn.SequenceError
 	switch {
-	case a.Err == nil && a.Seq <= fired: // its ring has overtaken its acknowledgement: nothing is armed
+	case a.Err == nil && a.Seq <= fired:
+		// its ring has overtaken its acknowledgement: nothing is armed
 		r.alarm.due, r.alarm.seq, r.alarm.firing = 0, 0, false
 		r.uncovered = append(covered, r.uncovered...)
 	case a.Err == nil:
 		r.alarm.due, r.alarm.seq, r.alarm.strange, r.alarm.firing = due, a.Seq, false, false
 		watermark.Release(covered)
 	case errors.As(a.Err, &other):
-		r.alarm.seq, r.alarm.firing, r.uncovered = other.Last, false, append(covered, r.uncovered...)
+		r.alarm.seq, r.alarm.firing, r.uncovered = other.Last, false, append(
+			covered,
+			r.uncovered...)
 	default:
 		r.uncovered = append(covered, r.uncovered...)
-		r.alarm.due, r.alarm.strange = 0, true // if it is stored it has replaced what was armed, and may have rung since
-		p.log.WithError(a.Err).WithField("workflow", r.wid).Warn("an alarm is not acknowledged; arming again")
+		// if it is stored it has replaced what was armed, and may have rung since
+		r.alarm.due, r.alarm.strange = 0, true
+		p.log.WithError(a.Err).
+			WithField("workflow", r.wid).
+			Warn("an alarm is not acknowledged; arming again")
 		r.alarm.queued = true
 		p.loop.after(effectRetry, func() { r.alarm.queued = false; p.mark(r) })
 		return
@@ -192,16 +209,18 @@ const (
 	direct
 )
 
-// fired: the alarm has rung, so nothing is armed any more (P-10). The ring's place in the inbox, or the worker's answer, is
-// kept until the run is covered again. The worker deletes the message as soon as the ring is stored. One that came straight
-// still stands there: the next alarm is published over it.
+// fired: the alarm has rung, so nothing is armed any more (P-10). The ring's place in the inbox, or
+// the worker's answer, is kept until the run is covered again. The worker deletes the message as
+// soon as the ring is stored. One that came straight still stands there: the next alarm is
+// published over it.
 func (p *partition) fired(r *run, fire *schemas.Ring, t *completion, came fireWay) {
 	if !r.open() || fire.Run != r.state.Run {
 		return
 	}
 	switch way := r.alarm.way; {
 	case way == nil:
-	case fire.Due == way.due && fire.Sequence > r.alarm.seq: // it is stored, whatever becomes of its acknowledgement
+	case fire.Due == way.due && fire.Sequence > r.alarm.seq:
+		// it is stored, whatever becomes of its acknowledgement
 		r.uncovered = append(r.uncovered, way.covered...)
 		r.alarm.way, r.alarm.fired, way.covered = nil, 0, nil
 	default:
@@ -233,7 +252,8 @@ func (p *partition) dropAlarm(r *run) {
 	}
 }
 
-// dropStrange looks for an alarm of a closed run that somebody else has armed, and deletes it: it may be due in a year.
+// dropStrange looks for an alarm of a closed run that somebody else has armed, and deletes it: it
+// may be due in a year.
 func (p *partition) dropStrange(wid, id string) {
 	readAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
 		m, err := p.b.reads.LastBySubject(ctx, p.b.ns.StreamAlarms(p.n), p.b.ns.Alarm(p.n, wid, id))

@@ -11,18 +11,21 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Alarms that are due come straight to the owner, many in one message (ADR 0022). The timer worker keeps each until the owner
-// says that it is not needed any more: what it was for is in the history, and the run is covered again. Without an answer the
-// worker puts the ring into the inbox. So nothing is stored for a ring that an owner is there to take, and an owner or a
-// worker that dies with rings in hand costs their repetition.
+// Alarms that are due come straight to the owner, many in one message (ADR 0022). The timer worker
+// keeps each until the owner says that it is not needed any more: what it was for is in the
+// history, and the run is covered again. Without an answer the worker puts the ring into the inbox.
+// So nothing is stored for a ring that an owner is there to take, and an owner or a worker that
+// dies with rings in hand costs their repetition.
 //
-// An answer without a record after it ("nothing is due") must not come from a broker that does not know yet that it is no
-// longer the owner. The claim does not prove that: see P-16. But each alarm names the fence of the owner who armed it, and
-// an owner relies on those alone that it has armed itself, or that were armed before it when it has not touched the run. So
-// rings with a later fence than ours are refused; what a former owner says of its own alarms is still true in the history.
+// An answer without a record after it ("nothing is due") must not come from a broker that does not
+// know yet that it is no longer the owner. The claim does not prove that: see P-16. But each alarm
+// names the fence of the owner who armed it, and an owner relies on those alone that it has armed
+// itself, or that were armed before it when it has not touched the run. So rings with a later fence
+// than ours are refused; what a former owner says of its own alarms is still true in the history.
 
 const (
-	// firePatience is how far our clock may be after that of the worker who says that an alarm is due.
+	// firePatience is how far our clock may be after that of the worker who says that an alarm is
+	// due.
 	firePatience = time.Second
 	// alarmBatchAnswer is how long outcomes of rings are gathered for one message.
 	alarmBatchAnswer = 2 * time.Millisecond
@@ -49,7 +52,8 @@ func (p *partition) takeAlarms(q *schemas.Rings, answer func(*schemas.RingsAnswe
 		mine = mine && r.Fence != 0 && r.Fence <= p.fence
 		latest = max(latest, r.Due)
 	}
-	// A ring counts by our corrected clock, which may be after that of the worker: never early (P-15).
+	// A ring counts by our corrected clock, which may be after that of the worker: never early
+	// (P-15).
 	wait := latest.Sub(p.now())
 	if mine && wait > firePatience {
 		p.b.doubtClock()
@@ -85,13 +89,27 @@ func (p *partition) fire(q *schemas.DueRing, at schemas.Timestamp, t *completion
 	r := p.get(q.WorkflowID)
 	fire := schemas.Ring{Run: q.Run, Due: q.Due, Sequence: q.Sequence}
 	p.when(r, func() { p.fired(r, &fire, t, direct) })
-	p.deliver(r, &message{wid: q.WorkflowID, event: execution.AlarmFired{}, at: at, log: noLog, completion: t})
+	p.deliver(
+		r,
+		&message{
+			wid:        q.WorkflowID,
+			event:      execution.AlarmFired{},
+			at:         at,
+			log:        noLog,
+			completion: t,
+		},
+	)
 }
 
-// fireAbsent lets a ring happen for a workflow id of which nothing is in memory: mostly its run has closed, and the alarm is about to be deleted. After
-// a backlog they are many. That the run has closed its last record says, and all of them need not be read.
+// fireAbsent lets a ring happen for a workflow id of which nothing is in memory: mostly its run has
+// closed, and the alarm is about to be deleted. After a backlog they are many. That the run has
+// closed its last record says, and all of them need not be read.
 func (p *partition) fireAbsent(q *schemas.DueRing, t *completion) {
-	p.readResult(&schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: q.Run}, func(any) { t.Release() }, func() { p.fire(q, p.now(), t) })
+	p.readResult(
+		&schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: q.Run},
+		func(any) { t.Release() },
+		func() { p.fire(q, p.now(), t) },
+	)
 }
 
 // alarmDone: an alarm is not needed any more.
@@ -121,6 +139,7 @@ func (p *partition) answerAlarms(to string, a *schemas.RingsAnswer) {
 		err = p.b.conn.Publish(to, nil, body)
 	}
 	if err != nil {
-		p.log.WithError(err).Debug("a timer worker is not told what became of its rings; it puts them into the inbox")
+		p.log.WithError(err).
+			Debug("a timer worker is not told what became of its rings; it puts them into the inbox")
 	}
 }

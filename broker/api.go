@@ -23,39 +23,121 @@ var verbs = []struct {
 }{
 	{"start", "start a workflow: StartRequest → StartResponse", (*Broker).serveStart},
 	{"signal", "signal an open workflow: SignalRequest → SignalResponse", passOn("signal")},
-	{"describe", "everything about an execution but its history: ExecutionRequest → DescribeResponse", passOn("describe")},
-	{"result", "how an execution ended, waiting for it: ExecutionRequest → ResultResponse", passOn(verbResult)},
-	{"why", "what an execution waits for, in a sentence: ExecutionRequest → WhyResponse", passOn("why")},
-	{"history", "a page of events, waiting for it: HistoryRequest → HistoryResponse", passOn("history")},
+	{
+		"describe",
+		"everything about an execution but its history: ExecutionRequest → DescribeResponse",
+		passOn("describe"),
+	},
+	{
+		"result",
+		"how an execution ended, waiting for it: ExecutionRequest → ResultResponse",
+		passOn(verbResult),
+	},
+	{
+		"why",
+		"what an execution waits for, in a sentence: ExecutionRequest → WhyResponse",
+		passOn("why"),
+	},
+	{
+		"history",
+		"a page of events, waiting for it: HistoryRequest → HistoryResponse",
+		passOn("history"),
+	},
 	{"pause", "stop asking the decider: ExecutionRequest → AckResponse", passOn("pause")},
 	{"resume", "undo a pause: ExecutionRequest → AckResponse", passOn("resume")},
 	{"cancel", "ask the decider to end a run: ExecutionRequest → AckResponse", passOn(kindCancel)},
 	{"terminate", "end a run at once: ExecutionRequest → AckResponse", passOn(kindEnd)},
-	{verbHold, "keep a run from being asked to continue as new: ExecutionRequest → AckResponse", passOn(verbHold)},
+	{
+		verbHold,
+		"keep a run from being asked to continue as new: ExecutionRequest → AckResponse",
+		passOn(verbHold),
+	},
 	{verbRelease, "undo a hold: ExecutionRequest → AckResponse", passOn(verbRelease)},
-	{kindReplay, "run again what has ended, from a replay point: ReplayRequest → ReplayResponse", serveReplay(kindReplay)},
-	{kindReplayForce, "the same, and mind neither idempotence nor replay points nor replayable: disabled: ReplayRequest → ReplayResponse", serveReplay(kindReplayForce)},
-	{"locks", "who holds which lock, and who waits: LocksRequest → LocksResponse", (*Broker).serveLocks},
-	{kindBreakLock, "take a lock from a run: ExecutionRequest → AckResponse", passOn(kindBreakLock)},
+	{
+		kindReplay,
+		"run again what has ended, from a replay point: ReplayRequest → ReplayResponse",
+		serveReplay(kindReplay),
+	},
+	{
+		kindReplayForce,
+		"the same, and mind neither idempotence nor replay points nor replayable: disabled: " +
+			"ReplayRequest → ReplayResponse",
+		serveReplay(kindReplayForce),
+	},
+	{
+		"locks",
+		"who holds which lock, and who waits: LocksRequest → LocksResponse",
+		(*Broker).serveLocks,
+	},
+	{
+		kindBreakLock,
+		"take a lock from a run: ExecutionRequest → AckResponse",
+		passOn(kindBreakLock),
+	},
 	{"list", "executions by simple filters: ListRequest → ListResponse", (*Broker).serveList},
 	{"count", "how many a list has: CountRequest → CountResponse", (*Broker).serveCount},
-	{"lists", "how the task lists stand: TaskListsRequest → TaskListsResponse", (*Broker).serveLists},
+	{
+		"lists",
+		"how the task lists stand: TaskListsRequest → TaskListsResponse",
+		(*Broker).serveLists,
+	},
 	{"dead", "dead letters: DeadRequest → DeadResponse", (*Broker).serveDead},
-	{"audit", "what runs of a partition wait for, for audits: AuditRequest → AuditResponse", (*Broker).serveAudit},
-	{"repair", "do again what a run has open, which is harmless: ExecutionRequest → AckResponse", passOn(verbRepair)},
-	{"upload", "begin to hand over a payload too large for a message: UploadRequest → UploadResponse", (*Broker).serveUpload},
-	{"download", "a piece of such a payload: DownloadRequest → DownloadResponse", (*Broker).serveDownload},
+	{
+		"audit",
+		"what runs of a partition wait for, for audits: AuditRequest → AuditResponse",
+		(*Broker).serveAudit,
+	},
+	{
+		"repair",
+		"do again what a run has open, which is harmless: ExecutionRequest → AckResponse",
+		passOn(verbRepair),
+	},
+	{
+		"upload",
+		"begin to hand over a payload too large for a message: UploadRequest → UploadResponse",
+		(*Broker).serveUpload,
+	},
+	{
+		"download",
+		"a piece of such a payload: DownloadRequest → DownloadResponse",
+		(*Broker).serveDownload,
+	},
 	{"tasklist", "open a task list: TaskListRequest → TaskListResponse", (*Broker).serveTaskList},
-	{"typeRegister", "register a workflow or activity type: TypeRegisterRequest → TypeResponse", func(b *Broker, r micro.Request) { serveType(b, r, (*types.Table).Register) }},
-	{"typeDeprecate", "allow a type no longer: TypeRequest → TypeResponse", func(b *Broker, r micro.Request) { serveType(b, r, types.SetStatus(schemas.TypeDeprecated)) }},
-	{"typeUndeprecate", "undo a deprecation: TypeRequest → TypeResponse", func(b *Broker, r micro.Request) { serveType(b, r, types.SetStatus(schemas.TypeRegistered)) }},
-	{"typeDelete", "delete a deprecated type: TypeRequest → TypeResponse", func(b *Broker, r micro.Request) { serveType(b, r, (*types.Table).Remove) }},
-	{"typeDescribe", "one type and its defaults: TypeRequest → TypeResponse", func(b *Broker, r micro.Request) { serveType(b, r, (*types.Table).Describe) }},
-	{"typeList", "registered types: TypeListRequest → TypeListResponse", func(b *Broker, r micro.Request) { serveType(b, r, (*types.Table).List) }},
+	{
+		"typeRegister",
+		"register a workflow or activity type: TypeRegisterRequest → TypeResponse",
+		func(b *Broker, r micro.Request) { serveType(b, r, (*types.Table).Register) },
+	},
+	{
+		"typeDeprecate",
+		"allow a type no longer: TypeRequest → TypeResponse",
+		func(b *Broker, r micro.Request) { serveType(b, r, types.SetStatus(schemas.TypeDeprecated)) },
+	},
+	{
+		"typeUndeprecate",
+		"undo a deprecation: TypeRequest → TypeResponse",
+		func(b *Broker, r micro.Request) { serveType(b, r, types.SetStatus(schemas.TypeRegistered)) },
+	},
+	{
+		"typeDelete",
+		"delete a deprecated type: TypeRequest → TypeResponse",
+		func(b *Broker, r micro.Request) { serveType(b, r, (*types.Table).Remove) },
+	},
+	{
+		"typeDescribe",
+		"one type and its defaults: TypeRequest → TypeResponse",
+		func(b *Broker, r micro.Request) { serveType(b, r, (*types.Table).Describe) },
+	},
+	{
+		"typeList",
+		"registered types: TypeListRequest → TypeListResponse",
+		func(b *Broker, r micro.Request) { serveType(b, r, (*types.Table).List) },
+	},
 }
 
-// serveAPI registers the micro service; every broker of the namespace answers, in one queue group. It ends with its
-// connection: stopping the service would drain it first, and nothing is left to answer by then.
+// serveAPI registers the micro service; every broker of the namespace answers, in one queue group.
+// It ends with its connection: stopping the service would drain it first, and nothing is left to
+// answer by then.
 func (b *Broker) serveAPI() error {
 	service, err := micro.AddService(b.api.NATS(), micro.Config{
 		Name: "drover", Version: b.o.Version, Description: "Drover workflow service, namespace " + b.o.Namespace,
@@ -72,7 +154,12 @@ func (b *Broker) serveAPI() error {
 			}
 			b.serveQuorate(r, v.serve)
 		})
-		err := service.AddEndpoint(v.name, handler, micro.WithEndpointSubject(b.ns.API(v.name)), micro.WithEndpointMetadata(map[string]string{"about": v.about}))
+		err := service.AddEndpoint(
+			v.name,
+			handler,
+			micro.WithEndpointSubject(b.ns.API(v.name)),
+			micro.WithEndpointMetadata(map[string]string{"about": v.about}),
+		)
 		if err != nil {
 			return fmt.Errorf("register the API verb %s: %w", v.name, err)
 		}
@@ -96,8 +183,15 @@ func (b *Broker) respond(to, content string, v any) {
 			body, err = encode(v)
 			continue
 		}
-		body, err = encode(&schemas.AckResponse{V: schemas.Version, Error: schemas.Errorf(schemas.CodeTooLarge, "the answer of %d bytes exceeds the server's max_payload", len(body)).
-			WithHint("ask for less: a page with a limit, or msgpack; or raise the server's max_payload, above all if that was larger before")})
+		body, err = encode(
+			&schemas.AckResponse{
+				V: schemas.Version,
+				Error: schemas.Errorf(schemas.CodeTooLarge,
+					"the answer of %d bytes exceeds the server's max_payload", len(body)).
+					WithHint("ask for less: a page with a limit, or msgpack; or raise the " +
+						"server's max_payload, above all if that was larger before"),
+			},
+		)
 		break
 	}
 	if err == nil {
@@ -116,8 +210,8 @@ func (b *Broker) refuseTo(reply, content string, e *schemas.Error) {
 	b.respond(reply, content, &schemas.AckResponse{V: schemas.Version, Error: e})
 }
 
-// passOn sends a request on to the owner of its workflow's partition; the owner answers the requester itself. While there is
-// none the request waits for a moment.
+// passOn sends a request on to the owner of its workflow's partition; the owner answers the
+// requester itself. While there is none the request waits for a moment.
 func passOn(verb string) func(*Broker, micro.Request) {
 	return func(b *Broker, r micro.Request) {
 		var q struct {
@@ -172,7 +266,11 @@ func passOn(verb string) func(*Broker, micro.Request) {
 		}
 		if named := references(named{"input", q.Input}, named{"details", q.Details}); named != nil {
 			id := q.WorkflowID // or all of q would be captured, also where nothing is named
-			b.referring(r, named, func() { b.toOwner(id, r.Reply(), requestHeader(verb, content(r)), r.Data()) })
+			b.referring(
+				r,
+				named,
+				func() { b.toOwner(id, r.Reply(), requestHeader(verb, content(r)), r.Data()) },
+			)
 			return
 		}
 		b.toOwner(q.WorkflowID, r.Reply(), requestHeader(verb, content(r)), r.Data())
@@ -207,10 +305,12 @@ func (b *Broker) toOwner(wid, reply string, h natsconn.Header, body []byte) {
 	}
 }
 
-// serveStart hands a start to the owner of its workflow id, which answers once it is in the history, or refused.
+// serveStart hands a start to the owner of its workflow id, which answers once it is in the
+// history, or refused.
 func (b *Broker) serveStart(r micro.Request) {
 	q := &schemas.StartRequest{}
-	if err := requested(r, q); err != nil { // much of it stays for as long as the run, and some for longer
+	if err := requested(r, q); err != nil {
+		// much of it stays for as long as the run, and some for longer
 		b.refuse(r, invalid(err))
 		return
 	}
@@ -258,14 +358,15 @@ func (b *Broker) accept(r micro.Request, q *schemas.StartRequest) {
 	b.toOwner(q.WorkflowID, r.Reply(), requestHeader(kindStart, content(r)), body)
 }
 
-// tooLargeToPass is the refusal of a request of some bytes that cannot be sent to its owner, or nil. What is
-// large of others goes into the object store.
+// tooLargeToPass is the refusal of a request of some bytes that cannot be sent to its owner, or
+// nil. What is large of others goes into the object store.
 func (b *Broker) tooLargeToPass(bytes int, field string) *schemas.Error {
 	most := b.largest() - relayBudget
 	if bytes <= most {
 		return nil
 	}
-	return schemas.Errorf(schemas.CodeTooLarge, "the request takes %d bytes; at most %d fit", bytes, most).InField(field).
+	return schemas.Errorf(schemas.CodeTooLarge, "the request takes %d bytes; at most %d fit", bytes, most).
+		InField(field).
 		WithHint("upload it and pass the reference instead of the data, or raise the server's max_payload")
 }
 

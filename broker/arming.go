@@ -2,7 +2,8 @@ package broker
 
 import "time"
 
-// armLater lets the run stand in the line of those whose alarm is made durable once AlarmDelay is over.
+// armLater lets the run stand in the line of those whose alarm is made durable once AlarmDelay is
+// over.
 func (p *partition) armLater(r *run) {
 	place, alone := p.deadlines.Line.Enter(r, time.Now().Add(p.b.o.AlarmDelay))
 	if alone {

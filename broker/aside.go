@@ -11,8 +11,8 @@ import (
 // deadDamaged is that of the letter which names a damaged history, and of what came for its run.
 const deadDamaged = "damaged"
 
-// mostKept bounds what waits in the mailbox of a run that a later version may have written. What is beyond is read again, by the next
-// owner or after the recovery: its position waits.
+// mostKept bounds what waits in the mailbox of a run that a later version may have written. What is
+// beyond is read again, by the next owner or after the recovery: its position waits.
 const mostKept = 256
 
 // setAside lets nothing wait for a run whose history is damaged.
@@ -46,8 +46,8 @@ func (p *partition) turnAwayAll(r *run) {
 	}
 }
 
-// keeps tells whether a message may wait for a run of a later version. One that came straight to the owner may not: its sender waits, and
-// is told.
+// keeps tells whether a message may wait for a run of a later version. One that came straight to
+// the owner may not: its sender waits, and is told.
 func (p *partition) keeps(r *run, e *message) bool {
 	e.judged() // so that the log goes on
 	if p.sendBack(r, e) {
@@ -79,8 +79,8 @@ func (p *partition) sendBack(r *run, e *message) bool {
 	return true
 }
 
-// turnAway ends what came for a run that is set aside. Whoever waits for an answer gets one. What is the last of its kind
-// becomes a dead letter; what a repair repeats does not.
+// turnAway ends what came for a run that is set aside. Whoever waits for an answer gets one. What
+// is the last of its kind becomes a dead letter; what a repair repeats does not.
 func (p *partition) turnAway(r *run, e *message) {
 	defer func() {
 		if !e.kept {
@@ -115,7 +115,8 @@ func (p *partition) turnAway(r *run, e *message) {
 	p.bury(e, deadDamaged, r.broken.Error())
 }
 
-// requestIn is what an operator asks for, or a broker in the name of a workflow; nil if the message is something else.
+// requestIn is what an operator asks for, or a broker in the name of a workflow; nil if the message
+// is something else.
 func requestIn(m execution.Message) *schemas.ExecutionRequest {
 	switch m := m.(type) {
 	case execution.Pause:
@@ -136,11 +137,20 @@ func requestIn(m execution.Message) *schemas.ExecutionRequest {
 	return nil
 }
 
-// sayDamaged writes a dead letter about a history, of which the subject is given. It is written once for each damage, whichever owner
-// meets it. The effects position waits for it.
+// sayDamaged writes a dead letter about a history, of which the subject is given. It is written
+// once for each damage, whichever owner meets it. The effects position waits for it.
 func (p *partition) sayDamaged(subj string, err error) {
-	letter := schemas.DeadLetter{Reason: deadDamaged, Subject: subj, Time: p.now(), Details: err.Error()}
-	place := dead.Place{Partition: strconv.Itoa(p.n), Stream: "history", Incarnation: dead.Digest(subj, []byte(err.Error()))}
+	letter := schemas.DeadLetter{
+		Reason:  deadDamaged,
+		Subject: subj,
+		Time:    p.now(),
+		Details: err.Error(),
+	}
+	place := dead.Place{
+		Partition:   strconv.Itoa(p.n),
+		Stream:      "history",
+		Incarnation: dead.Digest(subj, []byte(err.Error())),
+	}
 	to, h, body, err := dead.Compose(p.b.ns, place, letter, p.b.conn.MaxPayload())
 	if err != nil {
 		p.log.WithError(err).Error("a dead letter cannot be encoded")

@@ -22,9 +22,10 @@ const (
 
 // ask is a decision task on its way.
 //
-// The server tells at once when nobody listens, but it does not tell when somebody does. A marker that we send to
-// ourselves after the request settles it: the server works through a connection in order, so once the marker is back, a
-// refusal would have been here. Only then DeciderStarted is a fact; until then the run's mailbox waits, for microseconds.
+// The server tells at once when nobody listens, but it does not tell when somebody does. A marker
+// that we send to ourselves after the request settles it: the server works through a connection in
+// order, so once the marker is back, a refusal would have been here. Only then DeciderStarted is a
+// fact; until then the run's mailbox waits, for microseconds.
 type ask struct {
 	id        uint64
 	token     string
@@ -33,11 +34,13 @@ type ask struct {
 	sticky    bool
 	confirmed bool
 	marked    bool
-	former    string // the subjects of the owner that has asked, if it is another one: see inherit.go
-	passing   bool   // the answer is being passed on: see leave.go
+	// the subjects of the owner that has asked, if it is another one: see inherit.go
+	former  string
+	passing bool // the answer is being passed on: see leave.go
 }
 
-// consult asks the decider if one is wanted. Everything is committed: what the decider sees is in the history.
+// consult asks the decider if one is wanted. Everything is committed: what the decider sees is in
+// the history.
 func (p *partition) consult(r *run) {
 	if r.ask != nil || r.noPoller || p.leaving != nil {
 		return
@@ -83,11 +86,23 @@ func (p *partition) loadWindow(r *run) {
 	r.loading = true
 	previous, upTo, id := r.state.Decision.Previous, r.windowFrom, r.state.Run
 	readAsync(p.b, p.loop, func(ctx context.Context) ([]schemas.Event, error) {
-		events, _, err := p.b.runs.Events(ctx, p.n, r.wid, id, runs.Span{After: previous, UpTo: upTo, Least: upTo})
+		events, _, err := p.b.runs.Events(
+			ctx,
+			p.n,
+			r.wid,
+			id,
+			runs.Span{After: previous, UpTo: upTo, Least: upTo},
+		)
 		return events, err
 	}, func(events []schemas.Event, err error) {
 		if err == nil && int64(len(events)) != upTo-previous {
-			err = fmt.Errorf("%w: %d events between %d and %d", runs.ErrDamaged, len(events), previous, upTo)
+			err = fmt.Errorf(
+				"%w: %d events between %d and %d",
+				runs.ErrDamaged,
+				len(events),
+				previous,
+				upTo,
+			)
 		}
 		if err != nil {
 			p.unread(r, err, func() {
@@ -111,14 +126,30 @@ func (p *partition) loadWindow(r *run) {
 // errWindowTooLarge says that a decision task does not fit a message as it is.
 var errWindowTooLarge = errors.New("the window does not fit")
 
-// request sends the decision task: to the worker that answered last if it asked for that, else to whoever listens.
+// request sends the decision task: to the worker that answered last if it asked for that, else to
+// whoever listens.
 func (p *partition) request(r *run, w execution.Wanted) {
 	if !p.canWrite() {
 		return
 	}
 	p.nextAsk++
-	a := &ask{id: p.nextAsk, startedID: w.StartedID, at: p.now(), sticky: r.sticky != "", confirmed: w.Started}
-	a.token = r.state.Run + "." + strconv.FormatInt(a.startedID, 10) + "." + strconv.FormatUint(p.fence, 36) + "." + strconv.FormatUint(a.id, 36)
+	a := &ask{
+		id:        p.nextAsk,
+		startedID: w.StartedID,
+		at:        p.now(),
+		sticky:    r.sticky != "",
+		confirmed: w.Started,
+	}
+	a.token = r.state.Run + "." + strconv.FormatInt(
+		a.startedID,
+		10,
+	) + "." + strconv.FormatUint(
+		p.fence,
+		36,
+	) + "." + strconv.FormatUint(
+		a.id,
+		36,
+	)
 	subj, encode := p.b.ns.Decide(r.state.Start.WorkflowType), schemas.MarshalJSONTo
 	if a.sticky {
 		subj, encode = p.b.ns.DecideSticky(r.state.Start.WorkflowType, r.sticky), schemas.MarshalTo
@@ -136,7 +167,9 @@ func (p *partition) request(r *run, w execution.Wanted) {
 		return nil
 	}
 	err := encode(task, send)
-	if errors.Is(err, errWindowTooLarge) { // beside a large context, or since JSON makes much of what the window has: all of it is read by pages then
+	if errors.Is(err, errWindowTooLarge) {
+		// beside a large context, or since JSON makes much of what the window has: all of it is
+		// read by pages then
 		task.Events, task.More = task.Events[:0], true // not nil, which is null in JSON
 		err = encode(task, send)
 	}
@@ -148,13 +181,15 @@ func (p *partition) request(r *run, w execution.Wanted) {
 	p.scheduleProbes(deciders.ProbeAfter)
 }
 
-// task builds what the decider is asked, on the scratch. The window ends with the DeciderStarted that the answer will bring.
+// task builds what the decider is asked, on the scratch. The window ends with the DeciderStarted
+// that the answer will bring.
 func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 	d, t := &r.state.Decision, &p.scratch.task
 	*t = schemas.DecisionTask{
 		V: schemas.Version, Namespace: p.b.o.Namespace, WorkflowID: r.wid, Run: r.state.Run,
 		Type: r.state.Start.WorkflowType, TypeVersion: r.state.Start.WorkflowTypeVersion,
-		PreviousStartedID: d.Previous, StartedID: a.startedID, Token: a.token, Context: r.state.Context, Attempt: d.Failures + 1,
+		PreviousStartedID: d.Previous, StartedID: a.startedID, Token: a.token,
+		Context: r.state.Context, Attempt: d.Failures + 1,
 		StartMode: r.state.Start.Mode(),
 	}
 	t.EventsLeft = p.b.config().EventsLeft(r.state.LastID)
@@ -182,7 +217,14 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 	}
 	if !a.confirmed && !t.More {
 		p.scratch.started = schemas.DeciderStarted{ScheduledEventID: d.Scheduled}
-		events = append(events, schemas.Event{ID: a.startedID, Time: max(a.at, r.state.LastTime), Attributes: &p.scratch.started})
+		events = append(
+			events,
+			schemas.Event{
+				ID:         a.startedID,
+				Time:       max(a.at, r.state.LastTime),
+				Attributes: &p.scratch.started,
+			},
+		)
 	}
 	p.scratch.setEvents(events)
 	return t
@@ -208,7 +250,8 @@ func (p *partition) answerBy(r *run, a *ask) schemas.Timestamp {
 	return 0
 }
 
-// answered receives everything that comes back to our reply subjects, on the connection's goroutine.
+// answered receives everything that comes back to our reply subjects, on the connection's
+// goroutine.
 func (p *partition) answered(m natsconn.Msg) {
 	key := strings.TrimPrefix(m.Subject, p.replies)
 	if id, marker := strings.CutPrefix(key, markerPrefix+"."); marker {
@@ -290,7 +333,8 @@ func (p *partition) marked(id uint64) {
 	p.drain(r)
 }
 
-// sweepLater confirms decisions that take long, so that their DeciderStarted and its deadline are in the history.
+// sweepLater confirms decisions that take long, so that their DeciderStarted and its deadline are
+// in the history.
 func (p *partition) sweepLater() {
 	if p.sweeping {
 		return
@@ -341,8 +385,14 @@ func (p *partition) unask(r *run) {
 	}
 }
 
-// replied applies a decider's answer. What came before it goes first: a close must not overtake a signal.
-func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m natsconn.Msg, undecodable error) {
+// replied applies a decider's answer. What came before it goes first: a close must not overtake a
+// signal.
+func (p *partition) replied(
+	id uint64,
+	reply *schemas.DecisionReply,
+	m natsconn.Msg,
+	undecodable error,
+) {
 	r := p.asks[id]
 	if r == nil || r.ask == nil || r.ask.id != id {
 		if _, twice := p.twice[id]; twice {
@@ -360,7 +410,15 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m natsconn.
 	e := &message{wid: r.wid, at: p.now(), log: noLog, subject: m.Subject, body: m.Data}
 	if !a.confirmed {
 		a.confirmed = true
-		p.step(r, &message{wid: r.wid, event: execution.Taken{Identity: reply.Identity}, at: a.at, log: noLog})
+		p.step(
+			r,
+			&message{
+				wid:   r.wid,
+				event: execution.Taken{Identity: reply.Identity},
+				at:    a.at,
+				log:   noLog,
+			},
+		)
 	}
 	p.drain(r)
 	if r.ask != a { // what came before has ended this decision
@@ -377,7 +435,10 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m natsconn.
 	p.unask(r)
 	if undecodable != nil {
 		p.bury(e, deadUndecodable, undecodable.Error())
-		e.event = execution.Refuse{Cause: schemas.CauseInvalidDecision, Reason: "the reply cannot be decoded: " + undecodable.Error()}
+		e.event = execution.Refuse{
+			Cause:  schemas.CauseInvalidDecision,
+			Reason: "the reply cannot be decoded: " + undecodable.Error(),
+		}
 		r.sticky, r.reasks = "", 0
 		p.deciders.Backlog.Announced(r.state.Start.WorkflowType)
 		p.step(r, e)
@@ -390,14 +451,25 @@ func (p *partition) replied(id uint64, reply *schemas.DecisionReply, m natsconn.
 	}
 }
 
-// conclude applies a reply to the decision task with a token. One that was passed on by a former owner is not first-hand. e has its body, and becomes its message.
-func (p *partition) conclude(r *run, reply *schemas.DecisionReply, token string, firstHand bool, e *message) {
+// conclude applies a reply to the decision task with a token. One that was passed on by a former
+// owner is not first-hand. e has its body, and becomes its message.
+func (p *partition) conclude(
+	r *run,
+	reply *schemas.DecisionReply,
+	token string,
+	firstHand bool,
+	e *message,
+) {
 	r.reasks = 0
 	p.stick(r, reply, firstHand)
 	p.deciders.Backlog.Announced(r.state.Start.WorkflowType)
 	switch {
 	case reply.Token != token:
-		e.event = execution.Refuse{Cause: schemas.CauseInvalidDecision, Reason: "the reply's token is not the one of the task; return it as it came", Identity: reply.Identity}
+		e.event = execution.Refuse{
+			Cause:    schemas.CauseInvalidDecision,
+			Reason:   "the reply's token is not the one of the task; return it as it came",
+			Identity: reply.Identity,
+		}
 	default:
 		p.judgeReply(r, reply, e, len(e.body))
 		return
@@ -407,13 +479,17 @@ func (p *partition) conclude(r *run, reply *schemas.DecisionReply, token string,
 
 // late parks an answer that nobody waits for any more.
 func (p *partition) late(m natsconn.Msg) {
-	p.bury(&message{log: noLog, at: p.now(), subject: m.Subject, body: m.Data}, execution.DeadLateDecision,
-		"the decision came after its deadline, or was answered by another; the history has no trace of it")
+	p.bury(
+		&message{log: noLog, at: p.now(), subject: m.Subject, body: m.Data},
+		execution.DeadLateDecision,
+		"the decision came after its deadline, or was answered by another; the history has no trace of it",
+	)
 }
 
 // expire forgets an ask whose decision has ended some other way: timed out, or closed with the run.
 func (p *partition) expire(r *run) {
-	if a := r.ask; a != nil && a.confirmed && (!r.open() || r.state.Decision.Started != a.startedID) {
+	if a := r.ask; a != nil && a.confirmed &&
+		(!r.open() || r.state.Decision.Started != a.startedID) {
 		p.unask(r)
 		if a.sticky { // it may hang, or be dead while somebody else listens to its subject
 			if r.open() {

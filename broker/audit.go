@@ -20,7 +20,8 @@ const (
 	repairWait = schemas.Duration(5 * time.Second)
 )
 
-// serveAudit passes a question of an audit on to the owner of the partition, who answers the requester itself.
+// serveAudit passes a question of an audit on to the owner of the partition, who answers the
+// requester itself.
 func (b *Broker) serveAudit(r micro.Request) {
 	var q schemas.AuditRequest
 	if err := requested(r, &q); err != nil {
@@ -31,17 +32,22 @@ func (b *Broker) serveAudit(r micro.Request) {
 		b.refuse(r, err)
 		return
 	}
-	if err := b.conn.PublishReply(b.ns.Owner(q.Partition), r.Reply(), requestHeader(verbAudit, content(r)), r.Data()); err != nil {
+	if err := b.conn.PublishReply(b.ns.Owner(q.Partition), r.Reply(),
+		requestHeader(verbAudit, content(r)), r.Data()); err != nil {
 		b.refuse(r, unavailable(err))
 	}
 }
 
 func (b *Broker) validateAudit(q *schemas.AuditRequest) *schemas.Error {
 	if q.Partition < 0 || q.Partition >= b.o.Partitions {
-		return schemas.Errorf(schemas.CodeInvalid, "partition %d: the namespace has %d, from 0", q.Partition, b.o.Partitions).InField("partition")
+		return schemas.Errorf(schemas.CodeInvalid, "partition %d: the namespace has %d, from 0",
+			q.Partition, b.o.Partitions).
+			InField("partition")
 	}
 	if len(q.Workflows) > schemas.MaxAudit {
-		return schemas.Errorf(schemas.CodeInvalid, "%d workflows; want at most %d", len(q.Workflows), schemas.MaxAudit).InField("workflows").WithHint("ask several times")
+		return schemas.Errorf(schemas.CodeInvalid, "%d workflows; want at most %d", len(q.Workflows), schemas.MaxAudit).
+			InField("workflows").
+			WithHint("ask several times")
 	}
 	for _, run := range q.Runs {
 		if err := schemas.ValidateID("runs", run); run != "" && err != nil {
@@ -53,14 +59,16 @@ func (b *Broker) validateAudit(q *schemas.AuditRequest) *schemas.Error {
 			return schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("workflows")
 		}
 		if p := b.partitionOf(wid); p != q.Partition {
-			return schemas.Errorf(schemas.CodeInvalid, "workflow %q belongs to partition %d", wid, p).InField("workflows")
+			return schemas.Errorf(schemas.CodeInvalid, "workflow %q belongs to partition %d", wid, p).
+				InField("workflows")
 		}
 	}
 	return nil
 }
 
-// audit answers for workflows of the partition. Those that are not in memory are read by one reader and forgotten again
-// (auditunread.go): an audit of all open runs must not push those out that are at work, nor take all readers.
+// audit answers for workflows of the partition. Those that are not in memory are read by one reader
+// and forgotten again (auditunread.go): an audit of all open runs must not push those out that are
+// at work, nor take all readers.
 func (p *partition) audit(q *schemas.AuditRequest, reply func(any)) {
 	a := &schemas.AuditResponse{
 		V: schemas.Version, Partition: p.n, Owner: p.b.o.Node, Time: p.now(), Recovering: p.recovering(),
@@ -107,7 +115,13 @@ func (p *partition) audited(r *run) schemas.AuditRun {
 		return a
 	}
 	explain.Audit(&a, r.state, p.b.config(), p.now())
-	a.Busy = r.loading || r.inflight != nil || len(r.pending)+len(r.mailbox)+len(r.uncovered)+len(r.offers) > 0 || r.alarm.way != nil || r.alarm.queued || r.continues() || p.locking(r) || p.stating(r)
+	a.Busy = r.loading || r.inflight != nil ||
+		len(r.pending)+len(r.mailbox)+len(r.uncovered)+len(r.offers) > 0 ||
+		r.alarm.way != nil ||
+		r.alarm.queued ||
+		r.continues() ||
+		p.locking(r) ||
+		p.stating(r)
 	switch {
 	case r.noPoller: // what is armed may be of a time when the backlog was longer
 		a.Due = explain.DueAtLast(r.state, p.b.config(), p.now(), mostReask)
@@ -120,9 +134,9 @@ func (p *partition) audited(r *run) schemas.AuditRun {
 	return a
 }
 
-// repair repeats every open effect of a run: its tasks, its alarm, the question to its decider, its messages to other
-// workflows. Those who receive one twice recognise it, so it does no harm to a run that lacks nothing. It waits for the
-// run's commits: an effect never precedes its record.
+// repair repeats every open effect of a run: its tasks, its alarm, the question to its decider, its
+// messages to other workflows. Those who receive one twice recognise it, so it does no harm to a
+// run that lacks nothing. It waits for the run's commits: an effect never precedes its record.
 func (p *partition) repair(q *schemas.ExecutionRequest, reply func(any)) {
 	refuse := func(e *schemas.Error) { reply(&schemas.AckResponse{V: schemas.Version, Error: e}) }
 	r := p.get(q.WorkflowID)
@@ -132,16 +146,26 @@ func (p *partition) repair(q *schemas.ExecutionRequest, reply func(any)) {
 			refuse(notFound(q.WorkflowID, ""))
 			return
 		case q.Run != "" && q.Run != r.state.Run:
-			refuse(schemas.Errorf(schemas.CodeConflict, "run %s is not the latest of workflow %q", q.Run, r.wid).
-				About(r.wid, r.state.Run).WithHint("leave the run out to repair the latest"))
+			refuse(
+				schemas.Errorf(schemas.CodeConflict, "run %s is not the latest of workflow %q", q.Run, r.wid).
+					About(r.wid, r.state.Run).
+					WithHint("leave the run out to repair the latest"),
+			)
 			return
 		}
 		p.wait(r, repairWait, (*run).isSettled, func(r *run) {
 			if !r.isSettled() {
-				refuse(schemas.Errorf(schemas.CodeUnavailable, "workflow %q is busy", r.wid).About(r.wid, r.state.Run).WithHint("it moves, so it may need no repair; look again"))
+				refuse(
+					schemas.Errorf(schemas.CodeUnavailable, "workflow %q is busy", r.wid).
+						About(r.wid, r.state.Run).
+						WithHint("it moves, so it may need no repair; look again"),
+				)
 				return
 			}
-			p.log.WithField("workflow", r.wid).WithField("run", r.state.Run).WithField("by", q.Identity).WithField("reason", q.Reason).
+			p.log.WithField("workflow", r.wid).
+				WithField("run", r.state.Run).
+				WithField("by", q.Identity).
+				WithField("reason", q.Reason).
 				Info("repeating the open effects of a run")
 			p.repairRun(r)
 			reply(&schemas.AckResponse{V: schemas.Version, Run: r.state.Run})
@@ -149,14 +173,20 @@ func (p *partition) repair(q *schemas.ExecutionRequest, reply func(any)) {
 	})
 }
 
-// repairWhen runs f once the run is loaded. One whose history could not be followed is read again now: it may have been
-// restored.
+// repairWhen runs f once the run is loaded. One whose history could not be followed is read again
+// now: it may have been restored.
 func (p *partition) repairWhen(r *run, reply func(any), f func()) {
 	if r.broken == nil {
 		p.whenSound(r, reply, f)
 		return
 	}
-	r.then = append(r.then, awaited{run: f, broken: func() { reply(&schemas.AckResponse{V: schemas.Version, Error: damagedError(r)}) }})
+	r.then = append(
+		r.then,
+		awaited{
+			run:    f,
+			broken: func() { reply(&schemas.AckResponse{V: schemas.Version, Error: damagedError(r)}) },
+		},
+	)
 	p.lookNow(r)
 }
 

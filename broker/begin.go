@@ -9,8 +9,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// startDecides decides what a start does to a workflow id: it begins a run, repeats an earlier answer, signals or replaces the
-// open run, or is refused. It tells whether the run is ready for the start to happen.
+// startDecides decides what a start does to a workflow id: it begins a run, repeats an earlier
+// answer, signals or replaces the open run, or is refused. It tells whether the run is ready for
+// the start to happen.
 func (p *partition) startDecides(r *run, e *message, q *schemas.StartRequest) bool {
 	if !r.live() {
 		if p.startsLate(q) {
@@ -24,7 +25,8 @@ func (p *partition) startDecides(r *run, e *message, q *schemas.StartRequest) bo
 	case !same && !e.fresh:
 		p.checkFresh(r, e, q)
 	case same, q.Signal != nil && r.state.Knows(execution.StartSignalOf(q)):
-		p.settleStart(r, e, verdict{run: r.state.Run}) // begun by it, or signaled by it, and closed since perhaps
+		// begun by it, or signaled by it, and closed since perhaps
+		p.settleStart(r, e, verdict{run: r.state.Run})
 	case !e.verdict.replaces && p.startsLate(q):
 		p.settleStart(r, e, verdict{run: r.state.Run, refused: tooLate(q)})
 	case r.open():
@@ -39,9 +41,9 @@ func (p *partition) startDecides(r *run, e *message, q *schemas.StartRequest) bo
 	return false
 }
 
-// startsLate tells whether the time is over in which a start may begin a run. Whoever stood still and starts the
-// same run again cannot know whether that run has been purged meanwhile. The owner judges it, as late as it can: a
-// fence refuses what comes later.
+// startsLate tells whether the time is over in which a start may begin a run. Whoever stood still
+// and starts the same run again cannot know whether that run has been purged meanwhile. The owner
+// judges it, as late as it can: a fence refuses what comes later.
 func (p *partition) startsLate(q *schemas.StartRequest) bool {
 	return q.NotAfter != 0 && p.b.latest() > q.NotAfter
 }
@@ -53,12 +55,14 @@ func tooLate(q *schemas.StartRequest) *schemas.Error {
 		WithHint("no run has begun by it: decide anew whether one is wanted, and start it with a later notAfter")
 }
 
-// allowed makes the actor ready for a new run, unless its type may not be used. Only now is it known that there is to be
-// one: a repeat, or a signal for the open run, is not judged by its type. That of a child was judged when it was decided.
+// allowed makes the actor ready for a new run, unless its type may not be used. Only now is it
+// known that there is to be one: a repeat, or a signal for the open run, is not judged by its type.
+// That of a child was judged when it was decided.
 func (p *partition) allowed(r *run, e *message, q *schemas.StartRequest) bool {
 	if q.Origin == nil {
 		refused := p.b.refuseType(q)
-		// What stands in the inbox, as former versions put large ones there, could begin after a refusal.
+		// What stands in the inbox, as former versions put large ones there, could begin after a
+		// refusal.
 		if p.fullWith(len(e.body)) && e.log == noLog {
 			refused = p.refusal()
 		}
@@ -82,9 +86,18 @@ func (p *partition) allowed(r *run, e *message, q *schemas.StartRequest) bool {
 func (p *partition) conflict(r *run, e *message, q *schemas.StartRequest) {
 	switch {
 	case q.IDConflictPolicy == schemas.ConflictTerminateExisting:
-		p.happen(r, &message{wid: r.wid, at: e.at, log: noLog, event: execution.Terminate{Request: &schemas.ExecutionRequest{
-			WorkflowID: r.wid, Reason: "replaced by run " + q.Run, Identity: q.Identity, Origin: &schemas.RequestOrigin{Cause: schemas.CauseReplaced},
-		}}})
+		p.happen(
+			r,
+			&message{
+				wid: r.wid,
+				at:  e.at,
+				log: noLog,
+				event: execution.Terminate{Request: &schemas.ExecutionRequest{
+					WorkflowID: r.wid, Reason: "replaced by run " + q.Run, Identity: q.Identity,
+					Origin: &schemas.RequestOrigin{Cause: schemas.CauseReplaced},
+				}},
+			},
+		)
 		e.verdict.replaces = true
 		p.startLater(r, e)
 	case q.Signal != nil:
@@ -102,7 +115,8 @@ func (p *partition) conflict(r *run, e *message, q *schemas.StartRequest) {
 	}
 }
 
-// settleStart answers a start that begins nothing, once everything it was judged by is in the history.
+// settleStart answers a start that begins nothing, once everything it was judged by is in the
+// history.
 func (p *partition) settleStart(r *run, e *message, v verdict) {
 	e.verdict = v
 	g := group{completions: []*completion{e.completion}}
@@ -137,28 +151,40 @@ func reusable(policy schemas.IDReusePolicy, last schemas.Status) bool {
 
 func alreadyStarted(wid, run string) *schemas.Error {
 	return schemas.Errorf(schemas.CodeAlreadyStarted, "workflow %q is open already, as run %s", wid, run).
-		InField("workflowId").About(wid, run).WithHint("wait until it ends, start under another id, or say with idConflictPolicy what is to happen")
+		InField("workflowId").
+		About(wid, run).
+		WithHint("wait until it ends, start under another id, or say with idConflictPolicy what is to happen")
 }
 
 func notReusable(r *run, q *schemas.StartRequest) *schemas.Error {
-	return schemas.Errorf(schemas.CodeAlreadyStarted, "workflow %q has been run already, as run %s (%s), and idReusePolicy is %s", r.wid, r.state.Run, r.state.Status, q.IDReusePolicy).
-		InField("workflowId").About(r.wid, r.state.Run).WithHint("start under another id, or with idReusePolicy %s", schemas.ReuseAllow)
+	return schemas.Errorf(schemas.CodeAlreadyStarted,
+		"workflow %q has been run already, as run %s (%s), and idReusePolicy is %s", r.wid,
+		r.state.Run, r.state.Status, q.IDReusePolicy).
+		InField("workflowId").
+		About(r.wid, r.state.Run).
+		WithHint("start under another id, or with idReusePolicy %s", schemas.ReuseAllow)
 }
 
-// checkFresh makes sure that a new run of a known id does not bear the run id of an older one: then the start is a late
-// repeat, and gets that run's answer (P-5).
+// checkFresh makes sure that a new run of a known id does not bear the run id of an older one: then
+// the start is a late repeat, and gets that run's answer (P-5).
 func (p *partition) checkFresh(r *run, e *message, q *schemas.StartRequest) {
 	r.loading = true
 	r.mailbox = append([]*message{e}, r.mailbox...)
 	readAsync(p.b, p.loop, func(ctx context.Context) (bool, error) {
-		_, err := p.b.reads.LastBySubject(ctx, p.b.ns.StreamHistory(p.n), p.b.ns.History(p.n, r.wid, q.Run))
+		_, err := p.b.reads.LastBySubject(
+			ctx,
+			p.b.ns.StreamHistory(p.n),
+			p.b.ns.History(p.n, r.wid, q.Run),
+		)
 		if errors.Is(err, natsconn.ErrNotFound) {
 			return false, nil
 		}
 		return err == nil, err
 	}, func(exists bool, err error) {
 		if err != nil {
-			p.log.WithError(err).WithField("workflow", r.wid).Warn("a run id cannot be looked up; trying again")
+			p.log.WithError(err).
+				WithField("workflow", r.wid).
+				Warn("a run id cannot be looked up; trying again")
 			p.loop.after(loadRetry, func() { r.loading = false; p.mark(r) })
 			return
 		}
@@ -180,12 +206,15 @@ func (p *partition) answerOld(e *message, q *schemas.StartRequest) {
 		p.reportOld(e, q, 0)
 		return
 	}
-	p.tellStarter(q, &schemas.StartResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Run: q.Run})
+	p.tellStarter(
+		q,
+		&schemas.StartResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Run: q.Run},
+	)
 }
 
-// reset gives the workflow id a new run. It inherits the positions of its predecessor and of the owner in both logs, so
-// that nothing its predecessor has consumed is applied again (P-3); only signals that waited for this very start are not
-// after it.
+// reset gives the workflow id a new run. It inherits the positions of its predecessor and of the
+// owner in both logs, so that nothing its predecessor has consumed is applied again (P-3); only
+// signals that waited for this very start are not after it.
 func (p *partition) reset(r *run, e *message, q *schemas.StartRequest) {
 	read := p.intake.Read()
 	waiting := p.takeOrphans(r.wid)
@@ -202,7 +231,10 @@ func (p *partition) reset(r *run, e *message, q *schemas.StartRequest) {
 		e.event = start
 	}
 	p.renew(r, q, append(waiting, r.mailbox...))
-	r.positions = [2]schemas.Position{r.positions[inboxLog].Later(read[inboxLog]), r.positions[signalLog].Later(read[signalLog])}
+	r.positions = [2]schemas.Position{
+		r.positions[inboxLog].Later(read[inboxLog]),
+		r.positions[signalLog].Later(read[signalLog]),
+	}
 	e.verdict = verdict{run: q.Run, started: true}
 }
 
@@ -220,8 +252,8 @@ func (p *partition) renew(r *run, q *schemas.StartRequest, mailbox []*message) {
 	p.mark(r)
 }
 
-// continueAs begins the run that follows one which has continued as new, directly after it, with the signals that nobody
-// has read: the actor takes no message of the workflow id in between (P-4).
+// continueAs begins the run that follows one which has continued as new, directly after it, with
+// the signals that nobody has read: the actor takes no message of the workflow id in between (P-4).
 func (p *partition) continueAs(r *run) {
 	q := r.state.Continuation()
 	if q.Origin.UnreadSignals > 0 && r.windowFrom > r.state.Decision.Previous {
@@ -236,23 +268,33 @@ func (p *partition) continueAs(r *run) {
 	p.copySignals(r, unread)
 }
 
-// copySignals writes signals of the run before into this one. They need not fit one record with its start: each is a group
-// of its own.
+// copySignals writes signals of the run before into this one. They need not fit one record with its
+// start: each is a group of its own.
 func (p *partition) copySignals(r *run, unread []schemas.Event) {
 	for _, e := range unread {
 		a, _ := e.Attributes.(*schemas.Signal)
-		p.happen(r, &message{wid: r.wid, event: execution.Copied{EventID: e.ID, Signal: a}, at: p.now(), log: noLog})
+		p.happen(
+			r,
+			&message{
+				wid:   r.wid,
+				event: execution.Copied{EventID: e.ID, Signal: a},
+				at:    p.now(),
+				log:   noLog,
+			},
+		)
 	}
 }
 
-// limitIDs lets a continued run remember no more than its first record has room for: a thousand ids of signals may have 256 bytes each, and
-// the server may take less. Nothing goes on without that record. What is forgotten is the oldest, whose repeat is the least likely.
+// limitIDs lets a continued run remember no more than its first record has room for: a thousand ids
+// of signals may have 256 bytes each, and the server may take less. Nothing goes on without that
+// record. What is forgotten is the oldest, whose repeat is the least likely.
 func (p *partition) limitIDs(q *schemas.StartRequest) {
 	o := q.Origin
 	if len(o.RequestIDs)+len(o.SignalIDs) == 0 {
 		return
 	}
-	quota := p.b.bodyLimit() + headerBudget/2 - firstRecord(q) // a little more than the checker wants to be there, whatever else the record has
+	// a little more than the checker wants to be there, whatever else the record has
+	quota := p.b.bodyLimit() + headerBudget/2 - firstRecord(q)
 	o.RequestIDs, quota = latestIDs(o.RequestIDs, quota)
 	o.SignalIDs, _ = latestIDs(o.SignalIDs, quota)
 }

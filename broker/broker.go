@@ -22,8 +22,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Broker serves a namespace: it takes its share of the partitions and answers the API. Start more of them to spread the
-// work; they find each other through the claims.
+// Broker serves a namespace: it takes its share of the partitions and answers the API. Start more
+// of them to spread the work; they find each other through the claims.
 type Broker struct {
 	o     Options
 	ns    subject.Namespace
@@ -54,7 +54,8 @@ type Broker struct {
 	readers lane          // of histories
 	writers lane          // short writes of owners: see writeAsync
 	looks   listLooks
-	replays chan struct{} // bounds replays that are being prepared: a decider may take its time over each
+	// bounds replays that are being prepared: a decider may take its time over each
+	replays chan struct{}
 	relay   *relay
 	store   *payloads.Store
 	uploads *payloads.Uploads
@@ -68,17 +69,20 @@ type Broker struct {
 	parts map[int]*partition // owned now
 }
 
-// maxReaders bounds how many reads of histories a broker has under way, maxWriters how many short writes that are not acknowledged on the loop.
+// maxReaders bounds how many reads of histories a broker has under way, maxWriters how many short
+// writes that are not acknowledged on the loop.
 const maxReaders, maxWriters = 64, 64
 
-// headStart is how long a broker that is not the preferred owner of a free partition lets the preferred one go first.
+// headStart is how long a broker that is not the preferred owner of a free partition lets the
+// preferred one go first.
 const headStart = 100 * time.Millisecond
 
 // Dialer opens a connection; name is shown by the server for it.
 type Dialer func(ctx context.Context, name string) (*natsconn.Conn, error)
 
-// New returns a broker. It opens three connections with dial while it runs: one to write; one to read histories, since a
-// read keeps its connection busy and commits must not wait for it; one for the API, which ends with it.
+// New returns a broker. It opens three connections with dial while it runs: one to write; one to
+// read histories, since a read keeps its connection busy and commits must not wait for it; one for
+// the API, which ends with it.
 func New(dial Dialer, o Options) (*Broker, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -86,7 +90,10 @@ func New(dial Dialer, o Options) (*Broker, error) {
 	}
 	b := &Broker{
 		o: o, ns: subject.Namespace(o.Namespace), dial: dial,
-		readers: make(lane, maxReaders), writers: make(lane, maxWriters), replays: make(chan struct{}, mostReplays), parts: make(map[int]*partition),
+		readers: make(
+			lane,
+			maxReaders,
+		), writers: make(lane, maxWriters), replays: make(chan struct{}, mostReplays), parts: make(map[int]*partition),
 		started: make(chan struct{}),
 		doubt:   make(chan struct{}, 1),
 	}
@@ -94,7 +101,8 @@ func New(dial Dialer, o Options) (*Broker, error) {
 	return b, nil
 }
 
-// config is what the core is told of the namespace. It changes as a whole, when the registered types do.
+// config is what the core is told of the namespace. It changes as a whole, when the registered
+// types do.
 func (b *Broker) config() *execution.Config { return b.current.Load() }
 
 // setTypes changes the table of registered types.
@@ -102,8 +110,9 @@ func (b *Broker) setTypes(t *execution.Types) {
 	b.change(func(c *execution.Config) { c.Types = t })
 }
 
-// measure learns what the server takes. Another, or the same one after a start with another configuration, may take less than what was
-// gathered for it: a record too large for it is tried for ever.
+// measure learns what the server takes. Another, or the same one after a start with another
+// configuration, may take less than what was gathered for it: a record too large for it is tried
+// for ever.
 func (b *Broker) measure() {
 	limit := max(int(b.conn.MaxPayload())-headerBudget, headerBudget)
 	b.recordLimit.Store(int64(limit))
@@ -121,8 +130,9 @@ func (b *Broker) change(fn func(*execution.Config)) {
 	}
 }
 
-// Run serves until ctx is done; then it gives its partitions back and returns nil. It returns an error if it cannot begin, and stops by itself with
-// [natsconn.ErrClosed] if one of its connections is closed. A broker runs once.
+// Run serves until ctx is done; then it gives its partitions back and returns nil. It returns an
+// error if it cannot begin, and stops by itself with [natsconn.ErrClosed] if one of its connections
+// is closed. A broker runs once.
 func (b *Broker) Run(ctx context.Context) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -135,11 +145,18 @@ func (b *Broker) Run(ctx context.Context) error {
 	close(b.started)
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
-	for _, c := range []*natsconn.Conn{b.conn, b.reads, b.api} { // a broker that serves nobody any more would keep its claims, and look healthy
+	for _, c := range []*natsconn.Conn{b.conn, b.reads, b.api} {
+		// a broker that serves nobody any more would keep its claims, and look healthy
 		defer c.OnClose(func() { cut(natsconn.ErrClosed) })()
 	}
-	b.o.Logger.WithField("namespace", b.o.Namespace).WithField("partitions", b.o.Partitions).WithField("node", b.o.Node).Info("broker runs")
-	if _, err := natsconn.Retry(ctx, b.o.Logger, func(ctx context.Context) (struct{}, error) { return struct{}{}, b.askTime(ctx) }); err != nil && ctx.Err() == nil {
+	b.o.Logger.WithField("namespace", b.o.Namespace).
+		WithField("partitions", b.o.Partitions).
+		WithField("node", b.o.Node).
+		Info("broker runs")
+	if _,
+		err := natsconn.Retry(ctx, b.o.Logger,
+		func(ctx context.Context) (struct{}, error) { return struct{}{}, b.askTime(ctx) }); err != nil &&
+		ctx.Err() == nil {
 		return fmt.Errorf("broker: %w", err)
 	}
 	b.share = b.o.Claims.Share(claims.RoleBroker)
@@ -157,7 +174,8 @@ func (b *Broker) Run(ctx context.Context) error {
 	return nil
 }
 
-// connect opens the connections and registers the API. What it returns closes them, and is never nil.
+// connect opens the connections and registers the API. What it returns closes them, and is never
+// nil.
 func (b *Broker) connect(ctx context.Context) (closeAll func(), err error) {
 	var open []*natsconn.Conn
 	closeAll = func() {
@@ -175,7 +193,11 @@ func (b *Broker) connect(ctx context.Context) (closeAll func(), err error) {
 		open = append(open, *c.conn)
 	}
 	if most := b.conn.MaxPayload(); most < 2*headerBudget {
-		return closeAll, fmt.Errorf("the server's max_payload is %d bytes; want at least %d", most, 2*headerBudget)
+		return closeAll, fmt.Errorf(
+			"the server's max_payload is %d bytes; want at least %d",
+			most,
+			2*headerBudget,
+		)
 	}
 	b.measure()
 	b.runs = &runs.Reader{
@@ -201,45 +223,60 @@ func (b *Broker) connect(ctx context.Context) (closeAll func(), err error) {
 func (b *Broker) ownPartition(ctx context.Context, n int) {
 	key := fmt.Sprintf("partition.%d", n)
 	prefer := func() bool { return b.share.Mine(n) }
-	err := b.o.Claims.Hold(ctx, key, claims.HoldOptions{Prefer: prefer, Backoff: headStart, Conn: b.conn}, func(ctx context.Context, l *claims.Lease) error {
-		gone := 0      // terms in a row that missed a stream, or all of JetStream
-		isOff := false // that was told of
-		for l.Valid() && ctx.Err() == nil {
-			err := newPartition(b, n, l).run(ctx)
-			switch {
-			case err == nil || ctx.Err() != nil || errors.Is(err, errElsewhere):
-				return nil
-			case errors.Is(err, ErrNewerFence):
-				b.o.Logger.WithError(err).WithField("partition", n).Warn("another broker owns the partition")
-				return err
-			case !l.Valid(): // that the claim is lost was told of
-				return nil
-			case errors.Is(err, errRefused): // which was told of
-				isOff = false
-			case errors.Is(err, natsconn.ErrSwitchedOff):
-				if !isOff {
-					isOff = true
-					b.o.Logger.WithError(err).WithField("partition", n).Error("the partition cannot be served without JetStream: " + natsconn.SwitchedOffHint)
+	err := b.o.Claims.Hold(
+		ctx,
+		key,
+		claims.HoldOptions{Prefer: prefer, Backoff: headStart, Conn: b.conn},
+		func(ctx context.Context, l *claims.Lease) error {
+			gone := 0      // terms in a row that missed a stream, or all of JetStream
+			isOff := false // that was told of
+			for l.Valid() && ctx.Err() == nil {
+				err := newPartition(b, n, l).run(ctx)
+				switch {
+				case err == nil || ctx.Err() != nil || errors.Is(err, errElsewhere):
+					return nil
+				case errors.Is(err, ErrNewerFence):
+					b.o.Logger.WithError(err).
+						WithField("partition", n).
+						Warn("another broker owns the partition")
+					return err
+				case !l.Valid(): // that the claim is lost was told of
+					return nil
+				case errors.Is(err, errRefused): // which was told of
+					isOff = false
+				case errors.Is(err, natsconn.ErrSwitchedOff):
+					if !isOff {
+						isOff = true
+						b.o.Logger.WithError(err).
+							WithField("partition", n).
+							Error("the partition cannot be served without JetStream: " + natsconn.SwitchedOffHint)
+					}
+				default:
+					b.o.Logger.WithError(err).
+						WithField("partition", n).
+						Error("the partition cannot be served; trying again")
 				}
-			default:
-				b.o.Logger.WithError(err).WithField("partition", n).Error("the partition cannot be served; trying again")
+				again := 20*time.Millisecond + rand.N(80*time.Millisecond)
+				if errors.Is(err, natsconn.ErrFull) || errors.Is(err, natsconn.ErrManyConsumers) ||
+					errors.Is(err, natsconn.ErrPermission) ||
+					unreadable(err) {
+					again = fullPause // somebody must change something first
+				}
+				if errors.Is(err, natsconn.ErrNoStream) || errors.Is(err, natsconn.ErrSwitchedOff) {
+					// a cluster that elects looks like that too, but not for long; each try writes a
+					// fence
+					again = min(again<<gone, fullPause)
+					gone = min(gone+1, maxDoublings)
+				} else {
+					gone = 0
+				}
+				if err := sleep.For(ctx, again); err != nil {
+					return nil
+				}
 			}
-			again := 20*time.Millisecond + rand.N(80*time.Millisecond)
-			if errors.Is(err, natsconn.ErrFull) || errors.Is(err, natsconn.ErrManyConsumers) || errors.Is(err, natsconn.ErrPermission) || unreadable(err) {
-				again = fullPause // somebody must change something first
-			}
-			if errors.Is(err, natsconn.ErrNoStream) || errors.Is(err, natsconn.ErrSwitchedOff) {
-				again = min(again<<gone, fullPause) // a cluster that elects looks like that too, but not for long; each try writes a fence
-				gone = min(gone+1, maxDoublings)
-			} else {
-				gone = 0
-			}
-			if err := sleep.For(ctx, again); err != nil {
-				return nil
-			}
-		}
-		return nil
-	})
+			return nil
+		},
+	)
 	if err != nil && ctx.Err() == nil {
 		b.o.Logger.WithError(err).WithField("partition", n).Error("the partition is given up")
 	}
@@ -277,11 +314,12 @@ func (b *Broker) largest() int { return b.bodyLimit() + headerBudget }
 // maxPayload is that of the server.
 func (b *Broker) maxPayload() int64 { return int64(b.largest()) }
 
-// messageLimit is the largest message that is taken into a history: in a decision task it may stand in base64, which takes
-// a third more.
+// messageLimit is the largest message that is taken into a history: in a decision task it may stand
+// in base64, which takes a third more.
 func (b *Broker) messageLimit() int { return payloads.MessageLimit(b.maxPayload()) }
 
-// Started is closed when the broker has its connections and listens for requests: a broker that cannot begin ends before.
+// Started is closed when the broker has its connections and listens for requests: a broker that
+// cannot begin ends before.
 func (b *Broker) Started() <-chan struct{} { return b.started }
 
 // Owned returns the partitions that this broker serves now, in no order.
@@ -295,8 +333,9 @@ func (b *Broker) Owned() []int {
 	return owned
 }
 
-// Fence writes a fence into a partition's history in the name of a claim that has expired, so that nothing its holder may
-// still send is stored. The health master calls it before it deletes the claim (P-16).
+// Fence writes a fence into a partition's history in the name of a claim that has expired, so that
+// nothing its holder may still send is stored. The health master calls it before it deletes the
+// claim (P-16).
 func (b *Broker) Fence(ctx context.Context, partition int, claim uint64) error {
 	_, err := Fence(ctx, b.conn, b.ns, partition, claim, b.o.Node)
 	if errors.Is(err, ErrNewerFence) {
@@ -305,8 +344,9 @@ func (b *Broker) Fence(ctx context.Context, partition int, claim uint64) error {
 	return err
 }
 
-// clockEvery is how often the server is asked for its time. Nothing else is learned from: the leaders of other streams, which stamp what is
-// read, may be servers with another clock, and the estimate would go back and forth by the difference, with all that is due.
+// clockEvery is how often the server is asked for its time. Nothing else is learned from: the
+// leaders of other streams, which stamp what is read, may be servers with another clock, and the
+// estimate would go back and forth by the difference, with all that is due.
 const clockEvery = 30 * time.Second
 
 // exchanges are asked for one after the other: deadlines are late by what the fastest takes.
@@ -321,8 +361,8 @@ func (b *Broker) watchClock(ctx context.Context) {
 	}
 }
 
-// doubtClock has the server asked at once: the stream that is asked may have a new leader, with another clock, of which the timer worker knows and
-// we do not, or the other way around.
+// doubtClock has the server asked at once: the stream that is asked may have a new leader, with
+// another clock, of which the timer worker knows and we do not, or the other way around.
 func (b *Broker) doubtClock() {
 	select {
 	case b.doubt <- struct{}{}:
@@ -347,7 +387,8 @@ func (b *Broker) askTime(ctx context.Context) error {
 
 func (b *Broker) now() schemas.Timestamp { return schemas.At(b.clock.Now(time.Now())) }
 
-// latest is a time at or after that of the server: no record that is acknowledged by now has a later stamp.
+// latest is a time at or after that of the server: no record that is acknowledged by now has a
+// later stamp.
 func (b *Broker) latest() schemas.Timestamp {
 	local := time.Now()
 	return max(schemas.At(b.clock.Now(local)).Add(rebaseMargin), schemas.At(b.clock.Latest(local)))

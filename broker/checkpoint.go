@@ -27,7 +27,8 @@ func (p *partition) tick() {
 		p.leave(errElsewhere)
 		return
 	}
-	if id := p.b.conn.NATS().ConnectedServerId(); id != "" && id != p.server && !p.replicated && !p.b.o.Synced {
+	if id := p.b.conn.NATS().ConnectedServerId(); id != "" && id != p.server && !p.replicated &&
+		!p.b.o.Synced {
 		p.log.Info("the NATS server is another one: taking over anew, to see what it has")
 		p.stop(fmt.Errorf("%w: the server has changed", errRefused))
 		return
@@ -49,7 +50,8 @@ func (p *partition) tick() {
 		}
 		p.checkpointing = false
 		if err != nil {
-			// Whoever wrote it is the owner now; if it was our own lost acknowledgement, taking over again is cheap.
+			// Whoever wrote it is the owner now; if it was our own lost acknowledgement, taking
+			// over again is cheap.
 			p.fail("write the checkpoint: %w", err)
 			return
 		}
@@ -78,8 +80,9 @@ func (p *partition) writeCheckpoint(ctx context.Context, c schemas.Checkpoint) (
 	return p.b.conn.KVUpdate(ctx, bucket, key, body, p.checkpointRev, 0)
 }
 
-// tidy purges both logs up to the checkpoint. The message at the checkpoint stays: it is the witness of the stream's
-// incarnation (P-9). A log of a new incarnation is left alone until its checkpoint belongs to it.
+// tidy purges both logs up to the checkpoint. The message at the checkpoint stays: it is the
+// witness of the stream's incarnation (P-9). A log of a new incarnation is left alone until its
+// checkpoint belongs to it.
 func (p *partition) tidy() {
 	if p.intake.Purging {
 		return
@@ -99,7 +102,9 @@ func (p *partition) tidy() {
 		}, func(_ struct{}, err error) {
 			p.intake.Purging = false
 			if err != nil {
-				p.log.WithError(err).WithField("stream", log.Stream).Warn("consumed messages cannot be purged")
+				p.log.WithError(err).
+					WithField("stream", log.Stream).
+					Warn("consumed messages cannot be purged")
 				return
 			}
 			log.Purged(keep.Sequence)
@@ -108,8 +113,8 @@ func (p *partition) tidy() {
 	}
 }
 
-// handOver ends a term: what is committed is written down, so that the next owner has little to repeat, and nothing if the
-// end was planned.
+// handOver ends a term: what is committed is written down, so that the next owner has little to
+// repeat, and nothing if the end was planned.
 func (p *partition) handOver(ctx context.Context, next schemas.Checkpoint) {
 	if !p.lease.Valid() || p.intake.Logs[inboxLog] == nil {
 		return
@@ -118,7 +123,8 @@ func (p *partition) handOver(ctx context.Context, next schemas.Checkpoint) {
 	defer cancel()
 	if next != p.checkpointed && !p.checkpointing {
 		if _, err := p.writeCheckpoint(ctx, next); err != nil && !errors.Is(err, context.Canceled) {
-			p.log.WithError(err).Warn("the last checkpoint cannot be written; the next owner repeats a little more")
+			p.log.WithError(err).
+				Warn("the last checkpoint cannot be written; the next owner repeats a little more")
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// aboutAnotherRun takes the messages between parents and children that are not for the open run, or need another answer
-// before they are.
+// aboutAnotherRun takes the messages between parents and children that are not for the open run, or
+// need another answer before they are.
 func (p *partition) aboutAnotherRun(r *run, e *message) bool {
 	owes := false
 	switch m := e.event.(type) {
@@ -46,8 +46,9 @@ func (p *partition) aboutAnotherRun(r *run, e *message) bool {
 	return true
 }
 
-// probe asks again what became of a child that was refused. Its start was sent twice, by this owner and by the one before;
-// the refusal may answer the first while the second has begun the child. The probe is after both in the child's inbox.
+// probe asks again what became of a child that was refused. Its start was sent twice, by this owner
+// and by the one before; the refusal may answer the first while the second has begun the child. The
+// probe is after both in the child's inbox.
 func (p *partition) probe(r *run, e *message, c *schemas.ChildReport) bool {
 	if !r.live() || r.state.Run != c.ParentRun || r.state.Children[c.ScheduledEventID] == nil {
 		return false // it does not matter any more
@@ -58,7 +59,8 @@ func (p *partition) probe(r *run, e *message, c *schemas.ChildReport) bool {
 	return true
 }
 
-// probed answers a probe: the child has begun, or nothing that was sent before can begin it any more.
+// probed answers a probe: the child has begun, or nothing that was sent before can begin it any
+// more.
 func (p *partition) probed(r *run, e *message, q *schemas.StartRequest) {
 	if r.live() && r.state.Run == q.Run {
 		p.answerChild(e, q)(r, nil)
@@ -67,8 +69,9 @@ func (p *partition) probed(r *run, e *message, q *schemas.StartRequest) {
 	p.reportOld(e, q, 0)
 }
 
-// childOfOld is the start of a child whose parent is not the latest run of its id any more. If that was ended by force,
-// the child has missed its policy. A run whose history is damaged is given up after so many tries: the open one waits for the answer.
+// childOfOld is the start of a child whose parent is not the latest run of its id any more. If that
+// was ended by force, the child has missed its policy. A run whose history is damaged is given up
+// after so many tries: the open one waits for the answer.
 func (p *partition) childOfOld(e *message, c *schemas.ChildReport, tries int) {
 	e.completion.Retain()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
@@ -76,9 +79,13 @@ func (p *partition) childOfOld(e *message, c *schemas.ChildReport, tries int) {
 	}, func(l *runs.Run, err error) {
 		switch {
 		case errors.Is(err, runs.ErrDamaged) && !errors.Is(err, runs.ErrLater) && tries >= damagedTries:
-			p.log.WithError(err).WithField("workflow", e.wid).Error("the history of a parent is damaged: a child that began after its end is left alone")
+			p.log.WithError(err).
+				WithField("workflow", e.wid).
+				Error("the history of a parent is damaged: a child that began after its end is left alone")
 		case err != nil:
-			p.log.WithError(err).WithField("workflow", e.wid).Warn("a parent cannot be looked up; trying again")
+			p.log.WithError(err).
+				WithField("workflow", e.wid).
+				Warn("a parent cannot be looked up; trying again")
 			p.loop.after(loadRetry, func() { p.childOfOld(e, c, tries+1); e.completion.Release() })
 			return
 		}

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// feedEvery is how long closed runs are gathered before they are told of, fullFeed how many of them at most.
+	// feedEvery is how long closed runs are gathered before they are told of, fullFeed how many of
+	// them at most.
 	feedEvery = 200 * time.Millisecond
 	fullFeed  = 512
 )
@@ -18,11 +19,13 @@ const (
 type Closing struct {
 	// Sequence is that of the record in its partition's history.
 	Sequence uint64
-	// Line is what the headers of the record tell, but for ClosedAt: that is the time of its last event, which is a little older.
+	// Line is what the headers of the record tell, but for ClosedAt: that is the time of its last
+	// event, which is a little older.
 	Line runs.Line
 }
 
-// closedFeed are what Options.Closed is to be told of: records that were acknowledged, one after the other, and what they have closed.
+// closedFeed are what Options.Closed is to be told of: records that were acknowledged, one after
+// the other, and what they have closed.
 type closedFeed struct {
 	from, to uint64 // from is 0 if there are none
 	runs     []Closing
@@ -30,8 +33,9 @@ type closedFeed struct {
 	later    bool // a timer runs
 }
 
-// noteClosing takes a record that is in the history. What is told has no gaps, so that whoever hears it need not read the records: any
-// that were not written here, a fence or those of another owner, begin another span.
+// noteClosing takes a record that is in the history. What is told has no gaps, so that whoever
+// hears it need not read the records: any that were not written here, a fence or those of another
+// owner, begin another span.
 func (p *partition) noteClosing(r *run, c *commit) {
 	if p.b.o.Closed == nil {
 		return
@@ -71,5 +75,9 @@ func (p *partition) tellFeed() {
 
 // lineOf is what [runs.ReadLine] reads off the headers of the last record, but for the time.
 func lineOf(s *execution.State) runs.Line {
-	return runs.Line{ExecutionInfo: explain.Info(s), Retention: s.Keeping(), FirstRun: s.Start.FirstExecutionRun}
+	return runs.Line{
+		ExecutionInfo: explain.Info(s),
+		Retention:     s.Keeping(),
+		FirstRun:      s.Start.FirstExecutionRun,
+	}
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// How a run has ended its last record says. Nothing before it need be read to tell its result: whoever waits for many runs asks for most of them when
-// they are no longer in memory, and to fold them costs a search through all that lies between their records (see record index).
+// How a run has ended its last record says. Nothing before it need be read to tell its result:
+// whoever waits for many runs asks for most of them when they are no longer in memory, and to fold
+// them costs a search through all that lies between their records (see record index).
 
 const verbResult = "result"
 
@@ -24,7 +25,8 @@ func inline(most int, reply func(any)) func(any) {
 	}
 }
 
-// nothingKnown tells whether nothing is known of a workflow id: none of its runs is open, or has been looked at lately.
+// nothingKnown tells whether nothing is known of a workflow id: none of its runs is open, or has
+// been looked at lately.
 func (p *partition) nothingKnown(wid string) bool {
 	if p.runs[wid] != nil {
 		return false
@@ -32,7 +34,8 @@ func (p *partition) nothingKnown(wid string) bool {
 	return !p.deadlines.Passive.Has(wid)
 }
 
-// readResult answers how a run has ended, without a run the latest, or else does what is to be done if it cannot be told like this.
+// readResult answers how a run has ended, without a run the latest, or else does what is to be done
+// if it cannot be told like this.
 func (p *partition) readResult(q *schemas.ExecutionRequest, reply func(any), otherwise func()) {
 	alone := p.singleReplica()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*schemas.ResultResponse, error) {

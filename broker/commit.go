@@ -10,11 +10,13 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// headerBudget is what a message may need besides its body: headers, and the record around the payloads.
+// headerBudget is what a message may need besides its body: headers, and the record around the
+// payloads.
 const headerBudget = 64 << 10
 
-// rebaseMargin is how far at least the base of deadlines lies after the corrected clock at an acknowledgement. The bound from above says
-// that for certain, as long as both clocks go at one rate.
+// rebaseMargin is how far at least the base of deadlines lies after the corrected clock at an
+// acknowledgement. The bound from above says that for certain, as long as both clocks go at one
+// rate.
 const rebaseMargin = schemas.Duration(500 * time.Microsecond)
 
 // commit is one record on its way.
@@ -42,7 +44,8 @@ func join[T any](to, more []T) []T {
 	return append(to, more...)
 }
 
-// settle moves a run on: the next record goes out, or if there is none the decider is asked and the alarm seen to.
+// settle moves a run on: the next record goes out, or if there is none the decider is asked and the
+// alarm seen to.
 func (p *partition) settle(r *run) {
 	if r.loading || r.inflight != nil {
 		return
@@ -64,7 +67,8 @@ func (p *partition) settle(r *run) {
 		p.endRecall(r)
 	}
 	p.cover(r)
-	if r.queued && (r.ask != nil || p.leaving != nil || !p.wantsNow(r)) { // an owner that leaves asks nobody
+	if r.queued && (r.ask != nil || p.leaving != nil || !p.wantsNow(r)) {
+		// an owner that leaves asks nobody
 		r.queued = false
 	}
 	p.drain(r)
@@ -81,7 +85,8 @@ func (p *partition) publish(r *run) {
 		Inbox: c.positions[inboxLog], Signals: c.positions[signalLog],
 		Fence: p.fence, Previous: r.end.Hash, SnapshotSequence: r.end.Snapshot,
 	}
-	if r.end.Since+len(c.events) >= p.b.o.SnapshotEvents && len(r.pending) == 0 && !r.state.Closed() {
+	if r.end.Since+len(c.events) >= p.b.o.SnapshotEvents && len(r.pending) == 0 &&
+		!r.state.Closed() {
 		if b, err := r.state.Snapshot(); err == nil && len(b)+c.size < p.b.bodyLimit() {
 			record.Snapshot, c.snapshot = b, true
 		}
@@ -94,9 +99,14 @@ func (p *partition) publish(r *run) {
 		p.commits++
 		p.last = c.sequence
 		p.quota.bytes += int64(len(body)) // until it is looked at again
-		p.history.Send(p.b.ns.History(p.n, r.wid, r.state.Run), p.headers(r, c), body, func(a natsconn.Ack) {
-			p.loop.post(func() { p.acked(r, c, a) })
-		})
+		p.history.Send(
+			p.b.ns.History(p.n, r.wid, r.state.Run),
+			p.headers(r, c),
+			body,
+			func(a natsconn.Ack) {
+				p.loop.post(func() { p.acked(r, c, a) })
+			},
+		)
 		return nil
 	})
 	if err != nil {
@@ -104,7 +114,8 @@ func (p *partition) publish(r *run) {
 	}
 }
 
-// batch takes what the run's next record holds off what is pending: as many groups as fit one message.
+// batch takes what the run's next record holds off what is pending: as many groups as fit one
+// message.
 func (p *partition) batch(r *run) *commit {
 	c := &commit{first: r.pending[0].events[0].ID, sequence: p.last + 1}
 	n := 0
@@ -127,11 +138,13 @@ func (p *partition) batch(r *run) *commit {
 	return c
 }
 
-// headers carry the expectation that makes the write safe, and what lists and "nats stream view" show without decoding.
+// headers carry the expectation that makes the write safe, and what lists and "nats stream view"
+// show without decoding.
 func (p *partition) headers(r *run, c *commit) natsconn.Header {
-	// Both, always. The stream's sequence alone does not fence a pipeline: a foreign record refuses the one write whose
-	// number it took, and the next prediction is right again. The subject's sequence makes a fork of the run impossible all
-	// the same; a late write of an old owner is then at worst the run's true next record, and our next write is refused.
+	// Both, always. The stream's sequence alone does not fence a pipeline: a foreign record refuses
+	// the one write whose number it took, and the next prediction is right again. The subject's
+	// sequence makes a fork of the run impossible all the same; a late write of an old owner is
+	// then at worst the run's true next record, and our next write is refused.
 	clear(p.head)
 	h := p.head
 	natsconn.ExpectLastSeq(h, c.sequence-1)
@@ -152,7 +165,12 @@ func (p *partition) acked(r *run, c *commit, a natsconn.Ack) {
 		return
 	}
 	if a.Seq != c.sequence {
-		p.fail("commit of %s: stored at %d, want %d: somebody else writes this stream", r.wid, a.Seq, c.sequence)
+		p.fail(
+			"commit of %s: stored at %d, want %d: somebody else writes this stream",
+			r.wid,
+			a.Seq,
+			c.sequence,
+		)
 		return
 	}
 	r.inflight, r.unproved = nil, false
@@ -175,7 +193,8 @@ func (p *partition) acked(r *run, c *commit, a natsconn.Ack) {
 		p.dropCopies(r)
 	}
 	if len(r.pending) > 0 && p.wantsNow(r) {
-		r.queued = true // let the decider be asked once these are committed, however fast messages come in
+		// let the decider be asked once these are committed, however fast messages come in
+		r.queued = true
 	}
 	p.mark(r)
 }

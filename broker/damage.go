@@ -8,20 +8,23 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// A history may have a gap, a record that cannot be read, or one that does not follow the one before it. Such a run does
-// not go on: whatever was added to it would follow from something that did not happen.
+// A history may have a gap, a record that cannot be read, or one that does not follow the one
+// before it. Such a run does not go on: whatever was added to it would follow from something that
+// did not happen.
 //
-// It is read again at once, damagedTries times: a replica may be late. Then whoever asks about it is told so, and it is set
-// aside (ADR 0065): a dead letter names it, what comes for it goes to the dead letters, and no position waits for it. It is
-// looked at every damagedRetry, and at each repair; once it can be read it goes on, and its open effects are repeated.
+// It is read again at once, damagedTries times: a replica may be late. Then whoever asks about it
+// is told so, and it is set aside (ADR 0065): a dead letter names it, what comes for it goes to the
+// dead letters, and no position waits for it. It is looked at every damagedRetry, and at each
+// repair; once it can be read it goes on, and its open effects are repeated.
 //
-// A history that a later version may have written is not damaged. It is not set aside: its messages wait for a server that
-// can read it, and the positions wait with them.
+// A history that a later version may have written is not damaged. It is not set aside: its messages
+// wait for a server that can read it, and the positions wait with them.
 
 const (
 	// damagedTries is how often a damaged history is read again at once: a replica may lag.
 	damagedTries = 25
-	// damagedRetry is how often it is looked at after that. It does not heal by itself, but an operator may restore it.
+	// damagedRetry is how often it is looked at after that. It does not heal by itself, but an
+	// operator may restore it.
 	damagedRetry = time.Minute
 )
 
@@ -43,9 +46,15 @@ func (p *partition) unread(r *run, err error, again func()) {
 	switch {
 	case r.broken != nil:
 	case later:
-		log.Error("the history of a workflow is damaged, or of a later version: it does not go on, and its messages wait; drover verify says more")
+		log.Error(
+			"the history of a workflow is damaged, or of a later version: it does not go on, " +
+				"and its messages wait; drover verify says more",
+		)
 	default:
-		log.Error("the history of a workflow is damaged: it does not go on, and its messages become dead letters; drover verify says more")
+		log.Error(
+			"the history of a workflow is damaged: it does not go on, and its messages become " +
+				"dead letters; drover verify says more",
+		)
 	}
 	r.broken, r.aside = err, !later
 	p.endRecall(r)
@@ -95,8 +104,8 @@ func (p *partition) goOn(r *run) {
 // awaited waits for a run to be loaded.
 type awaited struct {
 	run func()
-	// broken is called in place of run if the history cannot be followed; nil: nobody minds. Who is patient waits for as
-	// long as a later version may have written it.
+	// broken is called in place of run if the history cannot be followed; nil: nobody minds. Who is
+	// patient waits for as long as a later version may have written it.
 	broken  func()
 	patient bool
 }
@@ -113,8 +122,8 @@ func (p *partition) whenKnown(r *run, f, broken func()) {
 	}
 }
 
-// whenKept runs f once the run is loaded, or aside once it is set aside. A run of a later version keeps them waiting: it is
-// for what the history owes.
+// whenKept runs f once the run is loaded, or aside once it is set aside. A run of a later version
+// keeps them waiting: it is for what the history owes.
 func (p *partition) whenKept(r *run, f, aside func()) {
 	switch {
 	case r.aside:
@@ -126,18 +135,30 @@ func (p *partition) whenKept(r *run, f, aside func()) {
 	}
 }
 
-// whenSound is whenKnown for those who want an answer: a run whose history is damaged gives them a refusal.
+// whenSound is whenKnown for those who want an answer: a run whose history is damaged gives them a
+// refusal.
 func (p *partition) whenSound(r *run, reply func(any), f func()) {
-	p.whenKnown(r, f, func() { reply(&schemas.AckResponse{V: schemas.Version, Error: damagedError(r)}) })
+	p.whenKnown(
+		r,
+		f,
+		func() { reply(&schemas.AckResponse{V: schemas.Version, Error: damagedError(r)}) },
+	)
 }
 
 func damagedError(r *run) *schemas.Error {
-	return damageOf(r.broken, "workflow %q does not go on: %v", r.wid, r.broken).InField("workflowId").About(r.wid, "")
+	return damageOf(
+		r.broken,
+		"workflow %q does not go on: %v",
+		r.wid,
+		r.broken,
+	).InField("workflowId").
+		About(r.wid, "")
 }
 
 // damageOf is a refusal that says what can be done about a history that cannot be followed.
 func damageOf(err error, format string, args ...any) *schemas.Error {
-	hint := "keep a copy of the store, see what drover verify says, and restore the history, then: drover repair; or start the work under another id"
+	hint := "keep a copy of the store, see what drover verify says, and restore the history, " +
+		"then: drover repair; or start the work under another id"
 	if errors.Is(err, runs.ErrLater) {
 		hint = "update this server if a later version has been at work; else " + hint
 	}

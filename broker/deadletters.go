@@ -13,8 +13,10 @@ import (
 
 // deadReasons are those of the letters that programs of this version write.
 var deadReasons = []string{
-	deadUnknown, deadUndecodable, deadLostRecords, deadDamaged, deadForeign, deadTooLarge, dead.ReasonUndecodableTask, dead.ReasonUndecodableAlarm,
-	execution.DeadClosedActivity, execution.DeadStaleToken, execution.DeadClosedWorkflow, execution.DeadLateDecision, execution.DeadInvalid,
+	deadUnknown, deadUndecodable, deadLostRecords, deadDamaged, deadForeign, deadTooLarge,
+	dead.ReasonUndecodableTask, dead.ReasonUndecodableAlarm,
+	execution.DeadClosedActivity, execution.DeadStaleToken, execution.DeadClosedWorkflow,
+	execution.DeadLateDecision, execution.DeadInvalid,
 	execution.DeadForeignList,
 }
 

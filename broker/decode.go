@@ -23,7 +23,9 @@ func requested(r micro.Request, v any) error {
 	return natsconn.Decode(natsconn.Header(r.Headers()), r.Data(), v)
 }
 
-// unreadable tells of an error that a body is at fault, so that it will be the same at the next reading.
+// unreadable tells of an error that a body is at fault, so that it will be the same at the next
+// reading.
 func unreadable(err error) bool {
-	return errors.Is(err, schemas.ErrVersion) || errors.Is(err, schemas.ErrMalformed) || errors.Is(err, schemas.ErrEmpty)
+	return errors.Is(err, schemas.ErrVersion) || errors.Is(err, schemas.ErrMalformed) ||
+		errors.Is(err, schemas.ErrEmpty)
 }

@@ -5,16 +5,18 @@ import (
 	"github.com/droverhq/drover/broker/runs"
 )
 
-// What wakes a decider is not written down at once: the decider is asked first, and what has happened and what it decides
-// about it become one record (ADR 0020).
+// What wakes a decider is not written down at once: the decider is asked first, and what has
+// happened and what it decides about it become one record (ADR 0020).
 //
-//   - Nothing is lost by it: whoever caused an event is told that it is stored only by the record, or it stands in a log
-//     after the position that the record would move.
-//   - A decision about events that never were cannot be committed: its answer dies with the owner that asked. A worker that
-//     keeps a run in memory proves what it rests on with each task (P-11).
+//   - Nothing is lost by it: whoever caused an event is told that it is stored only by the record,
+//     or it stands in a log after the position that the record would move.
+//   - A decision about events that never were cannot be committed: its answer dies with the owner
+//     that asked. A worker that keeps a run in memory proves what it rests on with each task
+//     (P-11).
 //   - It is bounded: a decider that does not answer in time costs its type the favour for a while.
-//   - Where nothing but alarms has woken the run nobody waits for the record, so it may wait ten times as long: when many wake at once
-//     their decisions come late, and two records for each of them would make all of them later. Types pay for that apart.
+//   - Where nothing but alarms has woken the run nobody waits for the record, so it may wait ten
+//     times as long: when many wake at once their decisions come late, and two records for each of
+//     them would make all of them later. Types pay for that apart.
 
 // deferSize bounds the events that wait, in bytes, and the window that their task carries.
 const deferSize = 64 << 10
@@ -38,7 +40,8 @@ func (p *partition) deferRecord(r *run) bool {
 		return false // a decision is among what waits: it takes effect first
 	}
 	w, wanted := r.state.WantsDecider(p.b.config())
-	if !wanted || w.Started || w.NotBefore != 0 || r.windowFrom > r.state.Decision.Previous || !p.worthDeferring(r) {
+	if !wanted || w.Started || w.NotBefore != 0 || r.windowFrom > r.state.Decision.Previous ||
+		!p.worthDeferring(r) {
 		return false
 	}
 	p.deferForDecision(r, w)

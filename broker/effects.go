@@ -53,8 +53,8 @@ func (p *partition) perform(r *run, e effect, t *completion) {
 	}
 }
 
-// dispatch offers an activity's task to idle workers, or puts it on its list. With ask whoever gets it must ask before it
-// begins: a worker may be at it.
+// dispatch offers an activity's task to idle workers, or puts it on its list. With ask whoever gets
+// it must ask before it begins: a worker may be at it.
 func (p *partition) dispatch(r *run, a *execution.Activity, t *completion, store, ask bool) {
 	if store {
 		p.storedAfter(r, a)
@@ -69,9 +69,12 @@ func (p *partition) dispatchAnyone(r *run, a *execution.Activity, t *completion,
 	o := a.Scheduled
 	task := p.activityTask(r, a, ask)
 	body, err := schemas.MarshalJSON(&task)
-	if err == nil && len(body) > p.b.largest() && len(task.HeartbeatDetails) > 0 { // the input alone fits
+	if err == nil && len(body) > p.b.largest() && len(task.HeartbeatDetails) > 0 {
+		// the input alone fits
 		task.HeartbeatDetails = nil
-		p.log.WithField("workflow", r.wid).WithField("activity", o.ActivityID).Warn("the details of the last heartbeat do not fit the task beside its input; the attempt begins without")
+		p.log.WithField("workflow", r.wid).
+			WithField("activity", o.ActivityID).
+			Warn("the details of the last heartbeat do not fit the task beside its input; the attempt begins without")
 		body, err = schemas.MarshalJSON(&task)
 	}
 	if err != nil {
@@ -87,7 +90,8 @@ func (p *partition) dispatchAnyone(r *run, a *execution.Activity, t *completion,
 	c := taskCopy{run: r.state.Run, list: o.List, scheduled: a.ScheduledID, attempt: a.Attempt}
 	p.send(p.b.ns.Task(o.List, o.TaskPriority), o.List, nil, body, func(seq uint64) {
 		p.b.lookAtList(c.list, listLook)
-		if t.Release(); t == nil && r.state.Run == c.run { // else the run has ended, and its count with it
+		if t.Release(); t == nil && r.state.Run == c.run {
+			// else the run has ended, and its count with it
 			r.loose--
 			p.mark(r)
 		}
@@ -101,10 +105,17 @@ func (p *partition) dispatchAnyone(r *run, a *execution.Activity, t *completion,
 func (p *partition) activityTask(r *run, a *execution.Activity, ask bool) schemas.ActivityTask {
 	o := a.Scheduled
 	task := schemas.ActivityTask{
-		V: schemas.Version, Namespace: p.b.o.Namespace, WorkflowID: r.wid, Run: r.state.Run, WorkflowType: r.state.Start.WorkflowType,
-		ActivityID: o.ActivityID, Type: o.ActivityType, TypeVersion: o.ActivityTypeVersion, Input: o.Input, List: o.List,
-		Attempt: a.Attempt, ScheduledEventID: a.ScheduledID, ScheduledAt: a.ScheduledBase, NotIdempotent: o.NotIdempotent || ask,
-		IdempotencyKey: execution.Token(r.state.Run, a.ScheduledID, 0), Token: execution.Token(r.state.Run, a.ScheduledID, a.Attempt),
+		V: schemas.Version, Namespace: p.b.o.Namespace, WorkflowID: r.wid, Run: r.state.Run,
+		WorkflowType: r.state.Start.WorkflowType,
+		ActivityID:   o.ActivityID, Type: o.ActivityType, TypeVersion: o.ActivityTypeVersion,
+		Input: o.Input, List: o.List,
+		Attempt: a.Attempt, ScheduledEventID: a.ScheduledID, ScheduledAt: a.ScheduledBase,
+		NotIdempotent: o.NotIdempotent || ask,
+		IdempotencyKey: execution.Token(
+			r.state.Run,
+			a.ScheduledID,
+			0,
+		), Token: execution.Token(r.state.Run, a.ScheduledID, a.Attempt),
 		HeartbeatDetails: a.Resume,
 		Fence:            p.fence, Report: p.b.ns.ActOutcome(p.n, r.wid, o.List), Beat: p.b.ns.Beat(p.n, r.wid, o.List),
 		StartToClose: max(o.StartToCloseTimeout, 0), Heartbeat: max(o.HeartbeatTimeout, 0),
@@ -118,15 +129,21 @@ func (p *partition) activityTask(r *run, a *execution.Activity, ask bool) schema
 	return task
 }
 
-// send publishes outside the history until it is acknowledged, then calls done with the sequence; 0 if the message was there
-// already. A task list whose stream is missing is made first.
+// send publishes outside the history until it is acknowledged, then calls done with the sequence; 0
+// if the message was there already. A task list whose stream is missing is made first.
 func (p *partition) send(subj, list string, h natsconn.Header, body []byte, done func(seq uint64)) {
 	p.sendUntil(subj, list, h, body, done, func(again func()) { again() })
 }
 
-// sendUntil is send for what may be wrong to publish again, since what became of the first is not known: retry is called in place of
-// that, and calls again if it is to be.
-func (p *partition) sendUntil(subj, list string, h natsconn.Header, body []byte, done func(seq uint64), retry func(again func())) {
+// sendUntil is send for what may be wrong to publish again, since what became of the first is not
+// known: retry is called in place of that, and calls again if it is to be.
+func (p *partition) sendUntil(
+	subj, list string,
+	h natsconn.Header,
+	body []byte,
+	done func(seq uint64),
+	retry func(again func()),
+) {
 	if !p.canWrite() {
 		return
 	}
@@ -142,7 +159,9 @@ func (p *partition) sendUntil(subj, list string, h natsconn.Header, body []byte,
 			case errors.Is(a.Err, natsconn.ErrNoStream) && list != "":
 				p.openList(list, again)
 			default:
-				p.log.WithError(a.Err).WithField("subject", subj).Warn("not acknowledged; publishing again")
+				p.log.WithError(a.Err).
+					WithField("subject", subj).
+					Warn("not acknowledged; publishing again")
 				p.loop.after(effectRetry, func() { retry(again) })
 			}
 		})
@@ -165,10 +184,13 @@ func (p *partition) openList(list string, then func()) {
 		if err != nil {
 			p.refuseList(list, err)
 			level := logrus.ErrorLevel
-			if before != nil && before.err.Error() == err.Error() { // told already: somebody must change something first
+			if before != nil && before.err.Error() == err.Error() {
+				// told already: somebody must change something first
 				level = logrus.DebugLevel
 			}
-			p.log.WithError(err).WithField("list", list).Log(level, "the task list cannot be made; trying again")
+			p.log.WithError(err).
+				WithField("list", list).
+				Log(level, "the task list cannot be made; trying again")
 			delay = 5 * effectRetry
 		}
 		for _, f := range waiting {
@@ -180,7 +202,8 @@ func (p *partition) openList(list string, then func()) {
 // refusedList is why a list could not be made the last time.
 type refusedList struct{ err error }
 
-// refuseList remembers it for as long as somebody may try again: those who do so no more leave nothing after.
+// refuseList remembers it for as long as somebody may try again: those who do so no more leave
+// nothing after.
 func (p *partition) refuseList(list string, err error) {
 	r := &refusedList{err}
 	p.refusedLists[list] = r
@@ -206,12 +229,20 @@ func (p *partition) permit(f execution.Permit) {
 	}
 }
 
-// bury parks a message that cannot be applied. The entry's subject tells where the message stood, so it is written once,
-// however often the message is read. The message's position waits for it.
+// bury parks a message that cannot be applied. The entry's subject tells where the message stood,
+// so it is written once, however often the message is read. The message's position waits for it.
 func (p *partition) bury(e *message, reason, details string) {
-	p.log.WithField("subject", e.subject).WithField("reason", reason).Warn("dead letter: " + details)
+	p.log.WithField("subject", e.subject).
+		WithField("reason", reason).
+		Warn("dead letter: " + details)
 	p.letters.Note(e.wid, e.event, e.at, reason, details)
-	letter := schemas.DeadLetter{Reason: reason, Details: details, Subject: e.subject, Time: e.stored(), Body: e.body}
+	letter := schemas.DeadLetter{
+		Reason:  reason,
+		Details: details,
+		Subject: e.subject,
+		Time:    e.stored(),
+		Body:    e.body,
+	}
 	place := p.place(e)
 	subj, h, body, err := dead.Compose(p.b.ns, place, letter, p.b.conn.MaxPayload())
 	if err != nil {

@@ -28,8 +28,8 @@ const (
 	verbRelease   = "release"
 )
 
-// exchange performs the effects that reach other workflows. They go into the inbox of the workflow that is meant, whoever
-// owns it; t is held until they are there.
+// exchange performs the effects that reach other workflows. They go into the inbox of the workflow
+// that is meant, whoever owns it; t is held until they are there.
 func (p *partition) exchange(s *execution.State, e effect, t *completion) {
 	switch f := e.Effect.(type) {
 	case execution.StartChild:
@@ -46,7 +46,8 @@ func (p *partition) exchange(s *execution.State, e effect, t *completion) {
 		}
 	case execution.Answer:
 		f.Answer.V = schemas.Version
-		// What is answered stands in the inbox, not in the state: its place there is kept until the answer is safe.
+		// What is answered stands in the inbox, not in the state: its place there is kept until the
+		// answer is safe.
 		p.tell(f.To.WorkflowID, kindExternal, &f.Answer, e.cause.completion)
 	case execution.EndChild:
 		kind := kindEnd
@@ -54,9 +55,11 @@ func (p *partition) exchange(s *execution.State, e effect, t *completion) {
 			kind = kindCancel
 		}
 		p.tell(f.Child.WorkflowID, kind, &schemas.ExecutionRequest{
-			V: schemas.Version, WorkflowID: f.Child.WorkflowID, Run: f.Child.Run, Reason: "the parent ended: " + string(s.Status),
+			V: schemas.Version, WorkflowID: f.Child.WorkflowID, Run: f.Child.Run,
+			Reason: "the parent ended: " + string(s.Status),
 			Origin: &schemas.RequestOrigin{
-				Execution: &schemas.Execution{WorkflowID: s.WorkflowID, Run: s.Run}, Cause: schemas.CauseChildPolicyApplied, FirstRun: f.Child.Run,
+				Execution: &schemas.Execution{WorkflowID: s.WorkflowID, Run: s.Run},
+				Cause:     schemas.CauseChildPolicyApplied, FirstRun: f.Child.Run,
 			},
 		}, t, completionOf(e.cause))
 	case execution.Closed:
@@ -64,31 +67,41 @@ func (p *partition) exchange(s *execution.State, e effect, t *completion) {
 	}
 }
 
-// startChild puts the start of a child into its inbox. If it is not known whether it is there, it is sent again only while the parent has no
-// answer: after the refusal of the first the second might begin a child that nobody expects. Else the refusal may be that of the
-// first while the second begins it, as after a take-over, and is probed.
+// startChild puts the start of a child into its inbox. If it is not known whether it is there, it
+// is sent again only while the parent has no answer: after the refusal of the first the second
+// might begin a child that nobody expects. Else the refusal may be that of the first while the
+// second begins it, as after a take-over, and is probed.
 func (p *partition) startChild(s *execution.State, c *execution.ChildRun, t *completion) {
 	q := s.ChildStart(c)
 	body, err := schemas.Marshal(q)
 	if err != nil {
-		p.log.WithError(err).WithField("workflow", q.WorkflowID).Error("the start of a child cannot be encoded")
+		p.log.WithError(err).
+			WithField("workflow", q.WorkflowID).
+			Error("the start of a child cannot be encoded")
 		return
 	}
 	t.Retain()
 	to := p.b.ns.In(p.b.partitionOf(q.WorkflowID), q.WorkflowID, kindStart)
-	p.sendUntil(to, "", natsconn.Addressed(to), body, func(uint64) { t.Release() }, func(again func()) {
-		r := p.get(s.WorkflowID)
-		p.whenKept(r, func() {
-			if r.live() && r.state.Run == s.Run {
-				if now := r.state.Children[c.ScheduledID]; now == nil || now.Started != 0 {
-					t.Release()
-					return
+	p.sendUntil(
+		to,
+		"",
+		natsconn.Addressed(to),
+		body,
+		func(uint64) { t.Release() },
+		func(again func()) {
+			r := p.get(s.WorkflowID)
+			p.whenKept(r, func() {
+				if r.live() && r.state.Run == s.Run {
+					if now := r.state.Children[c.ScheduledID]; now == nil || now.Started != 0 {
+						t.Release()
+						return
+					}
 				}
-			}
-			p.repeatedStarts[q.Run] = true
-			again()
-		}, t.Release)
-	})
+				p.repeatedStarts[q.Run] = true
+				again()
+			}, t.Release)
+		},
+	)
 }
 
 func completionOf(e *message) *completion {
@@ -102,7 +115,9 @@ func completionOf(e *message) *completion {
 func (p *partition) tell(wid, kind string, v any, completions ...*completion) {
 	body, err := schemas.Marshal(v)
 	if err != nil {
-		p.log.WithError(err).WithField("workflow", wid).Error("a message between workflows cannot be encoded")
+		p.log.WithError(err).
+			WithField("workflow", wid).
+			Error("a message between workflows cannot be encoded")
 		return
 	}
 	for _, t := range completions {
@@ -114,7 +129,8 @@ func (p *partition) tell(wid, kind string, v any, completions ...*completion) {
 	})
 }
 
-// reportChild tells the parent of a run where it stands. A run that continued as new is open for its parent.
+// reportChild tells the parent of a run where it stands. A run that continued as new is open for
+// its parent.
 func (p *partition) reportChild(s *execution.State, completions ...*completion) {
 	parent := s.Start.ParentWorkflowExecution
 	if parent == nil {
@@ -125,8 +141,9 @@ func (p *partition) reportChild(s *execution.State, completions ...*completion) 
 
 func childReport(s *execution.State) *schemas.ChildReport {
 	report := &schemas.ChildReport{
-		V: schemas.Version, ParentRun: s.Start.ParentWorkflowExecution.Run, ScheduledEventID: s.Start.ParentScheduledEventID,
-		Child: schemas.Execution{WorkflowID: s.WorkflowID, Run: s.Run}, Status: schemas.StatusOpen,
+		V: schemas.Version, ParentRun: s.Start.ParentWorkflowExecution.Run,
+		ScheduledEventID: s.Start.ParentScheduledEventID,
+		Child:            schemas.Execution{WorkflowID: s.WorkflowID, Run: s.Run}, Status: schemas.StatusOpen,
 	}
 	if s.Closed() && s.Status != schemas.StatusContinuedAsNew {
 		end := explain.Result(s)
@@ -164,7 +181,8 @@ func (p *partition) refuseChild(e *message, q *schemas.StartRequest) {
 	p.tell(q.Origin.Parent.WorkflowID, kindChild, report, e.completion)
 }
 
-// answerChildLate answers a child's start that was read again after a take-over: the history tells what became of it (P-5).
+// answerChildLate answers a child's start that was read again after a take-over: the history tells
+// what became of it (P-5).
 func (p *partition) answerChildLate(r *run, e *message, q *schemas.StartRequest) {
 	if r.state.Run == q.Run {
 		p.answerChild(e, q)(r, nil)
@@ -173,7 +191,8 @@ func (p *partition) answerChildLate(r *run, e *message, q *schemas.StartRequest)
 	p.reportOld(e, q, 0)
 }
 
-// reportOld tells a parent about a child that is not the latest run of its id: it has closed, or it never began.
+// reportOld tells a parent about a child that is not the latest run of its id: it has closed, or it
+// never began.
 //
 // tries is how often that was tried before.
 func (p *partition) reportOld(e *message, q *schemas.StartRequest, tries int) {
@@ -185,7 +204,9 @@ func (p *partition) reportOld(e *message, q *schemas.StartRequest, tries int) {
 		case errors.Is(err, runs.ErrDamaged) && !errors.Is(err, runs.ErrLater) && tries >= damagedTries:
 			p.bury(e, deadDamaged, err.Error())
 		case err != nil:
-			p.log.WithError(err).WithField("workflow", q.WorkflowID).Warn("a child cannot be looked up; trying again")
+			p.log.WithError(err).
+				WithField("workflow", q.WorkflowID).
+				Warn("a child cannot be looked up; trying again")
 			p.loop.after(loadRetry, func() { p.reportOld(e, q, tries+1); e.completion.Release() })
 			return
 		case l == nil:
@@ -200,15 +221,24 @@ func (p *partition) reportOld(e *message, q *schemas.StartRequest, tries int) {
 // answerUnknown tells the sender of a signal or cancel request that nobody is there.
 func (p *partition) answerUnknown(e *message, source schemas.Execution, event int64) {
 	p.tell(source.WorkflowID, kindExternal, &schemas.ExternalAnswer{
-		V: schemas.Version, SourceRun: source.Run, ScheduledEventID: event, Target: schemas.Execution{WorkflowID: e.wid},
-		Cause: schemas.CauseUnknownExecution,
+		V: schemas.Version, SourceRun: source.Run, ScheduledEventID: event,
+		Target: schemas.Execution{WorkflowID: e.wid},
+		Cause:  schemas.CauseUnknownExecution,
 	}, e.completion)
 }
 
-// control tells a worker that an activity is not wanted any more. Nothing waits for it: the answer to a heartbeat says the
-// same.
+// control tells a worker that an activity is not wanted any more. Nothing waits for it: the answer
+// to a heartbeat says the same.
 func (p *partition) control(f execution.CancelRunning) {
-	body, err := json.Marshal(&schemas.Control{V: schemas.Version, Kind: schemas.ControlCancel, Token: f.Token, Reason: f.Reason, Gone: f.Gone})
+	body, err := json.Marshal(
+		&schemas.Control{
+			V:      schemas.Version,
+			Kind:   schemas.ControlCancel,
+			Token:  f.Token,
+			Reason: f.Reason,
+			Gone:   f.Gone,
+		},
+	)
 	if err == nil {
 		err = p.b.conn.Publish(p.b.ns.Control(f.Worker), nil, body)
 	}

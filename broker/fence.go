@@ -12,8 +12,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// writeFence writes the fence record: from its sequence on, every write that an earlier owner predicted is refused. It
-// is written only above a claim that is older than ours, and only if nobody wrote another since it was read (P-2).
+// writeFence writes the fence record: from its sequence on, every write that an earlier owner
+// predicted is refused. It is written only above a claim that is older than ours, and only if
+// nobody wrote another since it was read (P-2).
 func (p *partition) writeFence(ctx context.Context) error {
 	for {
 		seq, before, err := fence(ctx, p.b.conn, p.b.ns, p.n, p.lease.Number(), p.b.o.Node)
@@ -27,7 +28,8 @@ func (p *partition) writeFence(ctx context.Context) error {
 			return err
 		}
 		p.fence, p.last, p.before = seq, seq, before
-		p.feed.from, p.feed.to = seq, seq // it is told of with the records after it, so that nobody reads it
+		// it is told of with the records after it, so that nobody reads it
+		p.feed.from, p.feed.to = seq, seq
 		return nil
 	}
 }
@@ -35,16 +37,30 @@ func (p *partition) writeFence(ctx context.Context) error {
 // ErrNewerFence says that an owner with a later claim has fenced the partition.
 var ErrNewerFence = errors.New("a later claim has fenced the partition")
 
-// Fence writes a fence record for the holder of the given claim number and returns its sequence. It fails with
-// [ErrNewerFence] if a later claim has written one, and with natsconn.ErrWrongSequence or natsconn.ErrInFlight if somebody else
-// is writing one now.
-func Fence(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, partition int, claim uint64, owner string) (uint64, error) {
+// Fence writes a fence record for the holder of the given claim number and returns its sequence. It
+// fails with [ErrNewerFence] if a later claim has written one, and with natsconn.ErrWrongSequence
+// or natsconn.ErrInFlight if somebody else is writing one now.
+func Fence(
+	ctx context.Context,
+	conn *natsconn.Conn,
+	ns subject.Namespace,
+	partition int,
+	claim uint64,
+	owner string,
+) (uint64, error) {
 	seq, _, err := fence(ctx, conn, ns, partition, claim, owner)
 	return seq, err
 }
 
 // fence also returns the sequence of the fence before, 0 for none.
-func fence(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, partition int, claim uint64, owner string) (seq, before uint64, err error) {
+func fence(
+	ctx context.Context,
+	conn *natsconn.Conn,
+	ns subject.Namespace,
+	partition int,
+	claim uint64,
+	owner string,
+) (seq, before uint64, err error) {
 	name := ns.Fence(partition)
 	switch last, err := conn.LastBySubject(ctx, ns.StreamHistory(partition), name); {
 	case errors.Is(err, natsconn.ErrNotFound):
@@ -57,7 +73,13 @@ func fence(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, parti
 			return 0, 0, fmt.Errorf("read the fence: %w", err)
 		}
 		if f.Claim > claim || f.Claim == claim && f.Owner != owner {
-			return 0, 0, fmt.Errorf("%w: claim %d of %s, ours is %d", ErrNewerFence, f.Claim, f.Owner, claim)
+			return 0, 0, fmt.Errorf(
+				"%w: claim %d of %s, ours is %d",
+				ErrNewerFence,
+				f.Claim,
+				f.Owner,
+				claim,
+			)
 		}
 	}
 	f := &schemas.Fence{Claim: claim, Owner: owner, Time: schemas.At(time.Now())}

@@ -1,14 +1,14 @@
 package broker
 
-// maxPooledLists is how many lists a partition keeps, and maxPooledLength how long they may be: nearly every record has one to four
-// groups, and its list is needed for microseconds.
+// maxPooledLists is how many lists a partition keeps, and maxPooledLength how long they may be:
+// nearly every record has one to four groups, and its list is needed for microseconds.
 const (
 	maxPooledLists  = 64
 	maxPooledLength = 8
 )
 
-// groupPool keeps the memory of lists of groups from one run to the next. A run that keeps its own would hold it while it
-// sleeps.
+// groupPool keeps the memory of lists of groups from one run to the next. A run that keeps its own
+// would hold it while it sleeps.
 type groupPool [][]group
 
 func (s *groupPool) take() []group {

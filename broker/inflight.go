@@ -2,8 +2,8 @@ package broker
 
 import "sync"
 
-// inFlight counts what is under way. Unlike a sync.WaitGroup it may be entered while somebody waits, as requests do that come while
-// a broker stops: who waits has seen one moment without any.
+// inFlight counts what is under way. Unlike a sync.WaitGroup it may be entered while somebody
+// waits, as requests do that come while a broker stops: who waits has seen one moment without any.
 type inFlight struct {
 	mu      sync.Mutex
 	n       int

@@ -8,12 +8,13 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// A new owner that finds in the checkpoint which decisions are being made does not ask for them again: it waits for the
-// answers, which the former owner passes on. Safety does not rest on it: an answer is judged by the history as any other, and
-// the decision's own deadline holds.
+// A new owner that finds in the checkpoint which decisions are being made does not ask for them
+// again: it waits for the answers, which the former owner passes on. Safety does not rest on it: an
+// answer is judged by the history as any other, and the decision's own deadline holds.
 
 const (
-	// formerEvery is how often a new owner looks whether the former one is still there to pass answers on.
+	// formerEvery is how often a new owner looks whether the former one is still there to pass
+	// answers on.
 	formerEvery = 250 * time.Millisecond
 	probePrefix = "g"
 )
@@ -23,7 +24,12 @@ func (p *partition) inherit(h *schemas.Handed) {
 	if h == nil {
 		return
 	}
-	p.inheriting, p.inherited = make(map[string]schemas.HandedDecision, len(h.Wanted)), make(map[string]string)
+	p.inheriting, p.inherited = make(
+		map[string]schemas.HandedDecision,
+		len(h.Wanted),
+	), make(
+		map[string]string,
+	)
 	for _, d := range h.Wanted {
 		if d.Replies == "" {
 			d.Replies = h.Replies
@@ -42,19 +48,27 @@ func (p *partition) meetHanded() {
 	}
 }
 
-// inheritAsk makes the run wait for an answer that is on its way. It is called when the run is loaded, before anything
-// happens to it.
+// inheritAsk makes the run wait for an answer that is on its way. It is called when the run is
+// loaded, before anything happens to it.
 func (p *partition) inheritAsk(r *run) {
 	d, ok := p.inheriting[r.wid]
 	if !ok {
 		return
 	}
 	delete(p.inheriting, r.wid)
-	if d.Token == "" || !r.open() || r.state.Run != d.Run || r.state.Decision.Started != d.StartedID {
+	if d.Token == "" || !r.open() || r.state.Run != d.Run ||
+		r.state.Decision.Started != d.StartedID {
 		return
 	}
 	p.nextAsk++
-	r.ask = &ask{id: p.nextAsk, token: d.Token, startedID: d.StartedID, at: d.At, confirmed: true, former: d.Replies}
+	r.ask = &ask{
+		id:        p.nextAsk,
+		token:     d.Token,
+		startedID: d.StartedID,
+		at:        d.At,
+		confirmed: true,
+		former:    d.Replies,
+	}
 	p.asks[r.ask.id] = r
 	p.probeFormer()
 }
@@ -69,7 +83,8 @@ func (p *partition) decided(m natsconn.Msg) {
 			return // the next owner confirms it
 		}
 		if err := p.b.conn.Publish(m.Reply, nil, []byte("+")); err != nil {
-			p.log.WithError(err).Debug("a passed on decision cannot be confirmed; it will come again")
+			p.log.WithError(err).
+				Debug("a passed on decision cannot be confirmed; it will come again")
 		}
 		wid, expected := p.inherited[token]
 		switch {
@@ -91,8 +106,8 @@ func (p *partition) decided(m natsconn.Msg) {
 	})
 }
 
-// probeFormer asks the former owners, while an answer is expected from them, whether they are there: the server tells at once
-// that nobody listens on their subjects any more.
+// probeFormer asks the former owners, while an answer is expected from them, whether they are
+// there: the server tells at once that nobody listens on their subjects any more.
 func (p *partition) probeFormer() {
 	if p.probingFormer {
 		return
@@ -112,7 +127,8 @@ func (p *partition) probeFormer() {
 			asked[former] = true
 			n := p.formerNumber(former)
 			// No number of an ask: it would be taken for the answer to that.
-			if err := p.b.conn.PublishReply(former+probePrefix+".0", p.replies+probePrefix+"."+strconv.Itoa(n), nil, nil); err != nil {
+			if err := p.b.conn.PublishReply(former+probePrefix+".0",
+				p.replies+probePrefix+"."+strconv.Itoa(n), nil, nil); err != nil {
 				p.log.WithError(err).Debug("a former owner cannot be asked at this moment")
 			}
 		}
@@ -140,7 +156,8 @@ func (p *partition) formerGone(number string) {
 	}
 	for _, r := range p.asks {
 		if r.ask.former == p.formers[n] {
-			p.log.WithField("workflow", r.wid).Info("the former owner is gone before a decision came: asking again")
+			p.log.WithField("workflow", r.wid).
+				Info("the former owner is gone before a decision came: asking again")
 			p.unask(r)
 			p.mark(r)
 		}

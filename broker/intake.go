@@ -12,8 +12,14 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// openLog decides where to read a log from. witness is the highest position that is known to be consumed.
-func (p *partition) openLog(ctx context.Context, number int, stream, filter string, witness schemas.Position) error {
+// openLog decides where to read a log from. witness is the highest position that is known to be
+// consumed.
+func (p *partition) openLog(
+	ctx context.Context,
+	number int,
+	stream, filter string,
+	witness schemas.Position,
+) error {
 	log, lost, err := intake.Open(ctx, p.b.conn, intake.Place{
 		Number: number, Stream: stream, Filter: filter, Checkpoint: p.positionOf(number), Witness: witness,
 	})
@@ -33,7 +39,8 @@ func (p *partition) follow(ctx context.Context, in *intake.Log) (*natsconn.Reade
 	}
 	return p.b.conn.Read(ctx, in.Stream, options, func(m natsconn.Stored) {
 		e := p.open(in, m)
-		if !p.lookUp(ctx, in, e) || !p.spill(ctx, in, m, e) || !in.Allowance.Take(ctx, len(e.body)) {
+		if !p.lookUp(ctx, in, e) || !p.spill(ctx, in, m, e) ||
+			!in.Allowance.Take(ctx, len(e.body)) {
 			return
 		}
 		e.allowed = &in.Allowance
@@ -41,12 +48,14 @@ func (p *partition) follow(ctx context.Context, in *intake.Log) (*natsconn.Reade
 	})
 }
 
-// open parses a message on the reader's goroutine. It never fails: what cannot be understood becomes a dead letter.
+// open parses a message on the reader's goroutine. It never fails: what cannot be understood
+// becomes a dead letter.
 func (p *partition) open(in *intake.Log, m natsconn.Stored) *opened {
 	e := &message{at: schemas.At(m.Time), log: in.Number, subject: m.Subject, body: m.Data}
 	o := &opened{message: e, seq: m.Seq}
 	if in.Number == signalLog {
-		o.foreign = isAnswer(m.Data) || natsconn.GivenOfDrover(m.Header)+natsconn.GivenBody(m.Data) != ""
+		o.foreign = isAnswer(m.Data) ||
+			natsconn.GivenOfDrover(m.Header)+natsconn.GivenBody(m.Data) != ""
 		_, wid, name, err := subject.ParseSignalStored(m.Subject)
 		o.wid, o.err = wid, err
 		e.event = execution.Signal{Name: name, Input: m.Data, RequestID: requestIDOf(m.Header)}
@@ -58,7 +67,8 @@ func (p *partition) open(in *intake.Log, m natsconn.Stored) *opened {
 		return o
 	}
 	o.wid = wid
-	o.foreign = kind != kindActivity && m.Header.Get(natsconn.HeaderSubject) != m.Subject || natsconn.GivenOut(m.Header) != ""
+	o.foreign = kind != kindActivity && m.Header.Get(natsconn.HeaderSubject) != m.Subject ||
+		natsconn.GivenOut(m.Header) != ""
 	switch kind {
 	case "start":
 		r := &schemas.StartRequest{}
@@ -139,10 +149,12 @@ func (p *partition) takeMessage(in *intake.Log, o *opened) {
 	}
 	e := o.message
 	if in.Number == inboxLog {
-		e.judged() // what waits for a run does so in its mailbox; nobody who is not trusted writes here
+		// what waits for a run does so in its mailbox; nobody who is not trusted writes here
+		e.judged()
 	}
 	e.pos, e.completion = in.Enter(o.seq, e.at)
-	// The leader of this stream may be a server whose clock is ahead. Nothing is due by that, and nothing is to count from it (P-15).
+	// The leader of this stream may be a server whose clock is ahead. Nothing is due by that, and
+	// nothing is to count from it (P-15).
 	e.at = min(e.at, p.b.latest())
 	defer p.progress()
 	switch {
@@ -155,11 +167,25 @@ func (p *partition) takeMessage(in *intake.Log, o *opened) {
 		e.completion.Release()
 		return
 	case o.foreign:
-		p.bury(e, deadForeign, "nobody has meant this message for its subject: it is the answer to a question that named the subject for it, or was published by hand")
+		p.bury(
+			e,
+			deadForeign,
+			"nobody has meant this message for its subject: it is the answer to a question that "+
+				"named the subject for it, or was published by hand",
+		)
 		e.completion.Release()
 		return
 	case len(e.body)-o.spilled > p.b.messageLimit():
-		p.bury(e, deadTooLarge, fmt.Sprintf("%d bytes; at most %d fit into a decision task: pass a reference instead, or raise the server's max_payload", len(e.body)-o.spilled, p.b.messageLimit()))
+		p.bury(
+			e,
+			deadTooLarge,
+			fmt.Sprintf(
+				"%d bytes; at most %d fit into a decision task: pass a reference instead, or "+
+					"raise the server's max_payload",
+				len(e.body)-o.spilled,
+				p.b.messageLimit(),
+			),
+		)
 		e.completion.Release()
 		return
 	case in.Number == signalLog && p.isBuried(e):
@@ -178,7 +204,8 @@ func (p *partition) takeMessage(in *intake.Log, o *opened) {
 		}
 	case execution.AlarmFired:
 		p.when(r, func() { p.fired(r, o.fire, e.completion, stored) })
-	case execution.Pause, execution.Resume, execution.Hold, execution.Release, execution.Cancel, execution.Terminate, execution.BreakLock:
+	case execution.Pause, execution.Resume, execution.Hold, execution.Release, execution.Cancel,
+		execution.Terminate, execution.BreakLock:
 		e.answer = p.answerRequest(o.request)
 	}
 	p.deliver(r, e)
@@ -210,8 +237,8 @@ func (p *partition) place(e *message) dead.Place {
 	return intake.PlaceIn(p.n, e.log, sequence, e.stored())
 }
 
-// isBuried tells whether a predecessor has put a signal into the dead letters. What was in the log at take-over
-// comes once: then its letters are forgotten.
+// isBuried tells whether a predecessor has put a signal into the dead letters. What was in the log
+// at take-over comes once: then its letters are forgotten.
 func (p *partition) isBuried(e *message) bool {
 	letters := &p.intake.Letters
 	if e.pos.Sequence > p.intake.Logs[signalLog].End {

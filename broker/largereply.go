@@ -25,7 +25,10 @@ import (
 func (p *partition) judgeReply(r *run, reply *schemas.DecisionReply, e *message, size int) {
 	if unfit := p.unfit(r, reply, e.at, size); unfit == "" {
 		digest := sha256.Sum256(e.body)
-		e.event = execution.Reply{Reply: reply, Digest: string(hex.AppendEncode(make([]byte, 0, 16), digest[:8]))}
+		e.event = execution.Reply{
+			Reply:  reply,
+			Digest: string(hex.AppendEncode(make([]byte, 0, 16), digest[:8])),
+		}
 	} else {
 		if moved := p.unfitting(r, reply, size); len(moved) > 0 {
 			p.storeReply(r, reply, e, moved, unfit)
@@ -37,11 +40,20 @@ func (p *partition) judgeReply(r *run, reply *schemas.DecisionReply, e *message,
 }
 
 // unfit says why a reply of some size cannot be applied, "" if it can.
-func (p *partition) unfit(r *run, reply *schemas.DecisionReply, at schemas.Timestamp, size int) string {
+func (p *partition) unfit(
+	r *run,
+	reply *schemas.DecisionReply,
+	at schemas.Timestamp,
+	size int,
+) string {
 	if size+256*len(reply.Decisions) > p.b.bodyLimit() {
 		return fmt.Sprintf(
-			"%d bytes in %d decisions do not fit one record of at most %d bytes; pass references instead of data, or decide in several steps",
-			size, len(reply.Decisions), p.b.bodyLimit())
+			"%d bytes in %d decisions do not fit one record of at most %d bytes; pass "+
+				"references instead of data, or decide in several steps",
+			size,
+			len(reply.Decisions),
+			p.b.bodyLimit(),
+		)
 	}
 	return p.tooLarge(r.state, reply, at, size)
 }
@@ -53,7 +65,10 @@ func (p *partition) unfitting(r *run, reply *schemas.DecisionReply, size int) []
 	for _, d := range reply.Decisions {
 		fields = append(fields, portions(d.Attributes)...)
 	}
-	most := p.b.bodyLimit() - recordBudget - max(p.mostSaid(r.state, reply, p.b.config()), 256*len(reply.Decisions))
+	most := p.b.bodyLimit() - recordBudget - max(
+		p.mostSaid(r.state, reply, p.b.config()),
+		256*len(reply.Decisions),
+	)
 	moved := payloads.Excess(fields, size, math.MaxInt, most)
 	for _, f := range fields {
 		if _, is := f.Ref(); !is && p.b.outgrows(*f) > 0 && !slices.Contains(moved, f) {
@@ -82,7 +97,13 @@ func portions(attributes schemas.DecisionAttributes) (all []*schemas.Payload) {
 
 // storeReply stores payloads of a reply, and judges it again. The run waits meanwhile. unfit is
 // what is said if they cannot be stored.
-func (p *partition) storeReply(r *run, reply *schemas.DecisionReply, e *message, moved []*schemas.Payload, unfit string) {
+func (p *partition) storeReply(
+	r *run,
+	reply *schemas.DecisionReply,
+	e *message,
+	moved []*schemas.Payload,
+	unfit string,
+) {
 	contents := make([]schemas.Payload, len(moved))
 	for i, f := range moved {
 		contents[i] = *f

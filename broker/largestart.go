@@ -55,10 +55,21 @@ func (b *Broker) excess(fields []*schemas.Payload, size int) []*schemas.Payload 
 
 // storeLarge stores payloads of a start, which is then judged again. The workflow id waits
 // meanwhile.
-func (p *partition) storeLarge(r *run, e *message, q *schemas.StartRequest, fields []*schemas.Payload) {
+func (p *partition) storeLarge(
+	r *run,
+	e *message,
+	q *schemas.StartRequest,
+	fields []*schemas.Payload,
+) {
 	r.loading = true
 	r.mailbox = append([]*message{e}, r.mailbox...)
-	contents, prefix := make([]schemas.Payload, len(fields)), payloads.StartPrefix(q.WorkflowID, q.Run)
+	contents, prefix := make(
+		[]schemas.Payload,
+		len(fields),
+	), payloads.StartPrefix(
+		q.WorkflowID,
+		q.Run,
+	)
 	for i, f := range fields {
 		contents[i] = *f
 	}
@@ -119,10 +130,12 @@ func notStored(err error) *schemas.Error {
 		return refused
 	}
 	if errors.Is(err, natsconn.ErrFull) {
-		return schemas.Errorf(schemas.CodeLimit, "the object store is full: %v", err).InField("input").
+		return schemas.Errorf(schemas.CodeLimit, "the object store is full: %v", err).
+			InField("input").
 			WithHint("nothing was stored; give the namespace more room, or pass less")
 	}
-	return schemas.Errorf(schemas.CodeUnavailable, "the input cannot be stored now: %v", err).InField("input").
+	return schemas.Errorf(schemas.CodeUnavailable, "the input cannot be stored now: %v", err).
+		InField("input").
 		WithHint("nothing was begun; try again")
 }
 

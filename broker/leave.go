@@ -15,18 +15,20 @@ import (
 
 // An owner that leaves as planned leaves nothing to repeat (ADR 0016):
 //
-//   - It takes nothing more from the logs and asks no decider. What it has begun comes to its end: commits and their effects
-//     are acknowledged, alarms are armed, requests are answered. That takes milliseconds, seconds where the machine is short of
-//     CPU, and is bounded by leaveLimit: a record whose effects are open has the next owner repeat those of all that follow it.
-//   - A decider may take much longer than that. If no other broker is there the owner waits for it. Else its last
-//     checkpoint tells the next owner which decisions are being made and by which token; this one stays, without the
-//     claim, to receive the answers and to pass them on.
+//   - It takes nothing more from the logs and asks no decider. What it has begun comes to its end:
+//     commits and their effects are acknowledged, alarms are armed, requests are answered. That
+//     takes milliseconds, seconds where the machine is short of CPU, and is bounded by leaveLimit:
+//     a record whose effects are open has the next owner repeat those of all that follow it.
+//   - A decider may take much longer than that. If no other broker is there the owner waits for it.
+//     Else its last checkpoint tells the next owner which decisions are being made and by which
+//     token; this one stays, without the claim, to receive the answers and to pass them on.
 
 const (
 	// leaveLimit bounds how long an owner that leaves lets writes come to their end.
 	leaveLimit = 5 * time.Second
-	// leaveOffers is how long it waits for the outcomes of what it has offered, which is quick, before it puts that on the lists. Whoever gets it
-	// there asks, and its question may be in the inbox before the outcome.
+	// leaveOffers is how long it waits for the outcomes of what it has offered, which is quick,
+	// before it puts that on the lists. Whoever gets it there asks, and its question may be in the
+	// inbox before the outcome.
 	leaveOffers = time.Second / 2
 	// leaveLook is how often it looks whether it may go.
 	leaveLook = 20 * time.Millisecond
@@ -53,7 +55,8 @@ const (
 	settling       stage = iota + 1 // what was begun comes to its end
 	announceClosed                  // the subscriptions for requests are being closed
 	quiet                           // they are closed
-	handed                          // nothing in memory changes any more; answers of deciders are passed on
+	// nothing in memory changes any more; answers of deciders are passed on
+	handed
 )
 
 // leaving is the planned end of a term.
@@ -132,9 +135,11 @@ func (p *partition) part() {
 	}
 }
 
-// decidersFirst tells whether deciders must answer before the owner may go: nobody else is there to take their answers.
+// decidersFirst tells whether deciders must answer before the owner may go: nobody else is there to
+// take their answers.
 func (p *partition) decidersFirst() bool {
-	if !p.b.share.Alone() || !p.b.conn.NATS().IsConnected() || !p.lease.Valid() || time.Since(p.leaving.began) > p.b.o.DrainTimeout {
+	if !p.b.share.Alone() || !p.b.conn.NATS().IsConnected() || !p.lease.Valid() ||
+		time.Since(p.leaving.began) > p.b.o.DrainTimeout {
 		return false
 	}
 	for _, r := range p.asks {
@@ -154,9 +159,12 @@ func (p *partition) overdue(r *run, grace schemas.Duration) bool {
 // outOfTime tells whether the owner goes whatever is open.
 func (p *partition) outOfTime() bool { return time.Since(p.leaving.since) > leaveLimit }
 
-// settledAll tells whether no write is on its way, and none is owed: an effect may wait for its task list to be made, or to be tried again.
+// settledAll tells whether no write is on its way, and none is owed: an effect may wait for its
+// task list to be made, or to be tried again.
 func (p *partition) settledAll() bool {
-	if p.commits > 0 || p.sends > 0 || p.keys.busy() || p.owing > 0 || p.checkpointing || p.hasOwed() && !p.recovering() { // what was left to this one, the next one repeats
+	if p.commits > 0 || p.sends > 0 || p.keys.busy() || p.owing > 0 || p.checkpointing ||
+		p.hasOwed() && !p.recovering() {
+		// what was left to this one, the next one repeats
 		return false
 	}
 	for _, r := range p.asks {
@@ -195,7 +203,8 @@ func (p *partition) seal() {
 	l.checkpoint.Handed = p.handedDecisions()
 	l.passes = len(p.asks) > 0
 	l.stage = handed
-	for reply, m := range p.requests.take() { // out of time: the next owner answers, or the server says that there is none
+	for reply, m := range p.requests.take() {
+		// out of time: the next owner answers, or the server says that there is none
 		p.b.relay.send(p.n, reply, m.Header, m.Data)
 	}
 	p.refuseReports()
@@ -203,15 +212,24 @@ func (p *partition) seal() {
 	close(p.departed)
 }
 
-// handedDecisions tells which decisions are wanted, and forgets those whose answers the next owner would not expect.
+// handedDecisions tells which decisions are wanted, and forgets those whose answers the next owner
+// would not expect.
 func (p *partition) handedDecisions() *schemas.Handed {
 	h := &schemas.Handed{Replies: p.replies}
 	for _, d := range p.inheriting {
 		h.Wanted = append(h.Wanted, d)
 	}
 	for _, r := range p.asks {
-		d := schemas.HandedDecision{WorkflowID: r.wid, Run: r.state.Run, Token: r.ask.token, StartedID: r.ask.startedID, At: r.ask.at, Replies: r.ask.former}
-		stands := r.ask.confirmed && r.state.Decision.Started == r.ask.startedID && r.committed >= r.ask.startedID
+		d := schemas.HandedDecision{
+			WorkflowID: r.wid,
+			Run:        r.state.Run,
+			Token:      r.ask.token,
+			StartedID:  r.ask.startedID,
+			At:         r.ask.at,
+			Replies:    r.ask.former,
+		}
+		stands := r.ask.confirmed && r.state.Decision.Started == r.ask.startedID &&
+			r.committed >= r.ask.startedID
 		if !stands || len(h.Wanted) >= mostHanded {
 			p.unask(r)
 			continue
@@ -228,7 +246,11 @@ func (p *partition) handedDecisions() *schemas.Handed {
 		if r.loading || r.ask != nil || !r.open() {
 			continue
 		}
-		if _, wanted := r.state.WantsDecider(p.b.config()); wanted && !slices.ContainsFunc(h.Wanted, func(d schemas.HandedDecision) bool { return d.WorkflowID == r.wid }) {
+		if _, wanted := r.state.WantsDecider(p.b.config()); wanted &&
+			!slices.ContainsFunc(
+				h.Wanted,
+				func(d schemas.HandedDecision) bool { return d.WorkflowID == r.wid },
+			) {
 			h.Wanted = append(h.Wanted, schemas.HandedDecision{WorkflowID: r.wid, Run: r.state.Run})
 		}
 	}
@@ -246,7 +268,8 @@ func (p *partition) handedDecisions() *schemas.Handed {
 	return h // also if it says nothing: the next owner learns that nobody waits for this one
 }
 
-// passOn hands the answer of a decider to the partition's new owner, again and again until that has confirmed it.
+// passOn hands the answer of a decider to the partition's new owner, again and again until that has
+// confirmed it.
 func (p *partition) passOn(a *ask, m natsconn.Msg) {
 	if a.passing {
 		return // a decider that answers twice
@@ -263,7 +286,12 @@ func (p *partition) passOn(a *ask, m natsconn.Msg) {
 		if p.asks[a.id] == nil {
 			return
 		}
-		err := p.b.conn.PublishReply(p.b.ns.Owner(p.n), p.replies+passedPrefix+"."+strconv.FormatUint(a.id, 36), h, m.Data)
+		err := p.b.conn.PublishReply(
+			p.b.ns.Owner(p.n),
+			p.replies+passedPrefix+"."+strconv.FormatUint(a.id, 36),
+			h,
+			m.Data,
+		)
 		if err != nil {
 			p.log.WithError(err).Debug("a decision cannot be passed on now")
 		}

@@ -8,13 +8,17 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 )
 
-// An owner that dies while it makes a task list may leave a stream without consumers. From then on tasks can be stored there, and nobody would miss the
-// consumers but a worker that opens the list. The task for which the list was made was not stored; so the next owner, which repeats it, looks. Until the
-// list is whole the effects position waits, and with it the same look of whoever comes after that owner.
+// An owner that dies while it makes a task list may leave a stream without consumers. From then on
+// tasks can be stored there, and nobody would miss the consumers but a worker that opens the list.
+// The task for which the list was made was not stored; so the next owner, which repeats it, looks.
+// Until the list is whole the effects position waits, and with it the same look of whoever comes
+// after that owner.
 //
-// Rejected: to make the list anew for each task that is repeated. That is some eight requests, and there may be a thousand lists; this is one.
+// Rejected: to make the list anew for each task that is repeated. That is some eight requests, and
+// there may be a thousand lists; this is one.
 
-// ensureConsumers looks once whether a list to which a task is repeated has its consumers, and has it made whole otherwise.
+// ensureConsumers looks once whether a list to which a task is repeated has its consumers, and has
+// it made whole otherwise.
 func (p *partition) ensureConsumers(r *run, e execution.Effect) {
 	d, ok := e.(execution.Dispatch)
 	if !ok {
@@ -42,10 +46,13 @@ func (p *partition) checkList(list string) {
 	}, func(full bool, err error) {
 		switch {
 		case err != nil:
-			p.log.WithError(err).WithField("list", list).Debug("whether the list has its consumers is not known; looking again")
+			p.log.WithError(err).
+				WithField("list", list).
+				Debug("whether the list has its consumers is not known; looking again")
 			p.loop.after(loadRetry, func() { p.checkList(list) })
 		case !full:
-			p.log.WithField("list", list).Info("a task list lacks consumers, as after the end of whoever was making it; it gets them")
+			p.log.WithField("list", list).
+				Info("a task list lacks consumers, as after the end of whoever was making it; it gets them")
 			p.openList(list, func() { p.checkList(list) })
 		default:
 			p.recovery.Release()

@@ -12,15 +12,17 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Somebody may delete a consumer of a task list. The tasks of its priority then go to nobody, and whoever waits for them with plain NATS does not
-// make it anew, as the library's workers do. So a broker looks at a list some time after a task was put there, and at once when it is asked how the
+// Somebody may delete a consumer of a task list. The tasks of its priority then go to nobody, and
+// whoever waits for them with plain NATS does not make it anew, as the library's workers do. So a
+// broker looks at a list some time after a task was put there, and at once when it is asked how the
 // list stands, and makes what is missing anew. The stream has kept the tasks.
 //
-// A list that is being made lacks consumers, too: its stream comes first. Nobody is told that they were deleted unless the list was seen whole, or is
-// older than making one takes.
+// A list that is being made lacks consumers, too: its stream comes first. Nobody is told that they
+// were deleted unless the list was seen whole, or is older than making one takes.
 
 const (
-	// listLook is how long after a task was put on a list that is looked at: all that come meanwhile cost one look, of two questions.
+	// listLook is how long after a task was put on a list that is looked at: all that come
+	// meanwhile cost one look, of two questions.
 	listLook = 15 * time.Second
 	// listMade is how old a list is that should be whole.
 	listMade = time.Minute
@@ -51,7 +53,8 @@ func (l *listLooks) end(list string) {
 	delete(l.under, list)
 }
 
-// sawComplete notes that a list had all its consumers; gone, with the zero time, that there is none.
+// sawComplete notes that a list had all its consumers; gone, with the zero time, that there is
+// none.
 func (l *listLooks) sawComplete(list string, made time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,8 +76,12 @@ func (l *listLooks) wasComplete(list string, made time.Time) bool {
 	return seen && at.Equal(made)
 }
 
-// consumersOf lists the consumers of a list, and tells when its stream was made. A list that is not there is [natsconn.ErrNoStream].
-func (b *Broker) consumersOf(ctx context.Context, list string) (made time.Time, all *natsconn.Consumers, err error) {
+// consumersOf lists the consumers of a list, and tells when its stream was made. A list that is not
+// there is [natsconn.ErrNoStream].
+func (b *Broker) consumersOf(
+	ctx context.Context,
+	list string,
+) (made time.Time, all *natsconn.Consumers, err error) {
 	stream := b.ns.StreamTasks(list)
 	if all, err = b.reads.Consumers(ctx, stream); err != nil {
 		return made, nil, err
@@ -108,7 +115,8 @@ func (b *Broker) deleted(list string, made time.Time, all *natsconn.Consumers) [
 	return names
 }
 
-// lookAtList looks in a while whether a list has its consumers, and makes those that are missing. It may be called by any goroutine.
+// lookAtList looks in a while whether a list has its consumers, and makes those that are missing.
+// It may be called by any goroutine.
 func (b *Broker) lookAtList(list string, in time.Duration) {
 	if !b.looks.start(list) {
 		return
@@ -126,7 +134,8 @@ func (b *Broker) lookAtList(list string, in time.Duration) {
 	})
 }
 
-// makeConsumers makes the consumers that a list lacks. It returns false if that is not known to be done.
+// makeConsumers makes the consumers that a list lacks. It returns false if that is not known to be
+// done.
 func (b *Broker) makeConsumers(ctx context.Context, list string) bool {
 	log := b.o.Logger.WithField("list", list)
 	made, all, err := b.consumersOf(ctx, list)

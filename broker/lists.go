@@ -26,12 +26,13 @@ func (b *Broker) serveLists(r micro.Request) {
 	b.scan(r, func(ctx context.Context) (any, error) { return b.lists(ctx) })
 }
 
-// lists reads how each task list stands off its stream and its consumers: one request for all streams, and one more for
-// each. A list that is deleted meanwhile is left out.
+// lists reads how each task list stands off its stream and its consumers: one request for all
+// streams, and one more for each. A list that is deleted meanwhile is left out.
 func (b *Broker) lists(ctx context.Context) (*schemas.TaskListsResponse, error) {
 	a := &schemas.TaskListsResponse{V: schemas.Version, Lists: []schemas.TaskListInfo{}}
 	prefix := b.ns.StreamTasks("")
-	streams := b.reads.JetStream().ListStreams(ctx, jetstream.WithStreamListSubject(b.ns.AllTasks("*")))
+	streams := b.reads.JetStream().
+		ListStreams(ctx, jetstream.WithStreamListSubject(b.ns.AllTasks("*")))
 	for s := range streams.Info() {
 		list, ok := strings.CutPrefix(s.Config.Name, prefix)
 		if !ok {
@@ -60,12 +61,15 @@ func (b *Broker) lists(ctx context.Context) (*schemas.TaskListsResponse, error) 
 		}
 	}
 	a.Lists = here
-	slices.SortFunc(a.Lists, func(x, y schemas.TaskListInfo) int { return strings.Compare(x.List, y.List) })
+	slices.SortFunc(
+		a.Lists,
+		func(x, y schemas.TaskListInfo) int { return strings.Compare(x.List, y.List) },
+	)
 	return a, nil
 }
 
-// workersOf adds up a list's consumers. Each takes a share of the tasks, by priority; a worker that is idle waits at all of
-// them, and so counts once.
+// workersOf adds up a list's consumers. Each takes a share of the tasks, by priority; a worker that
+// is idle waits at all of them, and so counts once.
 func (b *Broker) workersOf(ctx context.Context, i *schemas.TaskListInfo) (exists bool, err error) {
 	made, consumers, err := b.consumersOf(ctx, i.List)
 	if err == nil {
@@ -92,8 +96,8 @@ func (b *Broker) workersOf(ctx context.Context, i *schemas.TaskListInfo) (exists
 	return err == nil, err
 }
 
-// untaken are the subjects of a list's tasks whose consumer is there and does not take them, nor does another one. Of those that are not
-// there, deleted tells.
+// untaken are the subjects of a list's tasks whose consumer is there and does not take them, nor
+// does another one. Of those that are not there, deleted tells.
 func (b *Broker) untaken(list string, filters map[string][]string) []string {
 	var left []string
 	for _, of := range []struct {
@@ -103,7 +107,11 @@ func (b *Broker) untaken(list string, filters map[string][]string) []string {
 		s := b.ns.Task(list, of.priority)
 		taken := filters[of.consumer] == nil
 		for _, all := range filters {
-			taken = taken || slices.ContainsFunc(all, func(f string) bool { return f == "" || subject.Overlap(f, s) })
+			taken = taken ||
+				slices.ContainsFunc(
+					all,
+					func(f string) bool { return f == "" || subject.Overlap(f, s) },
+				)
 		}
 		if !taken {
 			left = append(left, s)
@@ -126,6 +134,11 @@ func (b *Broker) serveTaskList(r micro.Request) {
 		if err := b.ensureList(ctx, q.List); err != nil {
 			return nil, schemas.Errorf(schemas.CodeUnavailable, "%v", err).InField("list")
 		}
-		return &schemas.TaskListResponse{V: schemas.Version, Stream: b.ns.StreamTasks(q.List), Consumer: topology.Consumer, Consumers: subject.Consumers()}, nil
+		return &schemas.TaskListResponse{
+			V:         schemas.Version,
+			Stream:    b.ns.StreamTasks(q.List),
+			Consumer:  topology.Consumer,
+			Consumers: subject.Consumers(),
+		}, nil
 	})
 }

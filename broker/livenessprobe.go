@@ -9,31 +9,38 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// A decision task that was taken and an offer are in the hands of a process that may end with them, and nobody says so. Deadlines
-// find out: ten seconds for a decision, one for an offer. But NATS knows at once when the connection of a process is gone, and tells
-// whoever publishes to where it listened. So a worker that is silent is called (ADR 0036): an empty message to the subject on which it
-// listens as long as it is at work. It need not answer. If nobody listens there, what it had is given to others.
+// A decision task that was taken and an offer are in the hands of a process that may end with them,
+// and nobody says so. Deadlines find out: ten seconds for a decision, one for an offer. But NATS
+// knows at once when the connection of a process is gone, and tells whoever publishes to where it
+// listened. So a worker that is silent is called (ADR 0036): an empty message to the subject on
+// which it listens as long as it is at work. It need not answer. If nobody listens there, what it
+// had is given to others.
 //
-//   - Nothing of that is in the history. A decision is asked for again as the same task, with the same token, event and deadline: the first
-//     answer counts, whoever gives it.
-//   - Who has taken what anybody might take is not known. Decision tasks of the types of a worker that is gone are asked again if
-//     they are young; those that take long are left to their deadlines, since most of them are with others.
-//   - A worker that has lost its connection and not its life may do work twice, as after any other timeout, if that may run twice.
+//   - Nothing of that is in the history. A decision is asked for again as the same task, with the
+//     same token, event and deadline: the first answer counts, whoever gives it.
+//   - Who has taken what anybody might take is not known. Decision tasks of the types of a worker
+//     that is gone are asked again if they are young; those that take long are left to their
+//     deadlines, since most of them are with others.
+//   - A worker that has lost its connection and not its life may do work twice, as after any other
+//     timeout, if that may run twice.
 //   - A worker that stops in good order, after its last answer, says so: nothing of it is missed.
-//   - Called are workers that say in their replies that they can be. A machine that stops without a word keeps its connections for
-//     a while; deadlines are for that.
+//   - Called are workers that say in their replies that they can be. A machine that stops without a
+//     word keeps its connections for a while; deadlines are for that.
 
 const (
 	// manyProbes is how many questions make it take twice as long until it is looked again.
 	manyProbes = 4096
-	// leaveTaking is how much later than the end of its subject the last word of a worker that has stopped in good order may be heard.
+	// leaveTaking is how much later than the end of its subject the last word of a worker that has
+	// stopped in good order may be heard.
 	leaveTaking = 50 * time.Millisecond
-	// mostTwice bounds the questions whose second answer is expected. That of others becomes a dead letter.
+	// mostTwice bounds the questions whose second answer is expected. That of others becomes a dead
+	// letter.
 	mostTwice         = 4096
 	probeWorkerPrefix = "c"
 )
 
-// scheduleProbes looks for silent workers in a while, or sooner if that was said before. It is called with deciders.ProbeAfter when something was given to one.
+// scheduleProbes looks for silent workers in a while, or sooner if that was said before. It is
+// called with deciders.ProbeAfter when something was given to one.
 func (p *partition) scheduleProbes(in time.Duration) {
 	in *= time.Duration(1 + len(p.asks)/manyProbes)
 	at := time.Now().Add(in)
@@ -93,7 +100,13 @@ func (p *partition) waitsForWorkers() *deciders.Waits {
 }
 
 func (p *partition) probeWorker(w *deciders.Worker) {
-	to, reply := p.b.ns.DecideAlive(w.Types[0], w.Name), p.replies+probeWorkerPrefix+"."+strconv.FormatUint(w.Number, 36)
+	to, reply := p.b.ns.DecideAlive(
+		w.Types[0],
+		w.Name,
+	), p.replies+probeWorkerPrefix+"."+strconv.FormatUint(
+		w.Number,
+		36,
+	)
 	if err := p.b.conn.PublishReply(to, reply, nil, nil); err != nil {
 		p.log.WithError(err).Debug("a worker cannot be probed at this moment")
 	}
@@ -113,7 +126,9 @@ func (p *partition) workerGone(number uint64) {
 	for _, r := range p.asks {
 		a := r.ask
 		young := time.Duration(now.Sub(a.at)) <= deciders.YoungTask
-		if a.former == "" && (a.sticky && r.sticky == name || !a.sticky && young && slices.Contains(h.Types, r.state.Start.WorkflowType)) {
+		if a.former == "" &&
+			(a.sticky && r.sticky == name || !a.sticky && young &&
+				slices.Contains(h.Types, r.state.Start.WorkflowType)) {
 			p.askAgain(r)
 			asked++
 		}
@@ -124,12 +139,16 @@ func (p *partition) workerGone(number uint64) {
 		case f.ahead != nil && f.ahead.worker == name:
 			p.refusedAhead(f, true)
 			offered++
-		case f.ahead == nil && slices.Contains(h.Lists, f.activity.Scheduled.List) && time.Until(f.until) <= offerPatience-deciders.ProbeAfter:
+		case f.ahead == nil && slices.Contains(h.Lists, f.activity.Scheduled.List) &&
+			time.Until(f.until) <= offerPatience-deciders.ProbeAfter:
 			p.storeOffer(f, true)
 			offered++
 		}
 	}
-	p.log.WithField("worker", name).WithField("decisions", asked).WithField("tasks", offered).Info("a worker is gone: others are asked for what it may have had")
+	p.log.WithField("worker", name).
+		WithField("decisions", asked).
+		WithField("tasks", offered).
+		Info("a worker is gone: others are asked for what it may have had")
 }
 
 // askAgain sends a decision task to whoever listens, though somebody may be at it.
@@ -150,7 +169,8 @@ func (p *partition) askAgain(r *run) {
 		p.twice = make(map[uint64]struct{})
 	}
 	p.twice[a.id] = struct{}{}
-	if err := p.b.conn.PublishReply(p.b.ns.Decide(r.state.Start.WorkflowType), p.replies+strconv.FormatUint(a.id, 36), nil, body); err != nil {
+	if err := p.b.conn.PublishReply(p.b.ns.Decide(r.state.Start.WorkflowType),
+		p.replies+strconv.FormatUint(a.id, 36), nil, body); err != nil {
 		p.log.WithError(err).Warn("a decision task cannot be sent")
 	}
 }

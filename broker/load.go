@@ -24,7 +24,8 @@ func (p *partition) get(wid string) *run {
 	return r
 }
 
-// when runs f once the run is loaded: at once, or later on the loop; not at all if it is set aside before that.
+// when runs f once the run is loaded: at once, or later on the loop; not at all if it is set aside
+// before that.
 func (p *partition) when(r *run, f func()) {
 	switch {
 	case r.aside:
@@ -62,8 +63,9 @@ func (p *partition) load(r *run) {
 	})
 }
 
-// heartbeatsAnew lets the time for the next heartbeat begin: those of the last owner's time are not known. Of a parked run there were none, or
-// it would have stayed in memory: it would never be late if each reading gave it more time.
+// heartbeatsAnew lets the time for the next heartbeat begin: those of the last owner's time are not
+// known. Of a parked run there were none, or it would have stayed in memory: it would never be late
+// if each reading gave it more time.
 func heartbeatsAnew(s *execution.State, now schemas.Timestamp) {
 	for _, a := range s.Activities {
 		if a.Started != 0 && a.Scheduled.HeartbeatTimeout.Limited() {
@@ -108,19 +110,36 @@ type lane chan struct{}
 func (l lane) enter() { l <- struct{}{} }
 func (l lane) leave() { <-l }
 
-// readAsync reads on a goroutine of its own and hands the answer to the loop. Reads use a connection of their own: a
-// direct get keeps the connection that asked busy.
-func readAsync[T any](b *Broker, l *loop, read func(context.Context) (T, error), then func(T, error)) {
+// readAsync reads on a goroutine of its own and hands the answer to the loop. Reads use a
+// connection of their own: a direct get keeps the connection that asked busy.
+func readAsync[T any](
+	b *Broker,
+	l *loop,
+	read func(context.Context) (T, error),
+	then func(T, error),
+) {
 	onLane(b, b.readers, l, read, then)
 }
 
-// writeAsync is readAsync for what is short, and others wait for: writes of the owner, and the small reads that they rest on. These do not wait for
-// loads of runs, of which there may be many thousands, each of many records.
-func writeAsync[T any](b *Broker, l *loop, write func(context.Context) (T, error), then func(T, error)) {
+// writeAsync is readAsync for what is short, and others wait for: writes of the owner, and the
+// small reads that they rest on. These do not wait for loads of runs, of which there may be many
+// thousands, each of many records.
+func writeAsync[T any](
+	b *Broker,
+	l *loop,
+	write func(context.Context) (T, error),
+	then func(T, error),
+) {
 	onLane(b, b.writers, l, write, then)
 }
 
-func onLane[T any](b *Broker, on lane, l *loop, read func(context.Context) (T, error), then func(T, error)) {
+func onLane[T any](
+	b *Broker,
+	on lane,
+	l *loop,
+	read func(context.Context) (T, error),
+	then func(T, error),
+) {
 	b.wg.Go(func() {
 		on.enter()
 		defer on.leave()

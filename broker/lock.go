@@ -13,12 +13,13 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// A lock is one key of a bucket, and is changed by compare-and-set alone (package keyed): the owner of the run that asks, or
-// lets go, reads it from the leader, changes the record (package locks), and writes it if nobody has done so meanwhile. Whoever
-// comes next is let in by the same write; its owner sees that in the bucket and tells its run (lockview.go).
+// A lock is one key of a bucket, and is changed by compare-and-set alone (package keyed): the owner
+// of the run that asks, or lets go, reads it from the leader, changes the record (package locks),
+// and writes it if nobody has done so meanwhile. Whoever comes next is let in by the same write;
+// its owner sees that in the bucket and tells its run (lockview.go).
 //
-// An owner that was suspended must not act on what it remembers. Package keyed checks its claim, and its fence where that is
-// needed (P-13).
+// An owner that was suspended must not act on what it remembers. Package keyed checks its claim,
+// and its fence where that is needed (P-13).
 
 // lockOp is what one run wants of a lock.
 type lockOp struct {
@@ -55,20 +56,43 @@ const lockPlaceSize = 1024
 
 // enterLock asks for a lock that the run waits for, or has by its history.
 func (p *partition) enterLock(r *run, l *execution.Lock, t *watermark.Completion, heal bool) {
-	place := schemas.LockPlace{WorkflowID: r.wid, Run: l.Run, EventID: l.EventID, Fence: l.Fence, Since: l.Since, Lease: max(l.Lease, 0)}
+	place := schemas.LockPlace{
+		WorkflowID: r.wid,
+		Run:        l.Run,
+		EventID:    l.EventID,
+		Fence:      l.Fence,
+		Since:      l.Since,
+		Lease:      max(l.Lease, 0),
+	}
 	if l.Expires != 0 {
 		place.Since = l.Expires.Add(-l.Lease)
 	}
 	if chain := r.state.FirstRun(); chain != l.Run {
 		place.FirstRun = chain
 	}
-	op := &lockOp{lock: l.Lock, scope: l.Scope, place: place, limit: l.Limit, try: l.Try, parent: r.state.Start.ParentWorkflowExecution}
+	op := &lockOp{
+		lock:   l.Lock,
+		scope:  l.Scope,
+		place:  place,
+		limit:  l.Limit,
+		try:    l.Try,
+		parent: r.state.Start.ParentWorkflowExecution,
+	}
 	p.changeLock(op, t, heal)
 }
 
 // leaveLock gives a place back.
-func (p *partition) leaveLock(lock, scope string, at keyed.Place, t *watermark.Completion, heal bool) {
-	place := schemas.LockPlace{WorkflowID: at.WorkflowID, Run: at.Asked.Run, EventID: at.Asked.EventID}
+func (p *partition) leaveLock(
+	lock, scope string,
+	at keyed.Place,
+	t *watermark.Completion,
+	heal bool,
+) {
+	place := schemas.LockPlace{
+		WorkflowID: at.WorkflowID,
+		Run:        at.Asked.Run,
+		EventID:    at.Asked.EventID,
+	}
 	p.changeLock(&lockOp{lock: lock, scope: scope, place: place, leave: true}, t, heal)
 }
 
@@ -140,7 +164,11 @@ func (b *Broker) readLock(ctx context.Context, key string) (got keyed.Lock, err 
 }
 
 // Apply makes what was read what the runs want of it.
-func (l *lockKeys) Apply(key string, ops []*lockOp, got keyed.Lock) (next *schemas.LockRecord, changed bool) {
+func (l *lockKeys) Apply(
+	key string,
+	ops []*lockOp,
+	got keyed.Lock,
+) (next *schemas.LockRecord, changed bool) {
 	p := l.p
 	if got.Record != nil {
 		own := *got.Record
@@ -251,12 +279,21 @@ func (b *Broker) findKin(ctx context.Context, r *schemas.LockRecord, ops []*lock
 	return nil
 }
 
-// ancestors returns the chains of a run's ancestors, each by its first run, from its parent on. They end where a history is
-// gone.
-func (b *Broker) ancestors(ctx context.Context, parent *schemas.Execution) (chains []schemas.Execution, err error) {
+// ancestors returns the chains of a run's ancestors, each by its first run, from its parent on.
+// They end where a history is gone.
+func (b *Broker) ancestors(
+	ctx context.Context,
+	parent *schemas.Execution,
+) (chains []schemas.Execution, err error) {
 	for x := parent; x != nil && len(chains) <= b.config().ChildDepth; {
 		partition := b.partitionOf(x.WorkflowID)
-		page, _, err := b.reads.BatchGet(ctx, b.ns.StreamHistory(partition), b.ns.History(partition, x.WorkflowID, x.Run), 1, 1)
+		page, _, err := b.reads.BatchGet(
+			ctx,
+			b.ns.StreamHistory(partition),
+			b.ns.History(partition, x.WorkflowID, x.Run),
+			1,
+			1,
+		)
 		if err != nil {
 			return nil, fmt.Errorf("read the ancestor %s: %w", x.WorkflowID, err)
 		}

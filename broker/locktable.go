@@ -25,10 +25,12 @@ func (b *Broker) beginLocks(ctx context.Context) (*keyed.Table, error) {
 	return t, nil
 }
 
-// noLock says what to do about a key that holds no lock. One of a later version may be held: whoever deletes it lets others in.
+// noLock says what to do about a key that holds no lock. One of a later version may be held:
+// whoever deletes it lets others in.
 func noLock(err error) string {
 	if errors.Is(err, schemas.ErrVersion) {
-		return "a key of the bucket of locks is of another version; those who want the lock wait until this server is updated"
+		return "a key of the bucket of locks is of another version; those who want the lock " +
+			"wait until this server is updated"
 	}
 	return "a key of the bucket of locks holds no lock; delete it, and those who want it enter anew"
 }

@@ -6,9 +6,10 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// What the owner of a partition does with what it sees of the locks (P-13): a holder that was not told is told; a holder or
-// waiter that is closed, or never asked, is taken out; one that has lost its place gets it back, or learns that it is gone. So
-// a lock heals whatever was cut short, by whom ever, and what is told twice does no harm.
+// What the owner of a partition does with what it sees of the locks (P-13): a holder that was not
+// told is told; a holder or waiter that is closed, or never asked, is taken out; one that has lost
+// its place gets it back, or learns that it is gone. So a lock heals whatever was cut short, by
+// whom ever, and what is told twice does no harm.
 
 // Seen takes the next entry of a lock, from any goroutine.
 func (l *lockKeys) Seen(key string, e keyed.Lock) {
@@ -32,11 +33,12 @@ func (p *partition) locking(r *run) bool {
 	return false
 }
 
-// judgeLock compares a place with its run, once that is loaded and the history has all that is in memory of it: what was
-// decided and is not written yet must change no key.
+// judgeLock compares a place with its run, once that is loaded and the history has all that is in
+// memory of it: what was decided and is not written yet must change no key.
 func (p *partition) judgeLock(key string, at keyed.Place) {
 	r := p.get(at.WorkflowID)
-	p.whenKnown(r, func() { p.judgeLater(r, key, at) }, func() {}) // the next owner looks again, or who repairs the run
+	// the next owner looks again, or who repairs the run
+	p.whenKnown(r, func() { p.judgeLater(r, key, at) }, func() {})
 }
 
 func (p *partition) judgeLater(r *run, key string, at keyed.Place) {
@@ -65,7 +67,9 @@ func (p *partition) judgeNow(r *run, key string, at keyed.Place) {
 	switch j.Verdict {
 	case keyed.Agree:
 	case keyed.TakeOut:
-		p.log.WithField("workflow", at.WorkflowID).WithField("lock", j.Lock.Lock).WithField("scope", j.Lock.Scope).
+		p.log.WithField("workflow", at.WorkflowID).
+			WithField("lock", j.Lock.Lock).
+			WithField("scope", j.Lock.Scope).
 			Info("taking out of a lock a run that has closed, let go, or never asked")
 		p.leaveLock(j.Lock.Lock, j.Lock.Scope, at, nil, true)
 	case keyed.Tell:
@@ -86,7 +90,8 @@ func leaseOver(key string, l *execution.Lock) execution.Lost {
 	}
 }
 
-// tellLock lets a run know of a lock. It is in no log: if it is not in the history when the owner ends, the next one tells it.
+// tellLock lets a run know of a lock. It is in no log: if it is not in the history when the owner
+// ends, the next one tells it.
 func (p *partition) tellLock(wid string, m execution.Message) {
 	r := p.get(wid)
 	p.whenKnown(r, func() {

@@ -7,10 +7,12 @@ import (
 	"time"
 )
 
-// loop runs closures one after another on one goroutine. Anybody may post; only closures on the loop may use after.
+// loop runs closures one after another on one goroutine. Anybody may post; only closures on the
+// loop may use after.
 //
-// The queue is unbounded on purpose: acknowledgements must never block the connection that delivers them, or the loop and
-// the connection would wait for each other. What could flood it (the two logs) is bounded by its own reader.
+// The queue is unbounded on purpose: acknowledgements must never block the connection that delivers
+// them, or the loop and the connection would wait for each other. What could flood it (the two
+// logs) is bounded by its own reader.
 type loop struct {
 	mu     sync.Mutex
 	queue  []func()
@@ -41,7 +43,8 @@ func (l *loop) after(d time.Duration, f func()) *timer {
 	return t
 }
 
-// cancel forgets a timer and what its function holds in memory. One that has run or was canceled is left alone.
+// cancel forgets a timer and what its function holds in memory. One that has run or was canceled is
+// left alone.
 func (l *loop) cancel(t *timer) {
 	if t.place > 0 {
 		heap.Remove(&l.timers, t.place-1)
@@ -57,14 +60,17 @@ func (l *loop) take(earlier []func()) []func() {
 	return batch
 }
 
-// run works until ctx is done. It calls flush after each batch, so that what a batch has caused goes out together.
+// run works until ctx is done. It calls flush after each batch, so that what a batch has caused
+// goes out together.
 func (l *loop) run(ctx context.Context, flush func()) {
 	clock := time.NewTimer(time.Hour)
 	defer clock.Stop()
-	firesAt := time.Now().Add(time.Hour) // the clock, at the latest; what it would ring for may have been canceled
+	// the clock, at the latest; what it would ring for may have been canceled
+	firesAt := time.Now().Add(time.Hour)
 	var batch []func()
 	for {
-		if batch = l.take(batch); len(batch) == 0 { // else there is no need to look at the clock, which costs as much as a closure
+		if batch = l.take(batch); len(batch) == 0 {
+			// else there is no need to look at the clock, which costs as much as a closure
 			if len(l.timers) > 0 && l.timers[0].at.Before(firesAt) {
 				firesAt = l.timers[0].at
 				clock.Reset(max(time.Until(firesAt), 0))

@@ -19,7 +19,8 @@ type top struct {
 	digest   string
 }
 
-// reached notes a committed record. It goes into the checkpoint as the witness of the history's incarnation.
+// reached notes a committed record. It goes into the checkpoint as the witness of the history's
+// incarnation.
 func (p *partition) reached(sequence uint64, hash []byte) {
 	if sequence > p.top.sequence {
 		p.top = top{sequence: sequence, digest: digestOf(hash)}
@@ -28,12 +29,14 @@ func (p *partition) reached(sequence uint64, hash []byte) {
 
 func digestOf(hash []byte) string { return hex.EncodeToString(hash[:min(len(hash), 16)]) }
 
-// lostRecords tells whether the history has lost records that were acknowledged: a server that does not sync each write
-// loses its last ones with the power, and any server those after a damaged place of its last file. The checkpoint names
-// the highest record that was committed before it, and a hash: if the record is not there, or another one is in its place,
-// what the checkpoint says of messages was said of records that are gone (P-9).
+// lostRecords tells whether the history has lost records that were acknowledged: a server that does
+// not sync each write loses its last ones with the power, and any server those after a damaged
+// place of its last file. The checkpoint names the highest record that was committed before it, and
+// a hash: if the record is not there, or another one is in its place, what the checkpoint says of
+// messages was said of records that are gone (P-9).
 //
-// Retention must therefore leave the highest record alone, or the messages of its run would be read again.
+// Retention must therefore leave the highest record alone, or the messages of its run would be read
+// again.
 //
 // A gap further up is not seen here: the runs around it tell, see fold.
 func (p *partition) lostRecords(ctx context.Context) (bool, error) {
@@ -45,7 +48,8 @@ func (p *partition) lostRecords(ctx context.Context) (bool, error) {
 			why = fmt.Sprintf("records %d to %d were acknowledged and are gone", p.fence, end)
 		}
 	} else {
-		// The number alone says nothing: a late write of the former owner may stand after our fence.
+		// The number alone says nothing: a late write of the former owner may stand after our
+		// fence.
 		m, err := p.b.conn.GetSeq(ctx, p.b.ns.StreamHistory(p.n), c.History)
 		switch {
 		case errors.Is(err, natsconn.ErrNotFound) && p.fence <= c.History:
@@ -70,19 +74,30 @@ func (p *partition) lostRecords(ctx context.Context) (bool, error) {
 // sayLost writes down that something is lost, where an operator finds it after the log is gone.
 func (p *partition) sayLost(ctx context.Context, why string) error {
 	stream := p.b.ns.StreamHistory(p.n)
-	p.log.WithField("stream", stream).Error("the history has lost its end: " + why + "; the messages that are still in the inbox and the signals are read again")
-	place := dead.Place{Partition: strconv.Itoa(p.n), Stream: "history", Incarnation: strconv.FormatInt(int64(p.now()), 10), Sequence: p.fence}
+	p.log.WithField("stream", stream).
+		Error("the history has lost its end: " + why + "; the messages that are still in the " +
+			"inbox and the signals are read again")
+	place := dead.Place{
+		Partition:   strconv.Itoa(p.n),
+		Stream:      "history",
+		Incarnation: strconv.FormatInt(int64(p.now()), 10),
+		Sequence:    p.fence,
+	}
 	return dead.Bury(ctx, p.b.conn, p.b.ns, place, schemas.DeadLetter{
 		Reason: deadLostRecords, Subject: p.b.ns.AllHistory(p.n), Time: p.now(),
-		Details: "partition " + strconv.Itoa(p.n) + ": " + why + ". Runs that were in them only are begun again if their start is still in the inbox; of the others nothing is known any more",
+		Details: "partition " + strconv.Itoa(
+			p.n,
+		) + ": " + why + ". Runs that were in them only are begun again if their start is still " +
+			"in the inbox; of the others nothing is known any more",
 	})
 }
 
 // deadLostRecords is that of the letter which says that a history has lost its end.
 const deadLostRecords = "lost-records"
 
-// readAgain forgets what the checkpoint says of both logs. Every message that is still there comes again: the positions in
-// the runs' own records tell what each has consumed, and the dead letters what none will.
+// readAgain forgets what the checkpoint says of both logs. Every message that is still there comes
+// again: the positions in the runs' own records tell what each has consumed, and the dead letters
+// what none will.
 func (p *partition) readAgain() {
 	p.checkpointed.Inbox, p.checkpointed.Signals = schemas.Position{}, schemas.Position{}
 }

@@ -12,20 +12,23 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// A task that is over soon is not worth a message in a stream: it is offered to the idle workers of its list (ADR 0023). One of
-// them takes it and sends its outcome, or refuses. The message is only the fallback:
+// A task that is over soon is not worth a message in a stream: it is offered to the idle workers of
+// its list (ADR 0023). One of them takes it and sends its outcome, or refuses. The message is only
+// the fallback:
 //
 //   - Refused, or nobody there: the task is put on its list, as ever.
 //   - No outcome within offerPatience: the same, and whoever gets it must ask before it begins.
-//   - The worker announces its start: the same, after that event. Who gets the message then asks, and the worker with it
-//     (Inquire).
-//   - The task must not run twice, and the worker asks before it begins (ADR 0058): an offer that has begun is one whose start was announced, but for
-//     its message, which is stored when offerPatience is over.
+//   - The worker announces its start: the same, after that event. Who gets the message then asks,
+//     and the worker with it (Inquire).
+//   - The task must not run twice, and the worker asks before it begins (ADR 0058): an offer that
+//     has begun is one whose start was announced, but for its message, which is stored when
+//     offerPatience is over.
 //
-// An owner that dies forgets its offers. Their records are not after a checkpoint before their outcomes are in the history, so
-// the next owner repeats the effect.
+// An owner that dies forgets its offers. Their records are not after a checkpoint before their
+// outcomes are in the history, so the next owner repeats the effect.
 //
-// Only what has no priority is offered, and what has been quick before: a slow task would cost an offer and a message.
+// Only what has no priority is offered, and what has been quick before: a slow task would cost an
+// offer and a message.
 
 const (
 	offerPrefix   = "o"
@@ -34,8 +37,8 @@ const (
 	mostOffers = 4096
 )
 
-// offer is a task that was offered. When it is over run and activity are nil: it may stay in the queue for a while, and the input
-// must not.
+// offer is a task that was offered. When it is over run and activity are nil: it may stay in the
+// queue for a while, and the input must not.
 type offer struct {
 	id         uint64
 	run        *run
@@ -57,7 +60,8 @@ type offers struct {
 	asking map[string]bool // attempts whose workers are being asked, by token
 }
 
-// offer tells whether a task was offered. t is held until its outcome is in the history, or its message is stored.
+// offer tells whether a task was offered. t is held until its outcome is in the history, or its
+// message is stored.
 func (p *partition) offer(r *run, a *execution.Activity, body []byte, t *completion) bool {
 	s := a.Scheduled
 	if p.offers.policy.isAway(s.List) {
@@ -71,7 +75,9 @@ func (p *partition) offer(r *run, a *execution.Activity, body []byte, t *complet
 // offerable tells whether an activity's task is one that may be offered now.
 func (p *partition) offerable(a *execution.Activity) bool {
 	s := a.Scheduled
-	return p.offers.policy.isQuick(s.ActivityType) && s.TaskPriority == 0 && a.Started == 0 && p.leaving == nil && p.canWrite()
+	return p.offers.policy.isQuick(s.ActivityType) && s.TaskPriority == 0 && a.Started == 0 &&
+		p.leaving == nil &&
+		p.canWrite()
 }
 
 func (p *partition) offerReply(f *offer) string {
@@ -79,7 +85,12 @@ func (p *partition) offerReply(f *offer) string {
 }
 
 // sendOffer notes an offer that send has sent.
-func (p *partition) sendOffer(r *run, a *execution.Activity, t *completion, send func(*offer) error) bool {
+func (p *partition) sendOffer(
+	r *run,
+	a *execution.Activity,
+	t *completion,
+	send func(*offer) error,
+) bool {
 	o := &p.offers
 	for len(o.queue) > 0 && o.queue[0].over() {
 		o.queue[0] = nil
@@ -89,7 +100,14 @@ func (p *partition) sendOffer(r *run, a *execution.Activity, t *completion, send
 		return false
 	}
 	o.last++
-	f := &offer{id: o.last, run: r, activity: a, attempt: a.Attempt, completion: t, until: time.Now().Add(offerPatience)}
+	f := &offer{
+		id:         o.last,
+		run:        r,
+		activity:   a,
+		attempt:    a.Attempt,
+		completion: t,
+		until:      time.Now().Add(offerPatience),
+	}
 	if send(f) != nil {
 		return false
 	}
@@ -110,18 +128,20 @@ func (p *partition) sendOffer(r *run, a *execution.Activity, t *completion, send
 
 func (f *offer) over() bool { return f.run == nil }
 
-// wanted tells whether the attempt of an offer waits for an outcome. In a later run of the workflow id the same event is another
-// activity.
+// wanted tells whether the attempt of an offer waits for an outcome. In a later run of the workflow
+// id the same event is another activity.
 func (f *offer) wanted() bool {
 	a := f.activity
 	return f.run.live() && f.run.state.Activities[a.ScheduledID] == a && a.Attempt == f.attempt
 }
 
-// endIsComing tells whether what has ended the offer is on its way to the history. Until it is there the offer holds the effects position, and offersMet
-// ends it: if the record is lost with its owner, the next one must repeat the task.
+// endIsComing tells whether what has ended the offer is on its way to the history. Until it is
+// there the offer holds the effects position, and offersMet ends it: if the record is lost with its
+// owner, the next one must repeat the task.
 func (f *offer) endIsComing() bool { return !f.wanted() && !f.run.isSettled() }
 
-// offersMet ends the offers of a run whose outcomes are in the history. Everything of the run is committed.
+// offersMet ends the offers of a run whose outcomes are in the history. Everything of the run is
+// committed.
 func (p *partition) offersMet(r *run) {
 	for _, f := range slices.Backward(r.offers) { // endOffer moves those after f
 		if !f.wanted() {
@@ -157,7 +177,8 @@ func (p *partition) refused(id uint64, nobody bool) {
 	p.storeOffer(f, false)
 }
 
-// storeOffer puts the task of an offer on its list, unless its outcome has come or its announcement has done so.
+// storeOffer puts the task of an offer on its list, unless its outcome has come or its announcement
+// has done so.
 func (p *partition) storeOffer(f *offer, ask bool) {
 	if f.endIsComing() {
 		return
@@ -200,9 +221,9 @@ func (p *partition) expireOffers() {
 	}
 }
 
-// taskCopy is the message of a task that a worker has by an offer. Nobody acknowledges it, so it is deleted with the attempt: else
-// it would stay until the lease of whoever holds it is over. An owner that forgets the run forgets it as well, and then that
-// happens.
+// taskCopy is the message of a task that a worker has by an offer. Nobody acknowledges it, so it is
+// deleted with the attempt: else it would stay until the lease of whoever holds it is over. An
+// owner that forgets the run forgets it as well, and then that happens.
 type taskCopy struct {
 	run, list string
 	scheduled int64
@@ -230,7 +251,8 @@ func (p *partition) dropCopies(r *run) {
 		case a != nil && a.TaskSequence == c.seq:
 			return true // whoever was given it has begun with it: it is his now
 		}
-		p.outside.Delete(p.b.ns.StreamTasks(c.list), c.seq, func(error) {}) // or it is dropped when it is delivered again
+		// or it is dropped when it is delivered again
+		p.outside.Delete(p.b.ns.StreamTasks(c.list), c.seq, func(error) {})
 		return true
 	})
 	if len(r.copies) == 0 {
@@ -239,20 +261,22 @@ func (p *partition) dropCopies(r *run) {
 }
 
 const (
-	// inquireTries is how often a worker is asked, and inquireWait how long each answer may take: a worker that reconnects must
-	// have the time for it.
+	// inquireTries is how often a worker is asked, and inquireWait how long each answer may take: a
+	// worker that reconnects must have the time for it.
 	inquireTries = 5
 	inquireWait  = time.Second
 )
 
-// inquire asks a worker whether it is still at an attempt that came as an offer. It is asked again by whoever is given the task
-// next, so an owner that dies meanwhile owes nothing.
+// inquire asks a worker whether it is still at an attempt that came as an offer. It is asked again
+// by whoever is given the task next, so an owner that dies meanwhile owes nothing.
 func (p *partition) inquire(r *run, f execution.Inquire) {
 	o := &p.offers
 	if o.asking[f.Token] {
 		return
 	}
-	body, err := schemas.MarshalJSON(&schemas.Control{V: schemas.Version, Kind: schemas.ControlHolds, Token: f.Token})
+	body, err := schemas.MarshalJSON(
+		&schemas.Control{V: schemas.Version, Kind: schemas.ControlHolds, Token: f.Token},
+	)
 	if err != nil {
 		p.log.WithError(err).Error("a worker cannot be asked")
 		return
@@ -261,7 +285,11 @@ func (p *partition) inquire(r *run, f execution.Inquire) {
 		o.asking = make(map[string]bool)
 	}
 	o.asking[f.Token] = true
-	wid, gone := r.wid, execution.Gone{Run: r.state.Run, ScheduledID: f.ScheduledID, Attempt: f.Attempt}
+	wid, gone := r.wid, execution.Gone{
+		Run:         r.state.Run,
+		ScheduledID: f.ScheduledID,
+		Attempt:     f.Attempt,
+	}
 	p.b.wg.Go(func() {
 		hasPlace := p.b.workerHas(f.Worker, body)
 		p.loop.post(func() {
@@ -269,7 +297,9 @@ func (p *partition) inquire(r *run, f execution.Inquire) {
 			if hasPlace || p.leaving != nil || !p.lease.Valid() {
 				return
 			}
-			p.log.WithField("workflow", wid).WithField("worker", f.Worker).Warn("a worker does not answer for an activity that it was at; it is interrupted")
+			p.log.WithField("workflow", wid).
+				WithField("worker", f.Worker).
+				Warn("a worker does not answer for an activity that it was at; it is interrupted")
 			p.deliver(p.get(wid), &message{wid: wid, event: gone, at: p.now(), log: noLog})
 		})
 	})

@@ -8,21 +8,22 @@ import (
 )
 
 const (
-	// quickLimit is how long a type's tasks may take to be offered: well below what workers announce.
+	// quickLimit is how long a type's tasks may take to be offered: well below what workers
+	// announce.
 	quickLimit = schemas.Duration(20 * time.Millisecond)
-	// absentPause and busyPause are how long a list gets no offers when nobody listens, or the worker
-	// that was asked is busy.
+	// absentPause and busyPause are how long a list gets no offers when nobody listens, or the
+	// worker that was asked is busy.
 	absentPause = 100 * time.Millisecond
 	busyPause   = 2 * time.Millisecond
 	// mostSkipped caps how many quick tasks a type must have after a slow one.
 	mostSkipped = 256
-	// mostQuick bounds the activity types that are known. The next task of one that is forgotten goes
-	// to its list.
+	// mostQuick bounds the activity types that are known. The next task of one that is forgotten
+	// goes to its list.
 	mostQuick = 4096
 )
 
-// offerPolicy says whether a task is worth an offer: its type has been quick, and workers of its list
-// were idle when they were last asked.
+// offerPolicy says whether a task is worth an offer: its type has been quick, and workers of its
+// list were idle when they were last asked.
 type offerPolicy struct {
 	quick map[string]bool       // by activity type; false of one that was quick before
 	slow  adapt.Backoff[string] // by activity type: how many quick tasks do not count

@@ -29,43 +29,52 @@ type Options struct {
 	Execution execution.Config
 	// RequireTypes refuses workflow and activity types that are not registered. Defaults to false.
 	RequireTypes bool
-	// Synced says that the server loses nothing that it has acknowledged: it syncs every write. Then nothing is repaired
-	// when another server is met. Defaults to false, which is always safe.
+	// Synced says that the server loses nothing that it has acknowledged: it syncs every write.
+	// Then nothing is repaired when another server is met. Defaults to false, which is always safe.
 	Synced bool
-	// Predecessors are the ids of the NATS servers that had the store before the one in this process, as far back as they
-	// ended properly, with everything that they had acknowledged on disk. That is then not repeated. Defaults to none.
+	// Predecessors are the ids of the NATS servers that had the store before the one in this
+	// process, as far back as they ended properly, with everything that they had acknowledged on
+	// disk. That is then not repeated. Defaults to none.
 	Predecessors []string
-	// Stage makes commits to a history stream in groups cheap, or tells why they are not; nil where they never are. The
-	// records that come in while others are being synced are then stored and synced together. Defaults to none.
+	// Stage makes commits to a history stream in groups cheap, or tells why they are not; nil where
+	// they never are. The records that come in while others are being synced are then stored and
+	// synced together. Defaults to none.
 	Stage func(stream string) error
-	// Expendable is told the name of a task list's stream before that is made: what is in it can be repeated (P-8). Defaults
-	// to none.
+	// Expendable is told the name of a task list's stream before that is made: what is in it can be
+	// repeated (P-8). Defaults to none.
 	Expendable func(stream string) error
-	// Quorum tells why nothing can be stored here at the moment, or nil. It is asked four times a second. While it tells
-	// something, requests are refused at once instead of being left to wait. Defaults to none.
+	// Quorum tells why nothing can be stored here at the moment, or nil. It is asked four times a
+	// second. While it tells something, requests are refused at once instead of being left to wait.
+	// Defaults to none.
 	Quorum func() error
-	// Quota tells how many bytes all streams of the NATS server take, and may take; a limit of 0 is none. It is asked every two seconds, and more often near the limit. Above
-	// nine tenths no run begins, as in a namespace or an account that is full. Defaults to none.
+	// Quota tells how many bytes all streams of the NATS server take, and may take; a limit of 0 is
+	// none. It is asked every two seconds, and more often near the limit. Above nine tenths no run
+	// begins, as in a namespace or an account that is full. Defaults to none.
 	Quota func() (bytes, limit int64)
-	// Closed is told of the records of a partition that is owned here, some time after they were acknowledged: those numbered from, to to, and
-	// the runs that they have closed. What it is not told of, as what other owners have written, stands in the history alone. It must not
-	// block, and keeps closed. Defaults to none. retention.Janitor.Told is one.
+	// Closed is told of the records of a partition that is owned here, some time after they were
+	// acknowledged: those numbered from, to to, and the runs that they have closed. What it is not
+	// told of, as what other owners have written, stands in the history alone. It must not block,
+	// and keeps closed. Defaults to none. retention.Janitor.Told is one.
 	Closed func(partition int, from, to uint64, closed []Closing)
-	// MaxObject is the size in bytes of the largest payload that is taken. Those above schemas.PayloadThreshold are kept in
-	// the object store; what comes in one message is bound by the server's max_payload alone. Defaults to 64 MiB.
+	// MaxObject is the size in bytes of the largest payload that is taken. Those above
+	// schemas.PayloadThreshold are kept in the object store; what comes in one message is bound by
+	// the server's max_payload alone. Defaults to 64 MiB.
 	MaxObject int64
-	// CachedRuns bounds the runs that a partition keeps folded in memory while nothing happens to them. Above a sixteenth of it
-	// a run goes after two seconds, the others after ten; of an open one its place in the history stays. Defaults to 10,000.
+	// CachedRuns bounds the runs that a partition keeps folded in memory while nothing happens to
+	// them. Above a sixteenth of it a run goes after two seconds, the others after ten; of an open
+	// one its place in the history stays. Defaults to 10,000.
 	CachedRuns int
 	// SnapshotEvents is after how many events a record carries a snapshot. Defaults to 300.
 	SnapshotEvents int
 	// CheckpointEvery is how often positions are written. Defaults to 300 ms.
 	CheckpointEvery time.Duration
-	// AlarmDelay is how long a run may stand before its alarm is made durable; until then the effects position waits for
-	// it, so a crash forgets nothing. An alarm that is due sooner is armed at once. Defaults to 1 s.
+	// AlarmDelay is how long a run may stand before its alarm is made durable; until then the
+	// effects position waits for it, so a crash forgets nothing. An alarm that is due sooner is
+	// armed at once. Defaults to 1 s.
 	AlarmDelay time.Duration
-	// DrainTimeout is how long a broker that is told to stop waits for decisions that deciders are making. It gives its
-	// partitions to others before that; only if there are none it keeps them so long. Defaults to 5 minutes.
+	// DrainTimeout is how long a broker that is told to stop waits for decisions that deciders are
+	// making. It gives its partitions to others before that; only if there are none it keeps them
+	// so long. Defaults to 5 minutes.
 	DrainTimeout time.Duration
 	// Logger takes what operators should know. Defaults to nothing.
 	Logger logrus.FieldLogger
@@ -84,15 +93,27 @@ func (o Options) withDefaults() (Options, error) {
 	o.Logger = logx.Or(o.Logger)
 	switch {
 	case o.Partitions < 1:
-		return o, fmt.Errorf("broker: Partitions is %d; want what topology.Ensure reports, at least 1", o.Partitions)
+		return o, fmt.Errorf(
+			"broker: Partitions is %d; want what topology.Ensure reports, at least 1",
+			o.Partitions,
+		)
 	case o.Claims == nil:
 		return o, fmt.Errorf("broker: Claims is missing; open the namespace's claims bucket")
 	case o.Node == "":
 		return o, fmt.Errorf("broker: Node is empty; want a name that no other live process has")
 	case o.MaxObject < schemas.PayloadThreshold:
-		return o, fmt.Errorf("broker: MaxObject is %d; want at least %d, or 0 for %d", o.MaxObject, schemas.PayloadThreshold, defaultMaxObject)
+		return o, fmt.Errorf(
+			"broker: MaxObject is %d; want at least %d, or 0 for %d",
+			o.MaxObject,
+			schemas.PayloadThreshold,
+			defaultMaxObject,
+		)
 	case o.CachedRuns < 1 || o.SnapshotEvents < 1:
-		return o, fmt.Errorf("broker: CachedRuns is %d and SnapshotEvents %d; want at least 1", o.CachedRuns, o.SnapshotEvents)
+		return o, fmt.Errorf(
+			"broker: CachedRuns is %d and SnapshotEvents %d; want at least 1",
+			o.CachedRuns,
+			o.SnapshotEvents,
+		)
 	}
 	if err := schemas.ValidateName("Namespace", o.Namespace); err != nil {
 		return o, fmt.Errorf("broker: %w", err)

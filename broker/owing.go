@@ -2,16 +2,20 @@ package broker
 
 import "github.com/droverhq/drover/broker/execution"
 
-// A record says how far its run has taken the two logs, and what is not after that is never looked at again. So a message that leaves no event must have
-// done all that it does elsewhere before any record says so (ADR 0064):
+// A record says how far its run has taken the two logs, and what is not after that is never looked
+// at again. So a message that leaves no event must have done all that it does elsewhere before any
+// record says so (ADR 0064):
 //
-//   - From its step until its completion is done the positions of the run stay before it, and the run owes it.
-//   - A run that is open, or has something to write, lets its other messages wait for that. In one that is closed, or was never there, only a start can
-//     lead to a record: it waits, and nothing else.
-//   - An owner that ends meanwhile leaves the message to the next one, which finds it, and judges it anew. A dead letter is written once for each place,
-//     whatever its reason.
+//   - From its step until its completion is done the positions of the run stay before it, and the
+//     run owes it.
+//   - A run that is open, or has something to write, lets its other messages wait for that. In one
+//     that is closed, or was never there, only a start can lead to a record: it waits, and nothing
+//     else.
+//   - An owner that ends meanwhile leaves the message to the next one, which finds it, and judges
+//     it anew. A dead letter is written once for each place, whatever its reason.
 
-// onlyOnce tells whether an effect without an event is lost if its message is not read again: no run has it open, and AnswerAgain does not repeat it.
+// onlyOnce tells whether an effect without an event is lost if its message is not read again: no
+// run has it open, and AnswerAgain does not repeat it.
 func onlyOnce(e execution.Effect) bool {
 	switch e.(type) {
 	case execution.Dead, execution.EndChild:
@@ -20,7 +24,8 @@ func onlyOnce(e execution.Effect) bool {
 	return false
 }
 
-// owe keeps the run's positions before a message of a log until its completion is done. It is called before the completion is released.
+// owe keeps the run's positions before a message of a log until its completion is done. It is
+// called before the completion is released.
 func (p *partition) owe(r *run, e *message) {
 	if e.log == noLog {
 		return

@@ -68,9 +68,10 @@ func (p *partition) asked(m natsconn.Msg) {
 	p.serve(m)
 }
 
-// whileOurs runs f on the loop, unless the claim is over by then: an owner answers from memory, which is worth no more than its claim. A
-// process that was stopped, or a machine that was suspended, wakes up with the requests that came meanwhile, and may read them
-// before any clock of its own has told it how late it is (P-16). What is dropped here is asked again.
+// whileOurs runs f on the loop, unless the claim is over by then: an owner answers from memory,
+// which is worth no more than its claim. A process that was stopped, or a machine that was
+// suspended, wakes up with the requests that came meanwhile, and may read them before any clock of
+// its own has told it how late it is (P-16). What is dropped here is asked again.
 func (p *partition) whileOurs(f func()) {
 	p.loop.post(func() {
 		if p.canWrite() {
@@ -79,7 +80,8 @@ func (p *partition) whileOurs(f func()) {
 	})
 }
 
-// serve answers a request, or reports that the partition is another's by now. It may be called by any goroutine.
+// serve answers a request, or reports that the partition is another's by now. It may be called by
+// any goroutine.
 func (p *partition) serve(m natsconn.Msg) bool {
 	if !p.lease.Valid() || !p.requests.add(m) {
 		return false
@@ -89,7 +91,8 @@ func (p *partition) serve(m natsconn.Msg) bool {
 		p.requests.done(m.Reply)
 		p.b.respond(m.Reply, content, v)
 	}
-	refuse := func(err error) { reply(&schemas.AckResponse{V: schemas.Version, Error: invalid(err)}) } // that is a part of every answer
+	// that is a part of every answer
+	refuse := func(err error) { reply(&schemas.AckResponse{V: schemas.Version, Error: invalid(err)}) }
 	switch verb := m.Header.Get(verbHeader); verb {
 	case verbDecided:
 		p.requests.done(m.Reply)
@@ -153,16 +156,18 @@ func invalid(err error) *schemas.Error {
 	refused := schemas.Errorf(schemas.CodeInvalid, "the request cannot be decoded: %v", err)
 	if field := schemas.Place(err); field != "" {
 		if errors.Is(err, schemas.ErrUnknownField) {
-			refused = refused.WithHint("mend the name, or send the header %s: 1 to have such fields passed over",
-				schemas.LenientHeader)
+			refused = refused.WithHint(
+				"mend the name, or send the header %s: 1 to have such fields passed over",
+				schemas.LenientHeader,
+			)
 		}
 		return refused.InField(field)
 	}
 	return refused.WithHint("send one JSON object, or msgpack with its version byte")
 }
 
-// afterPending answers a request once what the run shows is in the history. If that is refused, nothing is answered: whoever
-// asked asks again, and sees the run as the history has it.
+// afterPending answers a request once what the run shows is in the history. If that is refused,
+// nothing is answered: whoever asked asks again, and sees the run as the history has it.
 func (p *partition) afterPending(r *run, answer func()) {
 	p.queue(r, group{answers: []func(){answer}})
 }
@@ -192,21 +197,37 @@ func (p *partition) serveActor(verb string, q *schemas.ExecutionRequest, reply f
 			return
 		}
 		if p.maybePurged(r) {
-			p.serveOld(verb, &schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: r.state.Run}, reply)
+			p.serveOld(
+				verb,
+				&schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: r.state.Run},
+				reply,
+			)
 			return
 		}
 		switch verb {
 		case verbResult:
 			id := r.state.Run
 			p.wait(r, q.Wait, func(r *run) bool {
-				return r.state.Run != id || r.state.Closed() && r.inflight == nil && len(r.pending) == 0
+				return r.state.Run != id ||
+					r.state.Closed() && r.inflight == nil && len(r.pending) == 0
 			}, func(r *run) {
 				if r.state.Run != id {
-					p.serveOld(verb, &schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: id}, reply)
+					p.serveOld(
+						verb,
+						&schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: id},
+						reply,
+					)
 					return
 				}
-				if r.state.Closed() && (r.inflight != nil || len(r.pending) > 0) { // decided, but not in the history yet
-					reply(&schemas.ResultResponse{V: schemas.Version, Run: id, Status: schemas.StatusOpen})
+				if r.state.Closed() && (r.inflight != nil || len(r.pending) > 0) {
+					// decided, but not in the history yet
+					reply(
+						&schemas.ResultResponse{
+							V:      schemas.Version,
+							Run:    id,
+							Status: schemas.StatusOpen,
+						},
+					)
 					return
 				}
 				reply(explain.Result(r.state))
@@ -218,7 +239,10 @@ func (p *partition) serveActor(verb string, q *schemas.ExecutionRequest, reply f
 			if r.open() {
 				d.EventsLeft = p.b.config().EventsLeft(r.state.LastID)
 			}
-			d.Partition, d.Owner, d.Alarm, d.Decision = p.n, p.b.o.Node, r.alarm.due, explain.Decision(r.state, p.situation(r))
+			d.Partition, d.Owner, d.Alarm, d.Decision = p.n, p.b.o.Node, r.alarm.due, explain.Decision(
+				r.state,
+				p.situation(r),
+			)
 			d.RequestIDsSince = p.intake.Requests.Since(r.wid, p.now())
 			p.afterPending(r, func() {
 				if d.Started.Replays == nil { // nothing repeats the latest run either
@@ -231,7 +255,8 @@ func (p *partition) serveActor(verb string, q *schemas.ExecutionRequest, reply f
 	})
 }
 
-// serveOld answers for a run that is not the latest of its id: it is closed, so reading it once is enough.
+// serveOld answers for a run that is not the latest of its id: it is closed, so reading it once is
+// enough.
 func (p *partition) serveOld(verb string, q *schemas.ExecutionRequest, reply func(any)) {
 	if verb == verbResult {
 		p.readResult(q, reply, func() { p.foldOld(verb, q, reply) })
@@ -258,8 +283,19 @@ func (p *partition) foldOld(verb string, q *schemas.ExecutionRequest, reply func
 			p.withAttempts(d, func(v any) {
 				if verb == "why" && v == any(d) {
 					p.whyAlwaysOn(l.State, func(clause string) {
-						because := explain.Closed(l.State) + explain.Replayed(runs.ReplayOf(d.Attempts, l.State.Run)) + clause
-						reply(&schemas.WhyResponse{V: schemas.Version, Run: l.State.Run, Status: l.State.Status, Because: because})
+						because := explain.Closed(
+							l.State,
+						) + explain.Replayed(
+							runs.ReplayOf(d.Attempts, l.State.Run),
+						) + clause
+						reply(
+							&schemas.WhyResponse{
+								V:       schemas.Version,
+								Run:     l.State.Run,
+								Status:  l.State.Status,
+								Because: because,
+							},
+						)
 					})
 					return
 				}
@@ -273,18 +309,21 @@ func unavailable(err error) *schemas.Error {
 	if errors.Is(err, runs.ErrDamaged) {
 		return damageOf(err, "the history cannot be read: %v", err)
 	}
-	return schemas.Errorf(schemas.CodeUnavailable, "the history cannot be read now: %v", err).WithHint("try again")
+	return schemas.Errorf(schemas.CodeUnavailable, "the history cannot be read now: %v", err).
+		WithHint("try again")
 }
 
-// requestIDOf is the id of a stored signal: one that bears the id of another that the run has is dropped. Whoever publishes without a library may
-// give NATS's own, by which the server drops what comes within its window, for whichever workflow it is.
+// requestIDOf is the id of a stored signal: one that bears the id of another that the run has is
+// dropped. Whoever publishes without a library may give NATS's own, by which the server drops what
+// comes within its window, for whichever workflow it is.
 func requestIDOf(h natsconn.Header) string {
 	return cmp.Or(h.Get(schemas.RequestIDHeader), h.Get(msgIDHeader))
 }
 
 const msgIDHeader = "Nats-Msg-Id"
 
-// serveSignal stores a signal for an open workflow. Unlike a plain publish it tells at once when there is none.
+// serveSignal stores a signal for an open workflow. Unlike a plain publish it tells at once when
+// there is none.
 func (p *partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
 	r := p.get(q.WorkflowID)
 	p.whenSound(r, reply, func() {
@@ -294,7 +333,8 @@ func (p *partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
 			a.Error = notFound(q.WorkflowID, "")
 		case r.closed():
 			p.hadBefore(r, execution.RequestID{Signal: true, ID: q.RequestID}, func(known bool) {
-				// Of a repeat the first was stored, its answer was lost, and the run has ended since (P-5).
+				// Of a repeat the first was stored, its answer was lost, and the run has ended
+				// since (P-5).
 				if a.Run = r.state.Run; !known {
 					a.Error = closedError(r.wid, r.state)
 				}

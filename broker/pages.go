@@ -8,7 +8,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// serveHistory answers a page of events; with a wait it holds the answer back until there is something to say.
+// serveHistory answers a page of events; with a wait it holds the answer back until there is
+// something to say.
 func (p *partition) serveHistory(q *schemas.HistoryRequest, reply func(any)) {
 	r := p.get(q.WorkflowID)
 	p.whenSound(r, reply, func() {
@@ -19,25 +20,48 @@ func (p *partition) serveHistory(q *schemas.HistoryRequest, reply func(any)) {
 			p.readPage(q, runs.PageOf{Run: r.state.Run, Closed: true}, reply)
 		default:
 			id := r.state.Run
-			p.wait(r, q.Wait, func(r *run) bool { return r.state.Run != id || r.committed > q.After || p.ended(r) }, func(r *run) {
-				if r.state.Run == id && r.committed <= q.After {
-					reply(&schemas.HistoryResponse{V: schemas.Version, Run: id, Events: []schemas.Event{}, Closed: p.ended(r)})
-					return
-				}
-				if r.state.Run != id {
-					p.readPage(q, runs.PageOf{Run: id, Closed: true}, reply)
-					return
-				}
-				of := runs.PageOf{Run: id, Least: r.committed, Closed: p.ended(r), Records: r.end.All()}
-				p.readPage(q, of, reply)
-			})
+			p.wait(
+				r,
+				q.Wait,
+				func(r *run) bool { return r.state.Run != id || r.committed > q.After || p.ended(r) },
+				func(r *run) {
+					if r.state.Run == id && r.committed <= q.After {
+						reply(
+							&schemas.HistoryResponse{
+								V:      schemas.Version,
+								Run:    id,
+								Events: []schemas.Event{},
+								Closed: p.ended(r),
+							},
+						)
+						return
+					}
+					if r.state.Run != id {
+						p.readPage(q, runs.PageOf{Run: id, Closed: true}, reply)
+						return
+					}
+					of := runs.PageOf{
+						Run:     id,
+						Least:   r.committed,
+						Closed:  p.ended(r),
+						Records: r.end.All(),
+					}
+					p.readPage(q, of, reply)
+				},
+			)
 		}
 	})
 }
 
 // half is the first half of a page: its events take more room in their encoding than was foreseen.
 func half(page *schemas.HistoryResponse) *schemas.HistoryResponse {
-	return &schemas.HistoryResponse{V: page.V, Run: page.Run, Events: page.Events[:len(page.Events)/2], More: true, Soft: page.Soft}
+	return &schemas.HistoryResponse{
+		V:      page.V,
+		Run:    page.Run,
+		Events: page.Events[:len(page.Events)/2],
+		More:   true,
+		Soft:   page.Soft,
+	}
 }
 
 // ended tells whether the close is in the history.

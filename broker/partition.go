@@ -18,8 +18,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// partition is one term of ownership: from a fence record to the first refusal, or to the loss of the claim. It is
-// never reused; after a refusal the next term begins with nothing in memory.
+// partition is one term of ownership: from a fence record to the first refusal, or to the loss of
+// the claim. It is never reused; after a refusal the next term begins with nothing in memory.
 type partition struct {
 	b     *Broker
 	n     int
@@ -62,22 +62,24 @@ type partition struct {
 	formers       []string
 	probingFormer bool
 
-	asks         map[uint64]*run
-	feed         closedFeed
-	offers       offers
-	reports      map[string]struct{} // outcomes that were sent here, by where their answers go
-	deciders     deciders.Deciders
-	vain         adapt.Backoff[aheadType] // decisions that came with outcomes
-	nextAsk      uint64
-	twice        map[uint64]struct{} // asks that were sent a second time
-	nextProbes   time.Time           // when it will be looked for silent workers
-	replies      string              // prefix of the subjects that deciders answer to
-	sweeping     bool
-	recovered    map[string]map[string]bool // workflow ids and their runs met at take-over, until their effects are repeated
+	asks       map[uint64]*run
+	feed       closedFeed
+	offers     offers
+	reports    map[string]struct{} // outcomes that were sent here, by where their answers go
+	deciders   deciders.Deciders
+	vain       adapt.Backoff[aheadType] // decisions that came with outcomes
+	nextAsk    uint64
+	twice      map[uint64]struct{} // asks that were sent a second time
+	nextProbes time.Time           // when it will be looked for silent workers
+	replies    string              // prefix of the subjects that deciders answer to
+	sweeping   bool
+	// workflow ids and their runs met at take-over, until their effects are repeated
+	recovered    map[string]map[string]bool
 	recovery     *completion
 	checkedLists map[string]bool // lists that were looked at when tasks were repeated
-	// toRepeat is what of them is left once the backlog is read, unrepeated their ids in the order of their records, in which they are read
-	// from one block of the history after the other; repeating is how many are being loaded.
+	// toRepeat is what of them is left once the backlog is read, unrepeated their ids in the order
+	// of their records, in which they are read from one block of the history after the other;
+	// repeating is how many are being loaded.
 	toRepeat   map[string]map[string]bool
 	unrepeated []string
 	repeating  int
@@ -111,17 +113,27 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 		b: b, n: n, lease: lease, loop: newLoop(),
 		log:  b.o.Logger.WithField("partition", n),
 		runs: make(map[string]*run), deadlines: deadlines.New[*run](), asks: make(map[uint64]*run),
-		vain: adapt.Backoff[aheadType]{Most: deciders.MostPatience}, offers: offers{policy: newOfferPolicy()},
+		vain: adapt.Backoff[aheadType]{
+			Most: deciders.MostPatience,
+		}, offers: offers{policy: newOfferPolicy()},
 		reports: make(map[string]struct{}), recovered: make(map[string]map[string]bool),
-		missingStreams: make(map[string][]func()), refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
-		head: make(natsconn.Header, 6), scratch: scratch{alarmHead: make(natsconn.Header, 1)}, intake: intake.New[*message](mostRemembered, blockIDs),
+		missingStreams: make(
+			map[string][]func(),
+		), refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool),
+		departed: make(chan struct{}),
+		head: make(
+			natsconn.Header,
+			6,
+		), scratch: scratch{alarmHead: make(natsconn.Header, 1)},
+		intake: intake.New[*message](mostRemembered, blockIDs),
 	}
 	p.keys, p.deciders = newKeys(p), deciders.New(deciderHost{p})
 	return p
 }
 
-// run owns the partition until outer is done, the claim is lost or a write is refused; the last is an error that wraps
-// errRefused and calls for a new term. When it returns, the partition can be given to another.
+// run owns the partition until outer is done, the claim is lost or a write is refused; the last is
+// an error that wraps errRefused and calls for a new term. When it returns, the partition can be
+// given to another.
 func (p *partition) run(outer context.Context) (err error) {
 	var ctx context.Context
 	ctx, p.stop = context.WithCancelCause(context.WithoutCancel(outer))
@@ -157,13 +169,20 @@ func (p *partition) run(outer context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("partition %d: %w", p.n, err)
 	}
-	p.log.WithFields(logrus.Fields{"fence": p.fence, "took": time.Since(began).Round(time.Millisecond), "recovered": len(p.recovered)}).Info("partition owned")
+	p.log.WithFields(logrus.Fields{
+		"fence": p.fence,
+		"took":  time.Since(began).Round(time.Millisecond), "recovered": len(p.recovered),
+	}).
+		Info("partition owned")
 	p.b.owned(p.n, p)
 	defer p.b.disowned(p.n, p)
 	p.tellOwned()
 	p.loop.after(p.b.o.CheckpointEvery, p.tick)
 	p.listKnown()
-	defer context.AfterFunc(outer, func() { p.loop.post(func() { p.leave(context.Cause(outer)) }) })()
+	defer context.AfterFunc(
+		outer,
+		func() { p.loop.post(func() { p.leave(context.Cause(outer)) }) },
+	)()
 	looped := make(chan struct{})
 	p.b.wg.Go(func() {
 		defer close(looped)
@@ -174,7 +193,8 @@ func (p *partition) run(outer context.Context) (err error) {
 		p.refuseReports()
 		p.refuseAlarms()
 		p.handOver(context.WithoutCancel(ctx), p.positions())
-		if cause := context.Cause(ctx); errors.Is(cause, errRefused) || errors.Is(cause, errElsewhere) {
+		if cause := context.Cause(ctx); errors.Is(cause, errRefused) ||
+			errors.Is(cause, errElsewhere) {
 			return cause
 		}
 		return ctx.Err()
@@ -182,7 +202,8 @@ func (p *partition) run(outer context.Context) (err error) {
 	}
 	l := p.leaving
 	p.handOver(context.WithoutCancel(ctx), l.checkpoint)
-	p.log.WithField("took", time.Since(l.began).Round(time.Millisecond)).Info("partition handed over")
+	p.log.WithField("took", time.Since(l.began).Round(time.Millisecond)).
+		Info("partition handed over")
 	if passes = l.passes; passes {
 		stop := context.AfterFunc(p.b.ctx, func() { p.stop(errLeft) })
 		p.b.passing.Go(func() {
@@ -197,7 +218,8 @@ func (p *partition) run(outer context.Context) (err error) {
 	return l.cause
 }
 
-// fail ends the term. Everything in memory may be ahead of the history, so nothing of it is used again.
+// fail ends the term. Everything in memory may be ahead of the history, so nothing of it is used
+// again.
 func (p *partition) fail(format string, args ...any) {
 	if p.sealed() {
 		return
@@ -222,9 +244,11 @@ func (p *partition) canWrite() bool {
 // now is the corrected clock: never ahead of the server's (P-15).
 func (p *partition) now() schemas.Timestamp { return p.b.now() }
 
-// flush publishes what a batch of the loop has caused: one record for each run that has something and none in flight.
+// flush publishes what a batch of the loop has caused: one record for each run that has something
+// and none in flight.
 func (p *partition) flush() {
-	for p.rehydrateAll(); len(p.dirty) > 0; p.rehydrateAll() { // what is settled may ask for others, and some of them may be ready at once
+	for p.rehydrateAll(); len(p.dirty) > 0; p.rehydrateAll() {
+		// what is settled may ask for others, and some of them may be ready at once
 		dirty := p.dirty
 		p.dirty, p.clean = p.clean[:0], nil
 		if p.sealed() {
@@ -250,8 +274,9 @@ func (p *partition) flush() {
 // touch marks a run as used.
 func (p *partition) touch(r *run) { p.deadlines.Usage.Touch(r, &r.use) }
 
-// evict forgets the longest unused runs above the bound, eight at most for each that was used. It is called when no run is marked, and none is in the
-// middle of a step: such a one looks idle, and would live on beside its successor.
+// evict forgets the longest unused runs above the bound, eight at most for each that was used. It
+// is called when no run is marked, and none is in the middle of a step: such a one looks idle, and
+// would live on beside its successor.
 func (p *partition) evict() {
 	tooMany := func() bool { return len(p.runs) > p.b.o.CachedRuns }
 	p.deadlines.Usage.Evict(tooMany, func(r *run) bool {

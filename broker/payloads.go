@@ -28,12 +28,13 @@ const (
 	lastSpillRetry  = 2 * time.Second
 )
 
-// openPayloads begins to take and give payloads that are too large for messages. It makes nothing: the store comes with its
-// first object.
+// openPayloads begins to take and give payloads that are too large for messages. It makes nothing:
+// the store comes with its first object.
 func (b *Broker) openPayloads() error {
 	b.store = payloads.NewStore(b.reads, b.ns, func(ctx context.Context) error {
 		err := topology.EnsurePayloads(ctx, b.reads, b.ns, b.o.Version)
-		if errors.Is(err, topology.ErrRefused) && !topology.Transient(err) { // as beyond the limits of an account, which trying again does not raise
+		if errors.Is(err, topology.ErrRefused) && !topology.Transient(err) {
+			// as beyond the limits of an account, which trying again does not raise
 			return schemas.Errorf(schemas.CodeLimit, "the object store of namespace %q cannot be made: %v", b.ns, err).
 				WithHint("it was not stored; payloads up to %d bytes need no object store", schemas.PayloadThreshold)
 		}
@@ -51,7 +52,11 @@ func (b *Broker) serveUpload(r micro.Request) {
 		return
 	}
 	if (q.WorkflowID == "") != (q.Run == "") {
-		b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "workflowId and run name a start together, or neither is there").InField("run"))
+		b.refuse(
+			r,
+			schemas.Errorf(schemas.CodeInvalid, "workflowId and run name a start together, or neither is there").
+				InField("run"),
+		)
 		return
 	}
 	b.background(r, func(ctx context.Context) (any, error) {
@@ -66,8 +71,8 @@ func (b *Broker) serveUpload(r micro.Request) {
 	})
 }
 
-// uploadChunk stores a chunk in a goroutine of its own: uploads do not wait for each other, and each has one chunk at a
-// time.
+// uploadChunk stores a chunk in a goroutine of its own: uploads do not wait for each other, and
+// each has one chunk at a time.
 func (b *Broker) uploadChunk(m natsconn.Msg) {
 	b.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(b.ctx, readTimeout)
@@ -89,7 +94,10 @@ func (b *Broker) serveDownload(r micro.Request) {
 	b.background(r, func(ctx context.Context) (any, error) { return b.download(ctx, &q) })
 }
 
-func (b *Broker) download(ctx context.Context, q *schemas.DownloadRequest) (*schemas.DownloadResponse, error) {
+func (b *Broker) download(
+	ctx context.Context,
+	q *schemas.DownloadRequest,
+) (*schemas.DownloadResponse, error) {
 	most := min(defaultPiece, b.messageLimit()) // in JSON it stands as base64
 	if q.Limit > 0 {
 		most = min(most, q.Limit)
@@ -101,28 +109,32 @@ func (b *Broker) download(ctx context.Context, q *schemas.DownloadRequest) (*sch
 	switch {
 	case errors.Is(err, natsconn.ErrNotFound):
 		return nil, schemas.Errorf(schemas.CodeNotFound, "%v", err).InField("object").
-			WithHint("a payload goes with the run that it belongs to; if that is still there, the payload is lost: \"drover doctor\" tells of the store, \"drover verify\" of single payloads")
+			WithHint("a payload goes with the run that it belongs to; if that is still there, " +
+				"the payload is lost: \"drover doctor\" tells of the store, \"drover verify\" of single payloads")
 	case errors.Is(err, payloads.ErrCursor):
-		return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("cursor").WithHint("leave it out, or pass what an answer said as next")
+		return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).
+			InField("cursor").
+			WithHint("leave it out, or pass what an answer said as next")
 	case err != nil:
 		return nil, err
 	}
 	return &schemas.DownloadResponse{V: schemas.Version, Data: data, Next: next}, nil
 }
 
-// smallPart is the part of the inline limit up to which a body has nothing that is too large: text may
-// grow threefold when it is decoded, and sixfold in JSON.
+// smallPart is the part of the inline limit up to which a body has nothing that is too large: text
+// may grow threefold when it is decoded, and sixfold in JSON.
 const smallPart = 6
 
 // mostLarge is how many parts of a message may be large, see opened.payloads.
 const mostLarge = 2
 
-// spill moves payloads that came in whole, above the threshold or too large for a decider who has only JSON, into the object store, before any
-// record can name them. It runs on the reader's goroutine, so that the loop waits for nothing, and returns when it is done: after a message
-// whose payload is not stored the log must not advance. It tells whether that was before ctx ended.
+// spill moves payloads that came in whole, above the threshold or too large for a decider who has
+// only JSON, into the object store, before any record can name them. It runs on the reader's
+// goroutine, so that the loop waits for nothing, and returns when it is done: after a message whose
+// payload is not stored the log must not advance. It tells whether that was before ctx ended.
 //
-// The object is named by where the message stands in its log, not by an id of this process: whoever reads the message again
-// finds the object and names it again.
+// The object is named by where the message stands in its log, not by an id of this process: whoever
+// reads the message again finds the object and names it again.
 func (p *partition) spill(ctx context.Context, in *intake.Log, m natsconn.Stored, o *opened) bool {
 	if len(m.Data) <= p.b.smallBody() || o.err != nil {
 		return true
@@ -144,7 +156,8 @@ func (p *partition) spill(ctx context.Context, in *intake.Log, m natsconn.Stored
 		o.spilled += len(*field)
 		*field = schemas.RefPayload(ref)
 	}
-	if s, ok := o.event.(execution.Signal); ok { // a value, so the field that was changed is that of the signal below
+	if s, ok := o.event.(execution.Signal); ok {
+		// a value, so the field that was changed is that of the signal below
 		s.Input = o.signal
 		if s.External != nil {
 			s.External.Input = o.signal
@@ -180,7 +193,12 @@ func (o *opened) left() int {
 // store stores an object, and tries until it is stored or ctx ends. If the store is full, and the
 // data fits a record, it returns nil: the log must not wait for room, since what makes some is read
 // from it.
-func (p *partition) store(ctx context.Context, object string, data []byte, fits bool) (*schemas.PayloadRef, bool) {
+func (p *partition) store(
+	ctx context.Context,
+	object string,
+	data []byte,
+	fits bool,
+) (*schemas.PayloadRef, bool) {
 	for wait := firstSpillRetry; ; wait = min(2*wait, lastSpillRetry) {
 		once, cancel := context.WithTimeout(ctx, readTimeout)
 		ref, err := p.b.store.Put(once, object, data)
@@ -192,7 +210,9 @@ func (p *partition) store(ctx context.Context, object string, data []byte, fits 
 			return nil, true
 		}
 		if ctx.Err() == nil {
-			p.log.WithError(err).WithField("object", object).Warn("a large payload cannot be stored; its log waits")
+			p.log.WithError(err).
+				WithField("object", object).
+				Warn("a large payload cannot be stored; its log waits")
 		}
 		if sleep.For(ctx, wait) != nil {
 			return nil, false
@@ -200,14 +220,23 @@ func (p *partition) store(ctx context.Context, object string, data []byte, fits 
 	}
 }
 
-// objectName tells messages apart over all incarnations of a log: two with the same sequence differ in time.
+// objectName tells messages apart over all incarnations of a log: two with the same sequence differ
+// in time.
 func objectName(partition, log int, m natsconn.Stored, field int) string {
-	return fmt.Sprintf("%s-%d-%d-%s-%d", [...]string{"in", "signals"}[log], partition, m.Seq, strconv.FormatInt(m.Time.UnixNano(), 36), field)
+	return fmt.Sprintf(
+		"%s-%d-%d-%s-%d",
+		[...]string{"in", "signals"}[log],
+		partition,
+		m.Seq,
+		strconv.FormatInt(m.Time.UnixNano(), 36),
+		field,
+	)
 }
 
-// SpillNames are the names of the objects into which brokers may have moved parts of a message in a log of partition p; signals
-// tells which log. While the message is there it names them, though it holds the parts themselves: whoever reads it again names
-// the same objects again. Nil if it is too small for any.
+// SpillNames are the names of the objects into which brokers may have moved parts of a message in a
+// log of partition p; signals tells which log. While the message is there it names them, though it
+// holds the parts themselves: whoever reads it again names the same objects again. Nil if it is too
+// small for any.
 func SpillNames(p int, signals bool, m natsconn.Stored) []string {
 	if len(m.Data) <= payloads.InlineLimit(0)/smallPart { // whatever the server took at that time
 		return nil

@@ -17,26 +17,30 @@ import (
 const (
 	// quorumEvery is how often the cluster is looked at.
 	quorumEvery = 250 * time.Millisecond
-	// waitersFor is how long a request is remembered: longer than anybody waits for the answer of one try.
+	// waitersFor is how long a request is remembered: longer than anybody waits for the answer of
+	// one try.
 	waitersFor = 15 * time.Second
-	// maxWaiters bounds those that are remembered. Beyond it the oldest learn of a lost quorum from their own timeout.
+	// maxWaiters bounds those that are remembered. Beyond it the oldest learn of a lost quorum from
+	// their own timeout.
 	maxWaiters = 8192
 )
 
-// noQuorum is the refusal of a node that sees too few others to store anything. It is final: a client that asks again and
-// again would only wait out its own timeout.
+// noQuorum is the refusal of a node that sees too few others to store anything. It is final: a
+// client that asks again and again would only wait out its own timeout.
 func noQuorum(err error) *schemas.Error {
 	if e, ok := errors.AsType[*schemas.Error](err); ok { // it has words of its own
 		return e
 	}
 	e := schemas.Errorf(schemas.CodeUnavailable, "%v; nothing can be acknowledged here", err).
-		WithHint("connect to the other nodes, or bring them back; a request may be repeated with its request id, it will not happen twice")
+		WithHint("connect to the other nodes, or bring them back; a request may be repeated " +
+			"with its request id, it will not happen twice")
 	e.Final = true
 	return e
 }
 
-// RefuseRequests answers every request for any namespace's API that reaches conn with what refusal returns, or not at all
-// while that is nil, until ctx ends. A node of a cluster does so while it waits for the others, before it has a broker.
+// RefuseRequests answers every request for any namespace's API that reaches conn with what refusal
+// returns, or not at all while that is nil, until ctx ends. A node of a cluster does so while it
+// waits for the others, before it has a broker.
 func RefuseRequests(ctx context.Context, conn *natsconn.Conn, refusal func() error) error {
 	sub, err := conn.Subscribe("drover.*.api.*", "", func(m natsconn.Msg) {
 		err := refusal()
@@ -48,7 +52,8 @@ func RefuseRequests(ctx context.Context, conn *natsconn.Conn, refusal func() err
 			encode = schemas.Marshal
 		}
 		if body, err := encode(&schemas.AckResponse{V: schemas.Version, Error: noQuorum(err)}); err == nil {
-			_ = m.Respond(nil, body) // the connection ends with the process; whoever asked will ask again
+			// the connection ends with the process; whoever asked will ask again
+			_ = m.Respond(nil, body)
 		}
 	})
 	if err != nil {
@@ -59,8 +64,9 @@ func RefuseRequests(ctx context.Context, conn *natsconn.Conn, refusal func() err
 	return nil
 }
 
-// pendingRequests remembers who has asked lately, for the moment in which nobody can be answered any more: their requests are
-// on their way to a stream that will not acknowledge them, and without a word they would wait for their own timeouts.
+// pendingRequests remembers who has asked lately, for the moment in which nobody can be answered
+// any more: their requests are on their way to a stream that will not acknowledge them, and without
+// a word they would wait for their own timeouts.
 type pendingRequests struct {
 	mu     sync.Mutex
 	recent []waiting
@@ -98,8 +104,9 @@ func (a *pendingRequests) take(d time.Duration) []waiting {
 	return late
 }
 
-// serveQuorate serves a request if there is a quorum, and refuses it otherwise. Before it does it asks anew: a node that was cut off hears its
-// peers, and requests that came by them, before it has looked at the cluster again, and whoever asked there would take its word for theirs.
+// serveQuorate serves a request if there is a quorum, and refuses it otherwise. Before it does it
+// asks anew: a node that was cut off hears its peers, and requests that came by them, before it has
+// looked at the cluster again, and whoever asked there would take its word for theirs.
 func (b *Broker) serveQuorate(r micro.Request, serve func(*Broker, micro.Request)) {
 	if what := natsconn.GivenTo(r); what != "" {
 		b.o.Logger.WithField("subject", r.Subject()).Debug("refused: it is " + what)
@@ -120,8 +127,9 @@ func (b *Broker) serveQuorate(r micro.Request, serve func(*Broker, micro.Request
 	serve(b, r)
 }
 
-// watchQuorum follows the cluster until ctx ends. When the quorum is lost, it tells everybody who may still wait. One who has
-// been answered already gets a second answer then, on a subject that nobody listens on any more.
+// watchQuorum follows the cluster until ctx ends. When the quorum is lost, it tells everybody who
+// may still wait. One who has been answered already gets a second answer then, on a subject that
+// nobody listens on any more.
 func (b *Broker) watchQuorum(ctx context.Context) {
 	if b.o.Quorum == nil {
 		return
@@ -141,9 +149,15 @@ func (b *Broker) watchQuorum(ctx context.Context) {
 			continue
 		}
 		late := b.asking.take(waitersFor)
-		b.o.Logger.WithError(err).WithField("waiting", len(late)).Error("nothing can be acknowledged: requests are refused")
+		b.o.Logger.WithError(err).
+			WithField("waiting", len(late)).
+			Error("nothing can be acknowledged: requests are refused")
 		for _, w := range late {
-			b.respond(w.to, w.content, &schemas.AckResponse{V: schemas.Version, Error: noQuorum(err)})
+			b.respond(
+				w.to,
+				w.content,
+				&schemas.AckResponse{V: schemas.Version, Error: noQuorum(err)},
+			)
 		}
 	}
 }

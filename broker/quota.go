@@ -12,25 +12,30 @@ import (
 )
 
 const (
-	// quotaEvery is how often the room of a limited history is looked at, and quotaRarely that of an unlimited one: a limit
-	// may be set later.
+	// quotaEvery is how often the room of a limited history is looked at, and quotaRarely that of
+	// an unlimited one: a limit may be set later.
 	quotaEvery  = 2 * time.Second
 	quotaRarely = time.Minute
-	quotaSoon   = 50 * time.Millisecond // for a server that is nearly full, which is asked without a message
-	// Above quotaFull percent of its bytes, or of those of its account, a history takes no new runs and no signals through the API: what
-	// runs needs the rest, and so do the fences and claims of owners. Without these nobody could purge what makes room.
+	// for a server that is nearly full, which is asked without a message
+	quotaSoon = 50 * time.Millisecond
+	// Above quotaFull percent of its bytes, or of those of its account, a history takes no new runs
+	// and no signals through the API: what runs needs the rest, and so do the fences and claims of
+	// owners. Without these nobody could purge what makes room.
 	quotaFull = 90
-	// uploadsFull is the share of its account after which no upload is taken, so that those of starts that are refused do not use up the rest.
+	// uploadsFull is the share of its account after which no upload is taken, so that those of
+	// starts that are refused do not use up the rest.
 	uploadsFull = 0.95
 	// quotaPatience bounds how long an upload waits for that, as while a cluster elects its leader.
 	quotaPatience = time.Second
-	// fullPause is how long a partition whose history takes nothing more waits before it is tried again.
+	// fullPause is how long a partition whose history takes nothing more waits before it is tried
+	// again.
 	fullPause = 2 * time.Second
 	// maxDoublings of the shortest pause are more than fullPause.
 	maxDoublings = 7
 )
 
-// quota is what is known of the limit that the partition comes to first: of its history, or of all streams of the account.
+// quota is what is known of the limit that the partition comes to first: of its history, or of all
+// streams of the account.
 type quota struct {
 	looked  time.Time
 	busy    bool
@@ -73,7 +78,10 @@ func (p *partition) checkQuota() {
 		was := p.quota.full()
 		p.quota.account, p.quota.limit, p.quota.bytes = now.account, now.limit, now.bytes
 		if full := p.quota.full(); full != was {
-			p.log.WithField("bytes", p.quota.bytes).WithField("limit", p.quota.limit).WithField("account", p.quota.account).WithField("full", full).
+			p.log.WithField("bytes", p.quota.bytes).
+				WithField("limit", p.quota.limit).
+				WithField("account", p.quota.account).
+				WithField("full", full).
 				Warn("the room for new workflows has changed")
 		}
 	})
@@ -94,7 +102,8 @@ func (b *Broker) readQuota(ctx context.Context, stream string) (quota, error) {
 	return closer(&info.Config, int64(info.State.Bytes), account), nil
 }
 
-// closer is the limit that a stream of so many bytes comes to first. An account has limits for each number of replicas, or one for all.
+// closer is the limit that a stream of so many bytes comes to first. An account has limits for each
+// number of replicas, or one for all.
 func closer(stream *jetstream.StreamConfig, bytes int64, account *jetstream.AccountInfo) quota {
 	// What is used counts each copy. A limit of a tier counts one, the other all.
 	copies := int64(stream.Replicas)
@@ -121,17 +130,21 @@ func (p *partition) refusal() *schemas.Error {
 	case p.quota.account:
 		return p.quota.noAccount()
 	}
-	return schemas.Errorf(schemas.CodeLimit, "the histories of namespace %q are full: partition %d has %d of %d bytes", p.b.o.Namespace, p.n, p.quota.bytes, p.quota.limit).
-		InField("maxBytes").WithHint("%s", natsconn.RoomHint(nil, p.b.o.Namespace))
+	return schemas.Errorf(schemas.CodeLimit, "the histories of namespace %q are full: partition "+
+		"%d has %d of %d bytes", p.b.o.Namespace, p.n, p.quota.bytes, p.quota.limit).
+		InField("maxBytes").
+		WithHint("%s", natsconn.RoomHint(nil, p.b.o.Namespace))
 }
 
 // noAccount is the refusal of what would fill the account.
 func (r *quota) noAccount() *schemas.Error {
-	return schemas.Errorf(schemas.CodeLimit, "the account of NATS is full: all that is there has %d of %d bytes", r.bytes, r.limit).WithHint("%s", natsconn.AccountRoomHint)
+	return schemas.Errorf(schemas.CodeLimit, "the account of NATS is full: all that is there "+
+		"has %d of %d bytes", r.bytes, r.limit).
+		WithHint("%s", natsconn.AccountRoomHint)
 }
 
-// noUploads is the refusal of an upload that would take what is left of the account or the server, or nil. Whose outcome it is, or input, is
-// not known.
+// noUploads is the refusal of an upload that would take what is left of the account or the server,
+// or nil. Whose outcome it is, or input, is not known.
 func (b *Broker) noUploads(ctx context.Context, q *schemas.UploadRequest) *schemas.Error {
 	if q.WorkflowID != "" {
 		return b.refuseStart(ctx, q.Size)
@@ -174,8 +187,10 @@ func (b *Broker) refuseStart(ctx context.Context, bytes int64) *schemas.Error {
 	if r.account {
 		return r.noAccount()
 	}
-	return schemas.Errorf(schemas.CodeLimit, "the object store of namespace %q is full: it has %d of %d bytes", b.o.Namespace, r.bytes, r.limit).
-		InField("maxBytes").WithHint("%s", natsconn.RoomHint(nil, b.o.Namespace))
+	return schemas.Errorf(schemas.CodeLimit, "the object store of namespace %q is full: it has "+
+		"%d of %d bytes", b.o.Namespace, r.bytes, r.limit).
+		InField("maxBytes").
+		WithHint("%s", natsconn.RoomHint(nil, b.o.Namespace))
 }
 
 // fullError is the refusal of what a full inbox or signals stream has not stored.

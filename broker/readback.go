@@ -13,8 +13,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// The index of a chain is made from its records, the latest first, until one is older than ten minutes, or the chain has begun, or
-// there is no room for more. They are read in stretches of the history, which are longer where they have few ids.
+// The index of a chain is made from its records, the latest first, until one is older than ten
+// minutes, or the chain has begun, or there is no room for more. They are read in stretches of the
+// history, which are longer where they have few ids.
 
 const (
 	firstRangeRead, longestRangeRead = 256, 1 << 16 // sequences
@@ -24,12 +25,14 @@ const (
 
 // readingBack is an index that is being made.
 type readingBack struct {
-	filter       string
-	chain        string
-	run          string            // whose records count; the ones before it are of other chains, until it began
-	from         schemas.Timestamp // older records need not be read
-	first        uint64            // sequence of the first that is new enough; 0 if that is not known yet
-	end          uint64            // what is after it has been read
+	filter string
+	chain  string
+	// whose records count; the ones before it are of other chains, until it began
+	run  string
+	from schemas.Timestamp // older records need not be read
+	// sequence of the first that is new enough; 0 if that is not known yet
+	first        uint64
+	end          uint64 // what is after it has been read
 	rangeRead    uint64
 	found        []foundID // the latest first
 	cut          schemas.Timestamp
@@ -55,7 +58,9 @@ type foundRecord struct {
 func (p *partition) backwardsFrom(r *run, at schemas.Timestamp) *readingBack {
 	return &readingBack{
 		filter: p.b.ns.HistoryOfWorkflow(p.n, r.wid), chain: r.state.FirstRun(), run: r.state.Run,
-		from: at.Add(-intake.RememberFor - schemas.Duration(clockSkew)), end: r.end.Sequence, rangeRead: firstRangeRead,
+		from: at.Add(
+			-intake.RememberFor - schemas.Duration(clockSkew),
+		), end: r.end.Sequence, rangeRead: firstRangeRead,
 	}
 }
 
@@ -105,7 +110,11 @@ func (p *partition) readRangeReadBack(ctx context.Context, b *readingBack) error
 	}
 	start := max(b.first, b.end-min(b.end, b.rangeRead)+1)
 	var records []foundRecord
-	options := natsconn.ReadOptions{FilterSubjects: []string{b.filter}, StartSeq: start, EndSeq: b.end}
+	options := natsconn.ReadOptions{
+		FilterSubjects: []string{b.filter},
+		StartSeq:       start,
+		EndSeq:         b.end,
+	}
 	err := p.b.reads.Scan(ctx, stream, options, func(s natsconn.Stored) error {
 		if f, ok := p.foundIn(&s); ok {
 			records = append(records, f)
@@ -135,7 +144,13 @@ func (p *partition) takeBack(b *readingBack, f *foundRecord) {
 		return
 	}
 	for _, id := range slices.Backward(f.ids) {
-		b.found = append(b.found, foundID{PlacedID: intake.PlacedID{Hash: p.intake.Requests.Hash(id), Sequence: f.sequence}, at: f.at})
+		b.found = append(
+			b.found,
+			foundID{
+				PlacedID: intake.PlacedID{Hash: p.intake.Requests.Hash(id), Sequence: f.sequence},
+				at:       f.at,
+			},
+		)
 	}
 	switch {
 	case len(b.found) >= p.intake.Requests.Most():
@@ -147,13 +162,19 @@ func (p *partition) takeBack(b *readingBack, f *foundRecord) {
 	}
 }
 
-// foundIn reads what counts of a record. What is none, or cannot be read, tells nothing; drover verify names it.
+// foundIn reads what counts of a record. What is none, or cannot be read, tells nothing; drover
+// verify names it.
 func (p *partition) foundIn(s *natsconn.Stored) (f foundRecord, ok bool) {
 	var record schemas.Record
 	if !runs.IsRecord(s) || schemas.Unmarshal(s.Data, &record) != nil {
 		return f, false
 	}
-	f = foundRecord{sequence: s.Seq, at: schemas.At(s.Time), run: record.Run, isFirst: record.First == 1}
+	f = foundRecord{
+		sequence: s.Seq,
+		at:       schemas.At(s.Time),
+		run:      record.Run,
+		isFirst:  record.First == 1,
+	}
 	for _, e := range record.Events {
 		if a, ok := e.Attributes.(*schemas.WorkflowStarted); ok {
 			f.continued = a.ContinuedExecutionRun

@@ -14,13 +14,15 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// What a reference names has to be in the store before it gets into a history: a decider that reads an event whose payload is not there, as
-// flows do, fails each time, so the run would be stopped for good. Size and digest have to fit as well, so whoever does not know a payload
-// cannot have it shown to a run.
+// What a reference names has to be in the store before it gets into a history: a decider that reads
+// an event whose payload is not there, as flows do, fails each time, so the run would be stopped
+// for good. Size and digest have to fit as well, so whoever does not know a payload cannot have it
+// shown to a run.
 
-// lookUp looks for what a signal or an outcome names, which others than brokers have published. It comes before [partition.spill], and like that
-// runs on the reader's goroutine and tells whether it came to an end before ctx did. What was applied before is known by its position and judged
-// no more.
+// lookUp looks for what a signal or an outcome names, which others than brokers have published. It
+// comes before [partition.spill], and like that runs on the reader's goroutine and tells whether it
+// came to an end before ctx did. What was applied before is known by its position and judged no
+// more.
 func (p *partition) lookUp(ctx context.Context, in *intake.Log, o *opened) bool {
 	if o.err != nil {
 		return true
@@ -51,7 +53,8 @@ func (p *partition) lookUp(ctx context.Context, in *intake.Log, o *opened) bool 
 	return true
 }
 
-// nothing says what is wrong with a payload that is a reference to nothing. It is not ok if ctx ended before that was known.
+// nothing says what is wrong with a payload that is a reference to nothing. It is not ok if ctx
+// ended before that was known.
 func (p *partition) nothing(ctx context.Context, payload schemas.Payload) (bad string, ok bool) {
 	ref, is := payload.Ref()
 	if !is {
@@ -67,7 +70,9 @@ func (p *partition) nothing(ctx context.Context, payload schemas.Payload) (bad s
 		case isNothing(err):
 			return "is a reference to nothing: " + err.Error(), true
 		case ctx.Err() == nil:
-			p.log.WithError(err).WithField("object", ref.Object).Warn("a large payload cannot be looked for; its log waits")
+			p.log.WithError(err).
+				WithField("object", ref.Object).
+				Warn("a large payload cannot be looked for; its log waits")
 		}
 		if sleep.For(ctx, wait) != nil {
 			return "", false
@@ -75,7 +80,8 @@ func (p *partition) nothing(ctx context.Context, payload schemas.Payload) (bad s
 	}
 }
 
-// isNothing tells whether a reference is to what is not there, and never will be: objects come before what names them.
+// isNothing tells whether a reference is to what is not there, and never will be: objects come
+// before what names them.
 func isNothing(err error) bool {
 	return errors.Is(err, natsconn.ErrNotFound) || errors.Is(err, payloads.ErrDamaged)
 }
@@ -86,7 +92,8 @@ type named struct {
 	payload schemas.Payload
 }
 
-// references are those of some payloads that stand for objects of the store. Few requests have any: the others are not to allocate for it.
+// references are those of some payloads that stand for objects of the store. Few requests have any:
+// the others are not to allocate for it.
 func references(all ...named) (found []named) {
 	for _, n := range all {
 		if _, is := n.payload.Ref(); is {
@@ -117,5 +124,6 @@ func badReference(err error) *schemas.Error {
 		return schemas.Errorf(schemas.CodeInvalid, "the reference is to nothing: %v", err).
 			WithHint("upload it again: a payload that no run names goes after a day")
 	}
-	return schemas.Errorf(schemas.CodeUnavailable, "the payload cannot be looked for now: %v", err).WithHint("try again")
+	return schemas.Errorf(schemas.CodeUnavailable, "the payload cannot be looked for now: %v", err).
+		WithHint("try again")
 }

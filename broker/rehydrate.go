@@ -8,14 +8,18 @@ import (
 	"github.com/droverhq/drover/broker/runs"
 )
 
-// Parked runs whose last record says everything are read by the sequence of that record, and those that a batch of the loop wakes
-// together in stretches of the history (runs.RangeRead): sleepers that were started together have their records beside each other, and
-// wake together. One question brings up to rehydrateAtOnce of them, and by sequence the server needs neither its index of subjects nor
-// to count what is after. What such a read does not bring is read by its subject, as any other run.
+// Parked runs whose last record says everything are read by the sequence of that record, and those
+// that a batch of the loop wakes together in stretches of the history (runs.RangeRead): sleepers
+// that were started together have their records beside each other, and wake together. One question
+// brings up to rehydrateAtOnce of them, and by sequence the server needs neither its index of
+// subjects nor to count what is after. What such a read does not bring is read by its subject, as
+// any other run.
 const (
-	// rehydrateAtOnce is how many records one read brings at most: its first run waits for its last.
+	// rehydrateAtOnce is how many records one read brings at most: its first run waits for its
+	// last.
 	rehydrateAtOnce = 64
-	// rehydrateGap is how far apart two records may be in one range read. What lies between them is read in vain.
+	// rehydrateGap is how far apart two records may be in one range read. What lies between them is
+	// read in vain.
 	rehydrateGap = 3
 )
 
@@ -25,7 +29,10 @@ func (p *partition) rehydrate(r *run) { p.deadlines.Wake(r) }
 // rehydrateAll reads what was woken since it was called last.
 func (p *partition) rehydrateAll() {
 	rest := p.deadlines.Waking()
-	slices.SortFunc(rest, func(a, b *run) int { return cmp.Compare(a.passive.Sequence, b.passive.Sequence) })
+	slices.SortFunc(
+		rest,
+		func(a, b *run) int { return cmp.Compare(a.passive.Sequence, b.passive.Sequence) },
+	)
 	for len(rest) > 0 {
 		n := together(rest)
 		p.readRange(rest[0].passive.Sequence, rest[n-1].passive.Sequence+1, rest[:n:n])
@@ -67,7 +74,8 @@ func together(asleep []*run) int {
 	return n
 }
 
-// readRange reads a piece of the history with one question, for the runs that wait for it. end is the first sequence after it.
+// readRange reads a piece of the history with one question, for the runs that wait for it. end is
+// the first sequence after it.
 func (p *partition) readRange(from, end uint64, asleep []*run) {
 	type answer struct {
 		bodies [][]byte
@@ -87,7 +95,9 @@ func (p *partition) readRange(from, end uint64, asleep []*run) {
 				r.passive = nil // the next try asks the leader
 				p.unloaded(r, err)
 			case r.passive.Sequence >= st.End && len(a.bodies) > 0:
-				p.rehydrate(r) // the read was large enough without it; it will be the first of the next one, so this ends
+				// the read was large enough without it; it will be the first of the next one, so
+				// this ends
+				p.rehydrate(r)
 			default:
 				p.rehydrated(r, st)
 			}

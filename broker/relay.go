@@ -14,12 +14,13 @@ import (
 
 // relay passes requests on to the owners of partitions. The owner answers the requester itself.
 //
-// The server tells a sender that nobody listens, and nobody else. So a request travels with a reply subject of the relay's,
-// which only ever hears that, and with the requester's own in a header; while a partition changes its owner the relay tries
-// again. As with decision tasks (ADR 0002) a marker after the requests says which of them were taken.
+// The server tells a sender that nobody listens, and nobody else. So a request travels with a reply
+// subject of the relay's, which only ever hears that, and with the requester's own in a header;
+// while a partition changes its owner the relay tries again. As with decision tasks (ADR 0002) a
+// marker after the requests says which of them were taken.
 //
-// Considered and left: to let the requester's reply subject travel as such. A request that came between two owners was lost
-// without a word, and its sender waited for its own timeout.
+// Considered and left: to let the requester's reply subject travel as such. A request that came
+// between two owners was lost without a word, and its sender waited for its own timeout.
 type relay struct {
 	b      *Broker
 	prefix string
@@ -41,7 +42,8 @@ type relayed struct {
 }
 
 const (
-	// relayFor is how long a request may find no owner before its sender is told. Clients wait 2 s for their first answer.
+	// relayFor is how long a request may find no owner before its sender is told. Clients wait 2 s
+	// for their first answer.
 	relayFor = 1500 * time.Millisecond
 	// relayRetry is the pause between two tries.
 	relayRetry = 10 * time.Millisecond
@@ -90,7 +92,8 @@ func (r *relay) try(q *relayed) {
 	r.next++
 	id := r.next
 	r.waiting[id] = q
-	if err := r.b.conn.PublishReply(r.b.ns.Owner(q.partition), r.prefix+strconv.FormatUint(id, 36), q.header, q.body); err != nil {
+	if err := r.b.conn.PublishReply(r.b.ns.Owner(q.partition), r.prefix+strconv.FormatUint(id, 36),
+		q.header, q.body); err != nil {
 		delete(r.waiting, id)
 		r.b.refuseTo(q.reply, q.header.Get(schemas.ContentTypeHeader), unavailable(err))
 		return
@@ -134,8 +137,15 @@ func (r *relay) heard(m natsconn.Msg) {
 	switch {
 	case q == nil:
 	case !again:
-		r.b.refuseTo(q.reply, q.header.Get(schemas.ContentTypeHeader), schemas.Errorf(schemas.CodeUnavailable,
-			"partition %d has no owner at the moment", q.partition).WithHint("try again; if that stays so, look at: drover claims"))
+		r.b.refuseTo(
+			q.reply,
+			q.header.Get(schemas.ContentTypeHeader),
+			schemas.Errorf(
+				schemas.CodeUnavailable,
+				"partition %d has no owner at the moment",
+				q.partition,
+			).WithHint("try again; if that stays so, look at: drover claims"),
+		)
 	default:
 		time.AfterFunc(relayRetry, func() {
 			r.try(q)

@@ -15,10 +15,11 @@ import (
 // mostRemembered and blockIDs bound the index of request ids. Tests have less of both.
 var mostRemembered, blockIDs = intake.MostIDs, intake.BlockIDs
 
-// A request with an id that the state of its run does not know may still be a repeat: see intake.Requests.
+// A request with an id that the state of its run does not know may still be a repeat: see
+// intake.Requests.
 
-// remembered looks whether a message repeats one that the state has forgotten. It tells whether the message is taken care of: it
-// waits until that is known, or it is a repeat.
+// remembered looks whether a message repeats one that the state has forgotten. It tells whether the
+// message is taken care of: it waits until that is known, or it is a repeat.
 func (p *partition) remembered(r *run, e *message) bool {
 	e.kept = false
 	if e.looked || !r.live() {
@@ -52,7 +53,9 @@ func (p *partition) remembered(r *run, e *message) bool {
 		case known:
 			p.dropRepeat(r, e)
 			e.judged()
-		case r.continues(): // the answer of its decider came meanwhile: this is for the next run, before what came later (P-4)
+		case r.continues():
+			// the answer of its decider came meanwhile: this is for the next run, before what came
+			// later (P-4)
 			r.mailbox = append([]*message{e}, r.mailbox...)
 		default:
 			p.step(r, e)
@@ -76,25 +79,39 @@ func (p *partition) hadBefore(r *run, id execution.RequestID, then func(known bo
 	})
 }
 
-// mayForget tells whether the run may have forgotten an id: its state is full, or its first record had no room for all that the
-// chain remembered, or there were more a while ago.
+// mayForget tells whether the run may have forgotten an id: its state is full, or its first record
+// had no room for all that the chain remembered, or there were more a while ago.
 func (p *partition) mayForget(r *run, id execution.RequestID) bool {
 	s := r.state.Start
 	return r.state.Forgets(id) || p.intake.Requests.Find(r.wid, r.state.FirstRun()) != nil ||
 		len(s.SignalIDs)+len(s.RequestIDs) > 0 && inheritedSize(s) > p.b.bodyLimit()/2
 }
 
-// inheritedSize is what there may be much of in the first record of a run, in bytes. What left no room for an id is most of it.
+// inheritedSize is what there may be much of in the first record of a run, in bytes. What left no
+// room for an id is most of it.
 func inheritedSize(s *schemas.WorkflowStarted) int {
-	return len(s.Input) + schemas.WordsSize(s.SignalIDs) + schemas.WordsSize(s.RequestIDs) + schemas.AttributesSize(s.Attributes) + schemas.WordsSize(s.TagList)
+	return len(
+		s.Input,
+	) + schemas.WordsSize(
+		s.SignalIDs,
+	) + schemas.WordsSize(
+		s.RequestIDs,
+	) + schemas.AttributesSize(
+		s.Attributes,
+	) + schemas.WordsSize(
+		s.TagList,
+	)
 }
 
-// canLookFor tells whether an id can be looked for now. What is not in the history yet must be in the state, which has the latest.
+// canLookFor tells whether an id can be looked for now. What is not in the history yet must be in
+// the state, which has the latest.
 func (p *partition) canLookFor(r *run, id execution.RequestID, at schemas.Timestamp) bool {
-	return r.isSettled() || p.indexOf(r, at) != nil && r.state.LastID-r.committed <= int64(id.Remembered())
+	return r.isSettled() ||
+		p.indexOf(r, at) != nil && r.state.LastID-r.committed <= int64(id.Remembered())
 }
 
-// indexOf returns the index of a run's chain, if there is one that tells of all that came within ten minutes before an instant.
+// indexOf returns the index of a run's chain, if there is one that tells of all that came within
+// ten minutes before an instant.
 func (p *partition) indexOf(r *run, at schemas.Timestamp) *intake.Chain {
 	m := p.intake.Requests.Find(r.wid, r.state.FirstRun())
 	if m != nil && !m.Covers(at.Add(-intake.RememberFor)) {
@@ -104,8 +121,14 @@ func (p *partition) indexOf(r *run, at schemas.Timestamp) *intake.Chain {
 	return m
 }
 
-// lookFor looks for an id in the history of a chain, and tells whether it is there. Until then the run takes nothing.
-func (p *partition) lookFor(r *run, id execution.RequestID, at schemas.Timestamp, then func(known bool)) {
+// lookFor looks for an id in the history of a chain, and tells whether it is there. Until then the
+// run takes nothing.
+func (p *partition) lookFor(
+	r *run,
+	id execution.RequestID,
+	at schemas.Timestamp,
+	then func(known bool),
+) {
 	r.loading = true
 	done := func(known bool) {
 		r.loading = false
@@ -113,7 +136,9 @@ func (p *partition) lookFor(r *run, id execution.RequestID, at schemas.Timestamp
 		p.loadedNow(r)
 	}
 	again := func(err error) {
-		p.log.WithError(err).WithField("workflow", r.wid).Warn("it cannot be looked up whether a request is a repeat; trying again")
+		p.log.WithError(err).
+			WithField("workflow", r.wid).
+			Warn("it cannot be looked up whether a request is a repeat; trying again")
 		p.loop.after(loadRetry, func() { p.lookFor(r, id, at, then) })
 	}
 	m := p.indexOf(r, at)
@@ -132,17 +157,27 @@ func (p *partition) lookFor(r *run, id execution.RequestID, at schemas.Timestamp
 		done(false)
 		return
 	}
-	readAsync(p.b, p.loop, func(ctx context.Context) (bool, error) { return p.noted(ctx, id, sequence) }, func(known bool, err error) {
-		if err != nil {
-			again(err)
-			return
-		}
-		done(known)
-	})
+	readAsync(
+		p.b,
+		p.loop,
+		func(ctx context.Context) (bool, error) { return p.noted(ctx, id, sequence) },
+		func(known bool, err error) {
+			if err != nil {
+				again(err)
+				return
+			}
+			done(known)
+		},
+	)
 }
 
-// noted tells whether a record has an event that notes an id. One that is purged is believed to have it.
-func (p *partition) noted(ctx context.Context, id execution.RequestID, sequence uint64) (bool, error) {
+// noted tells whether a record has an event that notes an id. One that is purged is believed to
+// have it.
+func (p *partition) noted(
+	ctx context.Context,
+	id execution.RequestID,
+	sequence uint64,
+) (bool, error) {
 	s, err := p.b.reads.GetSeq(ctx, p.b.ns.StreamHistory(p.n), sequence)
 	switch {
 	case errors.Is(err, natsconn.ErrNotFound):
@@ -177,7 +212,10 @@ func (p *partition) dropRepeat(r *run, e *message) {
 	case e.answer == nil:
 	case q != nil:
 		run := r.state.Run
-		g.answers = append(g.answers, func() { p.b.respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Run: run}) })
+		g.answers = append(
+			g.answers,
+			func() { p.b.respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Run: run}) },
+		)
 	default: // a start with a signal
 		e.verdict = verdict{run: r.state.Run}
 		g.answers = append(g.answers, func() { e.answer(r, nil) })
@@ -185,7 +223,8 @@ func (p *partition) dropRepeat(r *run, e *message) {
 	p.queue(r, g)
 }
 
-// noteRequests adds the ids in a record that is committed to the index of its chain, if there is one.
+// noteRequests adds the ids in a record that is committed to the index of its chain, if there is
+// one.
 func (p *partition) noteRequests(r *run, c *commit) {
 	m := p.intake.Requests.Find(r.wid, r.state.FirstRun())
 	if m == nil {
@@ -194,13 +233,17 @@ func (p *partition) noteRequests(r *run, c *commit) {
 	at := p.now()
 	for _, e := range c.events {
 		for id := range execution.RequestsIn(e.Attributes) {
-			p.intake.Requests.Add(m, intake.PlacedID{Hash: p.intake.Requests.Hash(id), Sequence: c.sequence}, at)
+			p.intake.Requests.Add(
+				m,
+				intake.PlacedID{Hash: p.intake.Requests.Hash(id), Sequence: c.sequence},
+				at,
+			)
 		}
 	}
 }
 
-// ageRepeats forgets, now and then, what is older than ten minutes. In the first ten minutes of a term nothing is: what waits in the
-// logs may be as old as the time without an owner was long.
+// ageRepeats forgets, now and then, what is older than ten minutes. In the first ten minutes of a
+// term nothing is: what waits in the logs may be as old as the time without an owner was long.
 func (p *partition) ageRepeats() {
 	ticks := p.deadlines.Usage.Ticks()
 	if ticks > p.inTicks(intake.RememberFor.Std()) && ticks%p.inTicks(time.Minute) == 0 {

@@ -15,9 +15,10 @@ import (
 // repairing is how many runs are folded at once after an unclean start.
 const repairing = 256
 
-// damaged tells whether tasks or alarms that a former owner counted as stored may be gone (P-8): the server is another
-// one than that which acknowledged them, or the stream of alarms ends before the last of them. A server that was told to stop
-// and started again, one that syncs every write, or several that hold each stream, lose nothing that they have acknowledged.
+// damaged tells whether tasks or alarms that a former owner counted as stored may be gone (P-8):
+// the server is another one than that which acknowledged them, or the stream of alarms ends before
+// the last of them. A server that was told to stop and started again, one that syncs every write,
+// or several that hold each stream, lose nothing that they have acknowledged.
 func (p *partition) damaged(ctx context.Context) (bool, error) {
 	c := &p.checkpointed
 	p.server = p.b.conn.NATS().ConnectedServerId()
@@ -43,10 +44,11 @@ func (p *partition) damaged(ctx context.Context) (bool, error) {
 	return later || c.Server != p.server && !p.replicated && !p.b.o.Synced, nil
 }
 
-// meetOpen adds every open run to those whose effects are repeated, and every run that has continued as new without a follower:
-// its record may be among what was lost.
+// meetOpen adds every open run to those whose effects are repeated, and every run that has
+// continued as new without a follower: its record may be among what was lost.
 func (p *partition) meetOpen(ctx context.Context) error {
-	options := natsconn.ReadOptions{HeadersOnly: true} // a filter costs more than the fences that it would leave out
+	// a filter costs more than the fences that it would leave out
+	options := natsconn.ReadOptions{HeadersOnly: true}
 	var runs openruns.Runs
 	err := p.b.reads.Scan(ctx, p.b.ns.StreamHistory(p.n), options, func(s natsconn.Stored) error {
 		return runs.Note(s.Seq, s.Subject, s.Header.Get(schemas.StatusHeader))
@@ -58,28 +60,38 @@ func (p *partition) meetOpen(ctx context.Context) error {
 		for subj := range subjects {
 			_, wid, run, err := subject.ParseHistory(subj)
 			if err != nil {
-				p.log.WithError(err).WithField("subject", subj).Error("a record stands on a subject that names no run; drover verify tells more")
+				p.log.WithError(err).
+					WithField("subject", subj).
+					Error("a record stands on a subject that names no run; drover verify tells more")
 				continue
 			}
 			p.met(wid, run)
 		}
 	}
 	if n := runs.Len(); n > 0 {
-		p.log.WithField("runs", n).Info("the server is not the one that stored the tasks and alarms: repeating the effects of every open run")
+		p.log.WithField("runs", n).
+			Info("the server is not the one that stored the tasks and alarms: repeating the effects of every open run")
 	}
 	return p.dropForeign(ctx)
 }
 
-// dropForeign deletes the alarms of runs that are not open: a server that was killed may come back with what it had deleted,
-// and such an alarm may be due in a year (I15). Nobody else arms one: the partition is fenced.
+// dropForeign deletes the alarms of runs that are not open: a server that was killed may come back
+// with what it had deleted, and such an alarm may be due in a year (I15). Nobody else arms one: the
+// partition is fenced.
 func (p *partition) dropForeign(ctx context.Context) error {
 	var foreign []uint64
-	err := p.b.reads.Scan(ctx, p.b.ns.StreamAlarms(p.n), natsconn.ReadOptions{HeadersOnly: true}, func(s natsconn.Stored) error {
-		if _, wid, run, err := subject.ParseAlarm(s.Subject); err == nil && !p.recovered[wid][run] {
-			foreign = append(foreign, s.Seq)
-		}
-		return nil
-	})
+	err := p.b.reads.Scan(
+		ctx,
+		p.b.ns.StreamAlarms(p.n),
+		natsconn.ReadOptions{HeadersOnly: true},
+		func(s natsconn.Stored) error {
+			if _, wid, run, err := subject.ParseAlarm(s.Subject); err == nil &&
+				!p.recovered[wid][run] {
+				foreign = append(foreign, s.Seq)
+			}
+			return nil
+		},
+	)
 	if err != nil {
 		return fmt.Errorf("look for alarms of closed runs: %w", err)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// operate takes an operator's request at the owner of the workflow. The run that is meant is resolved before anything is
-// published, so that a repeat cannot hit the next run of the id (P-5).
+// operate takes an operator's request at the owner of the workflow. The run that is meant is
+// resolved before anything is published, so that a repeat cannot hit the next run of the id (P-5).
 func (p *partition) operate(verb string, q *schemas.ExecutionRequest, reply func(any)) {
 	q.Origin = nil
 	r := p.get(q.WorkflowID)
@@ -33,7 +33,11 @@ func (p *partition) operate(verb string, q *schemas.ExecutionRequest, reply func
 				p.afterPending(r, func() { reply(a) })
 			})
 		case verb == kindBreakLock && !hasPlace(r, q):
-			refusal := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run, Error: notHeld(r, q)}
+			refusal := &schemas.AckResponse{
+				V:     schemas.Version,
+				Run:   r.state.Run,
+				Error: notHeld(r, q),
+			}
 			p.afterPending(r, func() { reply(refusal) })
 		default:
 			if q.Run == "" || q.Chain {
@@ -44,7 +48,8 @@ func (p *partition) operate(verb string, q *schemas.ExecutionRequest, reply func
 	})
 }
 
-// operateOld is a request for a run that is not the latest: it is a repeat, or meant for its chain, or too late.
+// operateOld is a request for a run that is not the latest: it is a repeat, or meant for its chain,
+// or too late.
 func (p *partition) operateOld(r *run, verb string, q *schemas.ExecutionRequest, reply func(any)) {
 	readAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
 		return p.loadRun(ctx, q.WorkflowID, q.Run)
@@ -62,7 +67,13 @@ func (p *partition) operateOld(r *run, verb string, q *schemas.ExecutionRequest,
 		case r.live() && !r.closed(): // another start would be refused
 			reply(&schemas.AckResponse{V: schemas.Version, Run: q.Run, Error: otherRun(r, q)})
 		default:
-			reply(&schemas.AckResponse{V: schemas.Version, Run: q.Run, Error: closedError(q.WorkflowID, l.State)})
+			reply(
+				&schemas.AckResponse{
+					V:     schemas.Version,
+					Run:   q.Run,
+					Error: closedError(q.WorkflowID, l.State),
+				},
+			)
 		}
 	})
 }
@@ -72,19 +83,31 @@ func (p *partition) enter(verb string, q *schemas.ExecutionRequest, reply func(a
 	q.V = schemas.Version
 	body, err := schemas.Marshal(q)
 	if err != nil {
-		reply(&schemas.AckResponse{V: schemas.Version, Error: schemas.Errorf(schemas.CodeInternal, "%v", err)})
+		reply(
+			&schemas.AckResponse{
+				V:     schemas.Version,
+				Error: schemas.Errorf(schemas.CodeInternal, "%v", err),
+			},
+		)
 		return
 	}
 	to := p.b.ns.In(p.n, q.WorkflowID, verb)
 	p.outside.Send(to, natsconn.Addressed(to), body, func(a natsconn.Ack) {
 		switch {
 		case a.Err == nil:
-			p.requests.done(q.ReplyTo) // whoever owns the partition answers, once it is in the history
+			// whoever owns the partition answers, once it is in the history
+			p.requests.done(q.ReplyTo)
 		case errors.Is(a.Err, natsconn.ErrFull):
 			reply(&schemas.AckResponse{V: schemas.Version, Error: p.b.fullError(a.Err)})
 		case a.Err != nil:
-			reply(&schemas.AckResponse{V: schemas.Version, Error: schemas.Errorf(schemas.CodeUnavailable, "the request was not acknowledged: %v", a.Err).
-				About(q.WorkflowID, q.Run).WithHint("repeat it with the same request id; it will not happen twice")})
+			reply(
+				&schemas.AckResponse{
+					V: schemas.Version,
+					Error: schemas.Errorf(schemas.CodeUnavailable, "the request was not acknowledged: %v", a.Err).
+						About(q.WorkflowID, q.Run).
+						WithHint("repeat it with the same request id; it will not happen twice"),
+				},
+			)
 		}
 	})
 }
@@ -117,8 +140,8 @@ func (p *partition) answerRequest(q *schemas.ExecutionRequest) func(*run, []sche
 	}
 }
 
-// answerLate answers a request that was read after the end of the run it means, and after the start of the next one: an earlier
-// try of it, stored before them, may be what ended the run (P-5).
+// answerLate answers a request that was read after the end of the run it means, and after the start
+// of the next one: an earlier try of it, stored before them, may be what ended the run (P-5).
 func (p *partition) answerLate(r *run, q *schemas.ExecutionRequest) {
 	refusal := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run, Error: otherRun(r, q)}
 	readAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
@@ -126,7 +149,11 @@ func (p *partition) answerLate(r *run, q *schemas.ExecutionRequest) {
 	}, func(l *runs.Run, err error) {
 		switch {
 		case err != nil:
-			p.b.respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Error: unavailable(err)})
+			p.b.respond(
+				q.ReplyTo,
+				q.Content,
+				&schemas.AckResponse{V: schemas.Version, Error: unavailable(err)},
+			)
 		case l != nil && l.State.Repeated(q):
 			p.b.respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Run: q.Run})
 		default:
@@ -137,6 +164,9 @@ func (p *partition) answerLate(r *run, q *schemas.ExecutionRequest) {
 
 // otherRun refuses a request for a run that closed before the request came.
 func otherRun(r *run, q *schemas.ExecutionRequest) *schemas.Error {
-	return schemas.Errorf(schemas.CodeClosed, "run %s of workflow %q is closed; the latest is run %s (%s)", q.Run, r.wid, r.state.Run, r.state.Status).
-		InField("run").About(r.wid, q.Run).WithHint("name that run, or none")
+	return schemas.Errorf(schemas.CodeClosed, "run %s of workflow %q is closed; the latest is "+
+		"run %s (%s)", q.Run, r.wid, r.state.Run, r.state.Status).
+		InField("run").
+		About(r.wid, q.Run).
+		WithHint("name that run, or none")
 }

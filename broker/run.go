@@ -23,7 +23,8 @@ const (
 type message struct {
 	wid   string
 	event execution.Message
-	// at is the server's time of the message, or the corrected clock for what comes by no log, or whose stamp is ahead of it.
+	// at is the server's time of the message, or the corrected clock for what comes by no log, or
+	// whose stamp is ahead of it.
 	at         schemas.Timestamp
 	pos        schemas.Position
 	completion *completion
@@ -31,7 +32,8 @@ type message struct {
 	body       []byte
 	// answer tells the requester how it went, once that is in the history.
 	answer func(r *run, events []schemas.Event)
-	// refuse sends back what came by no log and cannot be applied: its sender then takes the way through the inbox.
+	// refuse sends back what came by no log and cannot be applied: its sender then takes the way
+	// through the inbox.
 	refuse func()
 	ahead  *schemas.AheadDecision // that came with an outcome
 
@@ -72,8 +74,9 @@ type group struct {
 	answers     []func()
 	size        int
 	alarmFired  bool // by an alarm
-	// positions is how far the workflow id has consumed the logs with this group. What waits after it for another record is
-	// not consumed yet: if its owner dies, the next one must read it again.
+	// positions is how far the workflow id has consumed the logs with this group. What waits after
+	// it for another record is not consumed yet: if its owner dies, the next one must read it
+	// again.
 	positions [2]schemas.Position
 }
 
@@ -85,8 +88,8 @@ type effect struct {
 
 // run is the actor of one workflow id: the state of its latest run and what waits for it.
 //
-// The state may be ahead of the history by inflight and pending; everything in them is committed in order, and nothing
-// outside learns of it before.
+// The state may be ahead of the history by inflight and pending; everything in them is committed in
+// order, and nothing outside learns of it before.
 type run struct {
 	wid string
 	// state is nil while loading, and when the workflow id has no run.
@@ -94,8 +97,9 @@ type run struct {
 	loading bool
 	mailbox []*message
 	then    []awaited // the loading
-	// tries counts the loads that failed in a row. broken is why the history cannot be followed; aside: nothing waits for
-	// it; overflown: of what waits some is not in the mailbox. look is when it is read again, by again. See damage.go.
+	// tries counts the loads that failed in a row. broken is why the history cannot be followed;
+	// aside: nothing waits for it; overflown: of what waits some is not in the mailbox. look is
+	// when it is read again, by again. See damage.go.
 	tries     int
 	broken    error
 	aside     bool
@@ -109,7 +113,8 @@ type run struct {
 	inflight *commit
 	deferral deciders.Deferral // of pending: whether it waits for a decision
 
-	// positions is how far the workflow id has taken messages of the two logs; a record tells its own group's.
+	// positions is how far the workflow id has taken messages of the two logs; a record tells its
+	// own group's.
 	positions [2]schemas.Position
 	committed int64 // the last event in the history
 	unproved  bool  // nobody has looked whether the id has runs: the first record says so
@@ -120,12 +125,16 @@ type run struct {
 	window     []schemas.Event
 	windowFrom int64
 
-	ask       *ask
-	sticky    string
-	marked    bool            // flush will look at it
-	loose     int32           // of its tasks that are being stored, those that no completion waits for
-	slept     bool            // and has not been decided since: sticky is what was remembered (sticky.go)
-	noPoller  bool            // nobody listened when the decider was last asked; as the queues have it, and looked at in every step
+	ask    *ask
+	sticky string
+	marked bool // flush will look at it
+	// of its tasks that are being stored, those that no completion waits for
+	loose int32
+	// and has not been decided since: sticky is what was remembered (sticky.go)
+	slept bool
+	// nobody listened when the decider was last asked; as the queues have it, and looked at in
+	// every step
+	noPoller  bool
 	recalled  *deciders.Queue // that it was called back from
 	reasks    int
 	backingUp bool // a timer will settle the run when the decider's backoff is over
@@ -140,13 +149,18 @@ type run struct {
 	passive *deadlines.Run // while it is being loaded: what was kept of it
 	ended   bool           // in the partition's list of closed runs
 
-	// owing is how many messages have left no event, and something elsewhere that is not stored yet. Until it is, the positions stay before them: see owe.
+	// owing is how many messages have left no event, and something elsewhere that is not stored
+	// yet. Until it is, the positions stay before them: see owe.
 	owing int32
 }
 
 // idle tells whether the run can be forgotten: the history has everything.
 func (r *run) idle() bool {
-	if r.marked || r.loose > 0 || r.owing > 0 || r.loading || r.inflight != nil || r.ask != nil || r.noPoller && !r.canPassivate() || r.backingUp || r.alarm.way != nil || r.alarm.queued ||
+	if r.marked || r.loose > 0 || r.owing > 0 || r.loading || r.inflight != nil || r.ask != nil ||
+		r.noPoller && !r.canPassivate() ||
+		r.backingUp ||
+		r.alarm.way != nil ||
+		r.alarm.queued ||
 		len(r.mailbox)+len(r.pending)+len(r.uncovered)+len(r.waiters)+len(r.offers) > 0 {
 		return false
 	}
@@ -154,31 +168,37 @@ func (r *run) idle() bool {
 		return !r.continues()
 	}
 	for _, a := range r.state.Activities {
-		if a.LastBeat != 0 || len(a.BeatDetails) > 0 { // a heartbeat is nowhere but here; one may come before the start of its attempt
+		if a.LastBeat != 0 || len(a.BeatDetails) > 0 {
+			// a heartbeat is nowhere but here; one may come before the start of its attempt
 			return false
 		}
 	}
 	return true
 }
 
-// dispatching tells whether a task is on its way that no completion waits for: nothing was written for it, since its time alone has come. The alarm that rang has
-// done its part, so the next one must be near enough for another owner to find that the time has come.
+// dispatching tells whether a task is on its way that no completion waits for: nothing was written
+// for it, since its time alone has come. The alarm that rang has done its part, so the next one
+// must be near enough for another owner to find that the time has come.
 func (r *run) dispatching() bool {
-	return r.loose > 0 || slices.ContainsFunc(r.offers, func(f *offer) bool { return f.completion == nil })
+	return r.loose > 0 ||
+		slices.ContainsFunc(r.offers, func(f *offer) bool { return f.completion == nil })
 }
 
 // waits tells whether messages must wait in the mailbox.
 func (r *run) waits() bool {
-	return r.loading || r.queued || r.ask != nil && !r.ask.confirmed || r.continues() || r.owing > 0 && (r.open() || !r.isSettled())
+	return r.loading || r.queued || r.ask != nil && !r.ask.confirmed || r.continues() ||
+		r.owing > 0 && (r.open() || !r.isSettled())
 }
 
-// waitsWith is waits for one message. Where nothing but a start makes a record, the others need not wait for each other's letters.
+// waitsWith is waits for one message. Where nothing but a start makes a record, the others need not
+// wait for each other's letters.
 func (r *run) waitsWith(e *message) bool {
 	_, isStart := e.event.(execution.Start)
 	return r.waits() || r.owing > 0 && isStart
 }
 
-// continues tells whether the run has ended in favour of one that has not begun: nothing may come between (P-4).
+// continues tells whether the run has ended in favour of one that has not begun: nothing may come
+// between (P-4).
 func (r *run) continues() bool {
 	return r.state != nil && r.state.Status == schemas.StatusContinuedAsNew
 }
@@ -187,7 +207,8 @@ func (r *run) live() bool { return r.state != nil && r.state.Start != nil }
 
 func (r *run) open() bool { return r.live() && !r.state.Closed() }
 
-// closed tells whether the workflow id has no run that could take anything: one that continues is about to.
+// closed tells whether the workflow id has no run that could take anything: one that continues is
+// about to.
 func (r *run) closed() bool { return r.state.Closed() && !r.continues() }
 
 // unseen are the events after the last completed decision, those included that wait to be written.

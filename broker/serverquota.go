@@ -10,8 +10,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// watchServerQuota follows how full the NATS server is as a whole, until ctx ends. Its limit stands in no answer of JetStream's API, and after it
-// nobody can renew a claim, fence or purge: what begins has to stop before.
+// watchServerQuota follows how full the NATS server is as a whole, until ctx ends. Its limit stands
+// in no answer of JetStream's API, and after it nobody can renew a claim, fence or purge: what
+// begins has to stop before.
 func (b *Broker) watchServerQuota(ctx context.Context) {
 	if b.o.Quota == nil {
 		return
@@ -21,7 +22,10 @@ func (b *Broker) watchServerQuota(ctx context.Context) {
 		now.bytes, now.limit = b.o.Quota()
 		was := b.serverQuota.Swap(now)
 		if full := now.full(); full != (was != nil && was.full()) {
-			b.o.Logger.WithField("bytes", now.bytes).WithField("limit", now.limit).WithField("full", full).Warn("the room of the NATS server for new workflows has changed")
+			b.o.Logger.WithField("bytes", now.bytes).
+				WithField("limit", now.limit).
+				WithField("full", full).
+				Warn("the room of the NATS server for new workflows has changed")
 		}
 		if sleep.For(ctx, now.lookAgain()) != nil {
 			return
@@ -29,7 +33,8 @@ func (b *Broker) watchServerQuota(ctx context.Context) {
 	}
 }
 
-// lookAgain is how long what is stored takes to come to where the server is full, at a rate that few disks have.
+// lookAgain is how long what is stored takes to come to where the server is full, at a rate that
+// few disks have.
 func (r *quota) lookAgain() time.Duration {
 	if r.limit <= 0 {
 		return quotaEvery
@@ -54,5 +59,7 @@ func (b *Broker) serverFull() bool {
 
 // serverRefusal is the refusal of what would fill the server.
 func (r *quota) serverRefusal() *schemas.Error {
-	return schemas.Errorf(schemas.CodeLimit, "the NATS server is full: all that is there has %d of %d bytes", r.bytes, r.limit).WithHint("%s", natsconn.ServerRoomHint)
+	return schemas.Errorf(schemas.CodeLimit, "the NATS server is full: all that is there has %d "+
+		"of %d bytes", r.bytes, r.limit).
+		WithHint("%s", natsconn.ServerRoomHint)
 }

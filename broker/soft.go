@@ -9,10 +9,12 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// purgedFrom is how long a run must have been closed before it can be purged. What is in memory of an older one may outlive it.
+// purgedFrom is how long a run must have been closed before it can be purged. What is in memory of
+// an older one may outlive it.
 const purgedFrom = 10 * time.Second
 
-// maybePurged tells whether a closed run in memory must be looked for in the history before it is told of.
+// maybePurged tells whether a closed run in memory must be looked for in the history before it is
+// told of.
 func (p *partition) maybePurged(r *run) bool {
 	return r.state.Close != nil && p.ended(r) && p.now().Sub(r.state.Close.Time) >= purgedFrom
 }
@@ -36,8 +38,17 @@ func (p *partition) serveSoft(verb string, q *schemas.ExecutionRequest, reply fu
 			d.Partition, d.Owner, d.Soft = p.n, p.b.o.Node, true
 			p.withAttempts(d, func(v any) {
 				if verb == "why" && v == any(d) {
-					because := explain.Closed(l.State) + explain.Replayed(runs.ReplayOf(d.Attempts, l.State.Run)) + "; it is purged from disk, and the master remembers it"
-					v = &schemas.WhyResponse{V: schemas.Version, Run: l.State.Run, Status: l.State.Status, Because: because}
+					because := explain.Closed(
+						l.State,
+					) + explain.Replayed(
+						runs.ReplayOf(d.Attempts, l.State.Run),
+					) + "; it is purged from disk, and the master remembers it"
+					v = &schemas.WhyResponse{
+						V:       schemas.Version,
+						Run:     l.State.Run,
+						Status:  l.State.Status,
+						Because: because,
+					}
 				}
 				reply(v)
 			})

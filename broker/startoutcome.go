@@ -11,30 +11,47 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Starts, outcomes and some questions (ADR 0058) come straight to the owner, which answers once they are in the history (ADR 0021). Until then whoever
-// sent one has it: a client asks again with the same run id, a worker keeps its task and puts the outcome into the inbox if the
-// owner does not take it. So the inbox holds only what nobody waits for.
+// Starts, outcomes and some questions (ADR 0058) come straight to the owner, which answers once
+// they are in the history (ADR 0021). Until then whoever sent one has it: a client asks again with
+// the same run id, a worker keeps its task and puts the outcome into the inbox if the owner does
+// not take it. So the inbox holds only what nobody waits for.
 
 // start takes a start that came from the API.
 func (p *partition) start(q *schemas.StartRequest, body []byte) {
 	q.Origin, q.Replays = nil, nil
 	var r *run
-	if len(body) <= p.b.smallBody() { // else the id is waited for, and others may ask for it meanwhile
+	if len(body) <= p.b.smallBody() {
+		// else the id is waited for, and others may ask for it meanwhile
 		r = p.fresh(q)
 	}
 	if r == nil {
 		r = p.get(q.WorkflowID)
 	}
 	if r.broken != nil {
-		p.tellStarter(q, &schemas.StartResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Error: damagedError(r)})
+		p.tellStarter(
+			q,
+			&schemas.StartResponse{
+				V:          schemas.Version,
+				WorkflowID: q.WorkflowID,
+				Error:      damagedError(r),
+			},
+		)
 		return
 	}
-	e := &message{wid: q.WorkflowID, event: execution.Start{Request: q}, at: p.now(), log: noLog, subject: p.b.ns.API(kindStart), body: body}
+	e := &message{
+		wid:     q.WorkflowID,
+		event:   execution.Start{Request: q},
+		at:      p.now(),
+		log:     noLog,
+		subject: p.b.ns.API(kindStart),
+		body:    body,
+	}
 	e.answer = p.answerStart(e, q)
 	p.deliver(r, e)
 }
 
-// reported takes an outcome, or a question, that its worker did not put into the inbox. What is unusual about it is left to that way.
+// reported takes an outcome, or a question, that its worker did not put into the inbox. What is
+// unusual about it is left to that way.
 func (p *partition) reported(m natsconn.Msg, wid, list string, err error) {
 	r, of := &schemas.Report{}, execution.Attempt{}
 	if err == nil {
@@ -47,7 +64,9 @@ func (p *partition) reported(m natsconn.Msg, wid, list string, err error) {
 	if err == nil {
 		of.Run, of.ScheduledID, of.Attempt, err = execution.ParseToken(r.Token)
 	}
-	if err != nil || len(m.Data) > min(schemas.PayloadThreshold, p.b.messageLimit()) || p.b.outgrows(r.Result) > 0 || p.b.outgrows(r.Details) > 0 {
+	if err != nil || len(m.Data) > min(schemas.PayloadThreshold, p.b.messageLimit()) ||
+		p.b.outgrows(r.Result) > 0 ||
+		p.b.outgrows(r.Details) > 0 {
 		p.tellWorker(m.Reply, 0)
 		return
 	}
@@ -62,14 +81,23 @@ func (p *partition) reported(m natsconn.Msg, wid, list string, err error) {
 			return
 		}
 		p.reports[m.Reply] = struct{}{}
-		e := &message{wid: wid, event: execution.Report{Report: r, List: list, Of: of}, at: p.now(), log: noLog, subject: m.Subject, body: m.Data, ahead: r.Ahead}
+		e := &message{
+			wid:     wid,
+			event:   execution.Report{Report: r, List: list, Of: of},
+			at:      p.now(),
+			log:     noLog,
+			subject: m.Subject,
+			body:    m.Data,
+			ahead:   r.Ahead,
+		}
 		e.answer = func(r *run, _ []schemas.Event) { p.answerReport(m.Reply, r.end.Sequence) }
 		e.refuse = func() { p.answerReport(m.Reply, 0) }
 		p.deliver(to, e)
 	})
 }
 
-// applies tells whether an outcome is the one that the run waits for, and whether the answer to a question is simply yes.
+// applies tells whether an outcome is the one that the run waits for, and whether the answer to a
+// question is simply yes.
 func (p *partition) applies(r *run, e *message) bool {
 	m, ok := e.event.(execution.Report)
 	if !ok {
@@ -98,13 +126,17 @@ func (p *partition) tellWorker(to string, sequence uint64) {
 	if !subject.Answerable(to) {
 		return
 	}
-	body := []byte(`{"error":{"code":409,"description":"not taken: publish the report to the task's report subject"}}`)
+	body := []byte(
+		`{"error":{"code":409,"description":"not taken: publish the report to the task's report subject"}}`,
+	)
 	if sequence > 0 {
-		body = append(append(make([]byte, 0, 96), `{"stream":"`...), p.b.ns.StreamHistory(p.n)...) // its letters need no escape
+		// its letters need no escape
+		body = append(append(make([]byte, 0, 96), `{"stream":"`...), p.b.ns.StreamHistory(p.n)...)
 		body = append(strconv.AppendUint(append(body, `","seq":`...), sequence, 10), '}')
 	}
 	if err := p.b.conn.Publish(to, nil, body); err != nil {
-		p.log.WithError(err).Debug("a worker is not told what became of its outcome; it puts it into the inbox")
+		p.log.WithError(err).
+			Debug("a worker is not told what became of its outcome; it puts it into the inbox")
 	}
 }
 

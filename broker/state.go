@@ -13,13 +13,14 @@ import (
 	"github.com/droverhq/drover/schemas/requirement"
 )
 
-// A state key is one key of a bucket, and is changed by compare-and-set alone (package keyed): the owner of the run that asks
-// reads it from the leader, changes the record (package states), and writes it if nobody has done so meanwhile. Then it tells
-// the run.
+// A state key is one key of a bucket, and is changed by compare-and-set alone (package keyed): the
+// owner of the run that asks reads it from the leader, changes the record (package states), and
+// writes it if nobody has done so meanwhile. Then it tells the run.
 //
-// A crash between the write and its answer in the history leaves the request open, and the next owner repeats it. The record names
-// every write that may be repeated, so it happens once, however many others have written since (ADR 0029). A write is taken out
-// of the record when the answer is in the history: see stateSettled.
+// A crash between the write and its answer in the history leaves the request open, and the next
+// owner repeats it. The record names every write that may be repeated, so it happens once, however
+// many others have written since (ADR 0029). A write is taken out of the record when the answer is
+// in the history: see stateSettled.
 
 // stateOp is what one run wants of a state key.
 type stateOp struct {
@@ -55,13 +56,30 @@ type stateKey struct {
 // settledQuiet is how long settled writes are left in a key for the next writer to take out.
 const settledQuiet = 5 * time.Second
 
-// askState carries out the request of a StateRequested; t is held until its answer is in the history.
-func (p *partition) askState(r *run, q *execution.StateRequest, t *watermark.Completion, heal bool) {
+// askState carries out the request of a StateRequested; t is held until its answer is in the
+// history.
+func (p *partition) askState(
+	r *run,
+	q *execution.StateRequest,
+	t *watermark.Completion,
+	heal bool,
+) {
 	a := q.Request
 	asked := execution.Asked{Run: r.state.Run, EventID: q.EventID}
 	if lock, ok := schemas.StateLock(a.Key); ok {
 		t.Retain()
-		p.askLock(&lockAsk{wid: r.wid, asked: asked, lock: lock, scope: a.Scope, clear: a.Decision == schemas.DecideClearState, at: q.At, heal: heal, completion: t})
+		p.askLock(
+			&lockAsk{
+				wid:        r.wid,
+				asked:      asked,
+				lock:       lock,
+				scope:      a.Scope,
+				clear:      a.Decision == schemas.DecideClearState,
+				at:         q.At,
+				heal:       heal,
+				completion: t,
+			},
+		)
 		return
 	}
 	require, err := requirement.Parse(a.Require)
@@ -69,10 +87,17 @@ func (p *partition) askState(r *run, q *execution.StateRequest, t *watermark.Com
 		p.log.WithError(err).WithField("workflow", r.wid).Error("a requirement cannot be read")
 		return
 	}
-	op := &stateOp{name: a.Key, scope: a.Scope, wid: r.wid, asked: asked, completion: t, op: states.Op{
-		Decision: a.Decision, Value: a.Value, Require: require,
-		Write: schemas.StateWrite{WorkflowID: r.wid, Run: asked.Run, EventID: asked.EventID},
-	}}
+	op := &stateOp{
+		name:       a.Key,
+		scope:      a.Scope,
+		wid:        r.wid,
+		asked:      asked,
+		completion: t,
+		op: states.Op{
+			Decision: a.Decision, Value: a.Value, Require: require,
+			Write: schemas.StateWrite{WorkflowID: r.wid, Run: asked.Run, EventID: asked.EventID},
+		},
+	}
 	t.Retain()
 	p.keys.states.queue.Add(schemas.StateKey(a.Scope, a.Key), op, heal)
 }
@@ -132,15 +157,25 @@ func (s *stateKeys) Read(ctx context.Context, key string, _ []*stateOp) (got sta
 }
 
 // Write is part of [keyed.Bucket]. A record that is too large waits until writes in it are settled.
-func (s *stateKeys) Write(ctx context.Context, key string, body []byte, rev uint64) (uint64, error) {
+func (s *stateKeys) Write(
+	ctx context.Context,
+	key string,
+	body []byte,
+	rev uint64,
+) (uint64, error) {
 	if len(body) > s.p.b.bodyLimit() {
 		return 0, fmt.Errorf("it has too many writes that are not settled: %d bytes", len(body))
 	}
 	return s.p.b.writeKey(ctx, s.p.b.ns.BucketState(), key, body, rev)
 }
 
-// Apply changes the record as the runs want, and takes out what is settled if it is written anyway, or if that is wanted.
-func (s *stateKeys) Apply(key string, ops []*stateOp, got stateRead) (next *schemas.StateRecord, changed bool) {
+// Apply changes the record as the runs want, and takes out what is settled if it is written anyway,
+// or if that is wanted.
+func (s *stateKeys) Apply(
+	key string,
+	ops []*stateOp,
+	got stateRead,
+) (next *schemas.StateRecord, changed bool) {
 	k, p := s.known[key], s.p
 	if k == nil {
 		k = s.of(ops[0].name, ops[0].scope)
@@ -175,7 +210,11 @@ func (s *stateKeys) Done(key string, ops []*stateOp, e stateRead, _ bool) (again
 	k := s.known[key]
 	k.writes.End(e.Record)
 	for _, op := range ops {
-		a := execution.Answered{Asked: op.asked, Value: op.result.Value, Revision: op.result.Revision}
+		a := execution.Answered{
+			Asked:    op.asked,
+			Value:    op.result.Value,
+			Revision: op.result.Revision,
+		}
 		if op.result.Unstored {
 			a.Revision = e.Revision
 		}
@@ -193,7 +232,8 @@ func (s *stateKeys) Done(key string, ops []*stateOp, e stateRead, _ bool) (again
 	}
 	s.p.judgeWrites(k, e.Record)
 	if len(again) > 0 {
-		s.p.log.WithField("key", key).Warn("a state key has as many writes that are not settled as it can hold; trying again")
+		s.p.log.WithField("key", key).
+			Warn("a state key has as many writes that are not settled as it can hold; trying again")
 	}
 	s.drop(k)
 	return again
@@ -204,7 +244,8 @@ func (op *stateOp) release() {
 	op.completion = nil
 }
 
-// tellState lets a run know what became of its request. The request keeps its place until the answer is in the history.
+// tellState lets a run know what became of its request. The request keeps its place until the
+// answer is in the history.
 func (p *partition) tellState(op *stateOp, m execution.Answered) {
 	r := p.get(op.wid)
 	p.whenKept(r, func() {

@@ -11,8 +11,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// The state keys lock-NAME are views of locks. To set one is a try to take the lock, which goes the way of the locks. Here are the
-// other two: to read who holds it, and to break it.
+// The state keys lock-NAME are views of locks. To set one is a try to take the lock, which goes the
+// way of the locks. Here are the other two: to read who holds it, and to break it.
 
 // lockAsk is a GetState or ClearState of a key lock-NAME.
 type lockAsk struct {
@@ -29,13 +29,15 @@ type lockAsk struct {
 }
 
 const (
-	// lockLook is how soon it is looked whether a holder has let go; the pauses grow to lockLookMost.
+	// lockLook is how soon it is looked whether a holder has let go; the pauses grow to
+	// lockLookMost.
 	lockLook     = 20 * time.Millisecond
 	lockLookMost = time.Second
 )
 
-// askLock reads who holds a lock, or breaks it. A request to break it is for those who held it when it was made: one that is repeated
-// after a crash must not take the lock from the next holder. An owner that leaves does not wait for it: the next one asks again.
+// askLock reads who holds a lock, or breaks it. A request to break it is for those who held it when
+// it was made: one that is repeated after a crash must not take the lock from the next holder. An
+// owner that leaves does not wait for it: the next one asks again.
 func (p *partition) askLock(q *lockAsk) {
 	if !p.canWrite() {
 		return // the next owner repeats it
@@ -46,7 +48,10 @@ func (p *partition) askLock(q *lockAsk) {
 		var holders []schemas.LockPlace
 		switch {
 		case err != nil:
-			p.log.WithError(err).WithField("lock", q.lock).WithField("scope", q.scope).Warn("a lock cannot be read; trying again")
+			p.log.WithError(err).
+				WithField("lock", q.lock).
+				WithField("scope", q.scope).
+				Warn("a lock cannot be read; trying again")
 			if unreadable(err) {
 				p.askLockAgain(q, keyed.MendPause)
 			} else {
@@ -57,7 +62,14 @@ func (p *partition) askLock(q *lockAsk) {
 			holders = got.Record.Holders
 		}
 		if !q.clear {
-			p.lockAsked(q, execution.Answered{Asked: q.asked, Value: holderOf(holders, q.wid), Revision: got.Revision})
+			p.lockAsked(
+				q,
+				execution.Answered{
+					Asked:    q.asked,
+					Value:    holderOf(holders, q.wid),
+					Revision: got.Revision,
+				},
+			)
 			return
 		}
 		p.breakHolders(q, holders)
@@ -69,8 +81,8 @@ func (p *partition) askLockAgain(q *lockAsk, delay time.Duration) {
 	p.loop.after(delay, func() { p.askLock(q) })
 }
 
-// holderOf is what the key lock-NAME shows to a run: the id of the workflow that holds the lock, its own before others; nothing if
-// it is free.
+// holderOf is what the key lock-NAME shows to a run: the id of the workflow that holds the lock,
+// its own before others; nothing if it is free.
 func holderOf(holders []schemas.LockPlace, own string) schemas.Payload {
 	if len(holders) == 0 {
 		return nil
@@ -86,8 +98,8 @@ func holderOf(holders []schemas.LockPlace, own string) schemas.Payload {
 	return value
 }
 
-// breakHolders asks the owners of those who held the lock when the request was made to take it from them, and waits until they have
-// it no more.
+// breakHolders asks the owners of those who held the lock when the request was made to take it from
+// them, and waits until they have it no more.
 func (p *partition) breakHolders(q *lockAsk, holders []schemas.LockPlace) {
 	r := p.runs[q.wid]
 	if r != nil && r.live() && !wantsState(r, q.asked) {
@@ -106,7 +118,8 @@ func (p *partition) breakHolders(q *lockAsk, holders []schemas.LockPlace) {
 	told := func(h schemas.LockPlace) bool {
 		return slices.ContainsFunc(q.told, func(t schemas.LockPlace) bool { return t.Is(&h) })
 	}
-	if q.tries > 0 && q.tries%4 == 0 { // who had not been told that it holds the lock let the request pass
+	if q.tries > 0 && q.tries%4 == 0 {
+		// who had not been told that it holds the lock let the request pass
 		for _, h := range holders {
 			if told(h) {
 				p.breakHolder(q, &h)
@@ -120,15 +133,22 @@ func (p *partition) breakHolders(q *lockAsk, holders []schemas.LockPlace) {
 	p.askLockAgain(q, min(lockLook*time.Duration(q.tries+1), lockLookMost))
 }
 
-// breakHolder asks as an operator would. The request has an id, so that a repeat cannot take the lock from the same workflow when it
-// holds it again (P-5).
+// breakHolder asks as an operator would. The request has an id, so that a repeat cannot take the
+// lock from the same workflow when it holds it again (P-5).
 func (p *partition) breakHolder(q *lockAsk, h *schemas.LockPlace) {
 	p.tell(h.WorkflowID, kindBreakLock, &schemas.ExecutionRequest{
 		V: schemas.Version, WorkflowID: h.WorkflowID, Run: h.Run, Lock: q.lock, Scope: q.scope,
 		RequestID: fmt.Sprintf("%s.%d", q.asked.Run, q.asked.EventID),
-		Reason:    fmt.Sprintf("workflow %q has cleared the key %s", q.wid, schemas.LockState(q.lock)), Identity: "workflow " + q.wid,
+		Reason: fmt.Sprintf(
+			"workflow %q has cleared the key %s",
+			q.wid,
+			schemas.LockState(q.lock),
+		), Identity: "workflow " + q.wid,
 		Origin: &schemas.RequestOrigin{
-			Execution: &schemas.Execution{WorkflowID: q.wid, Run: q.asked.Run}, ScheduledEventID: q.asked.EventID,
+			Execution: &schemas.Execution{
+				WorkflowID: q.wid,
+				Run:        q.asked.Run,
+			}, ScheduledEventID: q.asked.EventID,
 			Cause: schemas.CauseClearedByWorkflow, FirstRun: h.Chain(),
 		},
 	})

@@ -32,7 +32,8 @@ func (p *partition) tidyState(k *stateKey) {
 	}
 }
 
-// judgeWrites looks up the writes of this partition's runs that former owners have left in the record.
+// judgeWrites looks up the writes of this partition's runs that former owners have left in the
+// record.
 func (p *partition) judgeWrites(k *stateKey, r *schemas.StateRecord) {
 	if p.leaving != nil {
 		return
@@ -42,7 +43,8 @@ func (p *partition) judgeWrites(k *stateKey, r *schemas.StateRecord) {
 	}
 }
 
-// judgeWrite compares a write with its run, once that is loaded and the history has all that is in memory of it.
+// judgeWrite compares a write with its run, once that is loaded and the history has all that is in
+// memory of it.
 func (p *partition) judgeWrite(k *stateKey, w schemas.StateWrite) {
 	r := p.get(w.WorkflowID)
 	p.whenKnown(r, func() {

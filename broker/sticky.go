@@ -25,14 +25,15 @@ func (p *partition) remember(r *run, number uint64) {
 	}
 }
 
-// route settles whom a decision task is for before it is sent: r.sticky, or the shared queue if that
-// is empty. A run that has left the memory goes back to its worker, and the first task of a run to the
-// worker whose turn it is, while few questions are open and its record waits for the answer (defer.go)
-// after another that came in time. With slow deciders it would stand in line with one worker while
-// others are idle.
+// route settles whom a decision task is for before it is sent: r.sticky, or the shared queue if
+// that is empty. A run that has left the memory goes back to its worker, and the first task of a
+// run to the worker whose turn it is, while few questions are open and its record waits for the
+// answer (defer.go) after another that came in time. With slow deciders it would stand in line with
+// one worker while others are idle.
 func (p *partition) route(r *run, waits bool) {
 	d, typ := &r.state.Decision, r.state.Start.WorkflowType
-	prefers := waits && !p.deciders.Deferrals.Failing(typ, r.firedOnly()) && len(p.asks) < mostPreferred
+	prefers := waits && !p.deciders.Deferrals.Failing(typ, r.firedOnly()) &&
+		len(p.asks) < mostPreferred
 	if r.slept && !prefers {
 		r.sticky = ""
 	}

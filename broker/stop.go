@@ -7,8 +7,8 @@ import (
 	"github.com/droverhq/drover/internal/sleep"
 )
 
-// ownPartitions claims the partitions until ctx is done; then it says first that this broker leaves, so that the others take each
-// partition at once when it is given back.
+// ownPartitions claims the partitions until ctx is done; then it says first that this broker
+// leaves, so that the others take each partition at once when it is given back.
 func (b *Broker) ownPartitions(ctx context.Context) (wait func() (stopped time.Time)) {
 	holding, release := context.WithCancel(context.WithoutCancel(ctx))
 	left := make(chan struct{})
@@ -33,8 +33,8 @@ func (b *Broker) ownPartitions(ctx context.Context) (wait func() (stopped time.T
 	}
 }
 
-// finish lets end what is on its way once all partitions are given back: answers of deciders that are passed on, and requests
-// to the API, which is heard until then.
+// finish lets end what is on its way once all partitions are given back: answers of deciders that
+// are passed on, and requests to the API, which is heard until then.
 func (b *Broker) finish(stopped time.Time) {
 	done := make(chan struct{})
 	go func() { b.passing.Wait(); close(done) }()
@@ -42,7 +42,8 @@ func (b *Broker) finish(stopped time.Time) {
 	ctx, cancel := context.WithTimeout(b.ctx, leaveLimit)
 	defer cancel()
 	if err := b.api.Drain(ctx); err != nil {
-		b.o.Logger.WithError(err).Debug("the API did not end in time; who was not answered asks again")
+		b.o.Logger.WithError(err).
+			Debug("the API did not end in time; who was not answered asks again")
 	}
 	for !b.relay.idle() && sleep.For(ctx, time.Millisecond) == nil {
 	}

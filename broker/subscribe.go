@@ -13,8 +13,8 @@ import (
 // verbHeader names the API verb of a request that a broker passes on to the owner of a partition.
 const verbHeader = "Drover-Verb"
 
-// listen subscribes to everything the owner of a partition must hear, then begins to read the two logs. It returns what
-// undoes it, even with an error.
+// listen subscribes to everything the owner of a partition must hear, then begins to read the two
+// logs. It returns what undoes it, even with an error.
 func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 	subscribe := func(subj string, fn func(natsconn.Msg)) {
 		if err != nil {
@@ -61,8 +61,8 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 	return closers, nil
 }
 
-// watch begins anew when a log can no longer be followed, as after the loss of its end on a server that this one is not connected to: nobody
-// else would read what is stored from then on (P-9).
+// watch begins anew when a log can no longer be followed, as after the loss of its end on a server
+// that this one is not connected to: nobody else would read what is stored from then on (P-9).
 func (p *partition) watch(reader *natsconn.Reader) {
 	p.b.wg.Go(func() {
 		<-reader.Done() // it is closed with the term
@@ -72,14 +72,16 @@ func (p *partition) watch(reader *natsconn.Reader) {
 	})
 }
 
-// tellOwned says that this broker serves the partition: whoever waits for an answer of the owner before asks again (ADR 0041), and who gets a
-// task that was given to somebody before asks first (ADR 0049). One that has left in good order, and nothing undone, owes nobody an answer.
+// tellOwned says that this broker serves the partition: whoever waits for an answer of the owner
+// before asks again (ADR 0041), and who gets a task that was given to somebody before asks first
+// (ADR 0049). One that has left in good order, and nothing undone, owes nobody an answer.
 func (p *partition) tellOwned() {
 	if p.orderly && len(p.recovered) == 0 || p.before == 0 {
 		return
 	}
 	if err := p.b.conn.Publish(p.b.ns.Owned(p.n), nil, nil); err != nil {
-		p.log.WithError(err).Debug("nobody is told that the partition is owned; whoever waits for an answer asks again when it is late")
+		p.log.WithError(err).
+			Debug("nobody is told that the partition is owned; whoever waits for an answer asks again when it is late")
 	}
 }
 
@@ -113,7 +115,8 @@ func (p *partition) beat(m natsconn.Msg) {
 				answer(schemas.BeatAnswer{Gone: true, Reason: "the workflow is unknown"})
 				return
 			}
-			// What sends the worker home may not be in the history yet, and may never be: it is told after it.
+			// What sends the worker home may not be in the history yet, and may never be: it is
+			// told after it.
 			if a := r.state.Beat(&h, list, p.now()); a.Gone || a.CancelRequested {
 				p.afterPending(r, func() { answer(a) })
 			} else {
@@ -130,7 +133,16 @@ func (p *partition) answerStart(e *message, q *schemas.StartRequest) func(*run, 
 	}
 	return func(r *run, _ []schemas.Event) {
 		v := e.verdict
-		p.tellStarter(q, &schemas.StartResponse{V: schemas.Version, WorkflowID: r.wid, Run: v.run, Started: v.started, Error: v.refused})
+		p.tellStarter(
+			q,
+			&schemas.StartResponse{
+				V:          schemas.Version,
+				WorkflowID: r.wid,
+				Run:        v.run,
+				Started:    v.started,
+				Error:      v.refused,
+			},
+		)
 	}
 }
 
@@ -150,5 +162,6 @@ func notFound(wid, run string) *schemas.Error {
 
 func closedError(wid string, s *execution.State) *schemas.Error {
 	return schemas.Errorf(schemas.CodeClosed, "workflow %q is closed (%s), as run %s", wid, s.Status, s.Run).
-		About(wid, s.Run).WithHint("start it again, or name an open workflow")
+		About(wid, s.Run).
+		WithHint("start it again, or name an open workflow")
 }

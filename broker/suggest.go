@@ -19,15 +19,18 @@ import (
 )
 
 const (
-	// mostSuggesting is how many runs of a partition are asked to continue at once: each may have to be read.
+	// mostSuggesting is how many runs of a partition are asked to continue at once: each may have
+	// to be read.
 	mostSuggesting = 32
 	// suggestWait is how long is waited for one of them.
 	suggestWait = 10 * time.Second
 )
 
-// SuggestContinuations asks the open runs of the partitions that this broker owns to continue as new, as before a recycle of the node: those with a
-// continuation policy, of which nothing is open at the moment (S2-6). Nothing is written about any other run. It returns how many were
-// asked. It reads the headers of all records of these partitions, and the runs that are not in memory, some at once.
+// SuggestContinuations asks the open runs of the partitions that this broker owns to continue as
+// new, as before a recycle of the node: those with a continuation policy, of which nothing is open
+// at the moment (S2-6). Nothing is written about any other run. It returns how many were asked. It
+// reads the headers of all records of these partitions, and the runs that are not in memory, some
+// at once.
 func (b *Broker) SuggestContinuations(ctx context.Context) (asked int, err error) {
 	b.mu.Lock()
 	parts := slices.SortedFunc(maps.Values(b.parts), func(p, q *partition) int { return p.n - q.n })
@@ -68,29 +71,39 @@ func (p *partition) suggestContinuations(ctx context.Context) (int, error) {
 	return int(asked.Load()), nil
 }
 
-// withPolicies are the workflow ids whose open run has a continuation policy, in the order of the last records.
+// withPolicies are the workflow ids whose open run has a continuation policy, in the order of the
+// last records.
 func (p *partition) withPolicies(ctx context.Context) ([]string, error) {
 	last := map[string]uint64{}
-	err := p.b.reads.Scan(ctx, p.b.ns.StreamHistory(p.n), natsconn.ReadOptions{HeadersOnly: true}, func(s natsconn.Stored) error {
-		status := schemas.HeaderStatus(s.Header.Get(schemas.StatusHeader))
-		if status == "" {
+	err := p.b.reads.Scan(
+		ctx,
+		p.b.ns.StreamHistory(p.n),
+		natsconn.ReadOptions{HeadersOnly: true},
+		func(s natsconn.Stored) error {
+			status := schemas.HeaderStatus(s.Header.Get(schemas.StatusHeader))
+			if status == "" {
+				return nil
+			}
+			_, wid, _, err := subject.ParseHistory(s.Subject)
+			switch {
+			case err != nil: // verify tells of it
+			case !status.Closed() && runs.HasPolicy(s):
+				last[wid] = s.Seq
+			default:
+				delete(last, wid)
+			}
 			return nil
-		}
-		_, wid, _, err := subject.ParseHistory(s.Subject)
-		switch {
-		case err != nil: // verify tells of it
-		case !status.Closed() && runs.HasPolicy(s):
-			last[wid] = s.Seq
-		default:
-			delete(last, wid)
-		}
-		return nil
-	})
-	wids := slices.SortedFunc(maps.Keys(last), func(a, b string) int { return cmp.Compare(last[a], last[b]) })
+		},
+	)
+	wids := slices.SortedFunc(
+		maps.Keys(last),
+		func(a, b string) int { return cmp.Compare(last[a], last[b]) },
+	)
 	return wids, err
 }
 
-// suggestContinuation asks the open run of a workflow to continue as new, and tells whether that is in the history.
+// suggestContinuation asks the open run of a workflow to continue as new, and tells whether that is
+// in the history.
 func (p *partition) suggestContinuation(ctx context.Context, wid string) bool {
 	ctx, cancel := context.WithTimeout(ctx, suggestWait)
 	defer cancel()
@@ -102,9 +115,18 @@ func (p *partition) suggestContinuation(ctx context.Context, wid string) bool {
 				done <- false
 				return
 			}
-			p.deliver(r, &message{wid: wid, event: execution.Recycle{}, at: p.now(), log: noLog, answer: func(_ *run, events []schemas.Event) {
-				done <- len(events) > 0
-			}})
+			p.deliver(
+				r,
+				&message{
+					wid:   wid,
+					event: execution.Recycle{},
+					at:    p.now(),
+					log:   noLog,
+					answer: func(_ *run, events []schemas.Event) {
+						done <- len(events) > 0
+					},
+				},
+			)
 		}, func() { done <- false })
 	})
 	select {

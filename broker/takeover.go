@@ -15,8 +15,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// takeOver makes this broker the only writer of the partition and finds out what its predecessor may have left undone.
-// It runs before the loop does.
+// takeOver makes this broker the only writer of the partition and finds out what its predecessor
+// may have left undone. It runs before the loop does.
 func (p *partition) takeOver(ctx context.Context) error {
 	if err := p.writeFence(ctx); err != nil {
 		return err
@@ -80,18 +80,24 @@ func (p *partition) readCheckpoint(ctx context.Context) error {
 	return nil
 }
 
-// meet reads every record above the effects position: those runs may have effects that nobody performed (P-1). It
-// returns the highest position in each log that any of them, or the checkpoint, has consumed.
+// meet reads every record above the effects position: those runs may have effects that nobody
+// performed (P-1). It returns the highest position in each log that any of them, or the checkpoint,
+// has consumed.
 func (p *partition) meet(ctx context.Context) (seen [2]schemas.Position, err error) {
 	seen = [2]schemas.Position{p.checkpointed.Inbox, p.checkpointed.Signals}
-	options := natsconn.ReadOptions{FilterSubjects: []string{p.b.ns.AllRuns(p.n)}, StartSeq: p.intake.Effects.Position().Sequence + 1}
+	options := natsconn.ReadOptions{
+		FilterSubjects: []string{p.b.ns.AllRuns(p.n)},
+		StartSeq:       p.intake.Effects.Position().Sequence + 1,
+	}
 	err = p.b.reads.Scan(ctx, p.b.ns.StreamHistory(p.n), options, func(s natsconn.Stored) error {
 		if !runs.IsRecord(&s) {
 			return nil
 		}
 		var r schemas.Record
 		if err := schemas.Unmarshal(s.Data, &r); err != nil {
-			p.log.WithError(err).WithField("seq", s.Seq).Error("a record cannot be read; drover verify names its run")
+			p.log.WithError(err).
+				WithField("seq", s.Seq).
+				Error("a record cannot be read; drover verify names its run")
 			if _, wid, run, err := subject.ParseHistory(s.Subject); err == nil {
 				p.met(wid, run) // damage.go tells what becomes of it
 			}
@@ -111,8 +117,9 @@ func (p *partition) meet(ctx context.Context) (seen [2]schemas.Position, err err
 // clockSkew is more than the clocks of two servers of a cluster differ by.
 const clockSkew = time.Minute
 
-// readBuried finds the signals above the checkpoint that a predecessor put into the dead letters: they count as consumed
-// (P-12). A letter is stored after its signal, and so after the one at the checkpoint: older letters are not read.
+// readBuried finds the signals above the checkpoint that a predecessor put into the dead letters:
+// they count as consumed (P-12). A letter is stored after its signal, and so after the one at the
+// checkpoint: older letters are not read.
 func (p *partition) readBuried(ctx context.Context) error {
 	checkpoint := p.checkpointed.Signals
 	if p.intake.Logs[signalLog].End <= checkpoint.Sequence {
@@ -121,7 +128,12 @@ func (p *partition) readBuried(ctx context.Context) error {
 	filter := p.b.ns.AllDeadOf(intake.Tail(p.n, signalLog)...)
 	options := natsconn.ReadOptions{FilterSubjects: []string{filter}, HeadersOnly: true}
 	if at := checkpoint.Time; at != 0 {
-		first, err := p.b.conn.FirstSince(ctx, p.b.ns.StreamDead(), filter, at.Time().Add(-clockSkew))
+		first, err := p.b.conn.FirstSince(
+			ctx,
+			p.b.ns.StreamDead(),
+			filter,
+			at.Time().Add(-clockSkew),
+		)
 		switch {
 		case errors.Is(err, natsconn.ErrNotFound):
 			return nil
@@ -140,8 +152,9 @@ func (p *partition) readBuried(ctx context.Context) error {
 	return nil
 }
 
-// backlogRead is called once everything is read that was in the logs at take-over. Only now is it known which effects are
-// really open, and they are repeated. Until they are acknowledged the effects position stays where it was.
+// backlogRead is called once everything is read that was in the logs at take-over. Only now is it
+// known which effects are really open, and they are repeated. Until they are acknowledged the
+// effects position stays where it was.
 func (p *partition) backlogRead() {
 	met := p.recovered
 	p.recovered = nil
@@ -152,18 +165,20 @@ func (p *partition) backlogRead() {
 	p.repeatSome()
 }
 
-// recovering tells whether effects that a predecessor may have left undone are still to be repeated.
+// recovering tells whether effects that a predecessor may have left undone are still to be
+// repeated.
 func (p *partition) recovering() bool { return p.recovered != nil || p.toRepeat != nil }
 
-// repeat performs again every effect that the history showed as open when the run was loaded, and those of earlier runs of
-// its id that were met. Repeats are harmless: tasks, alarms, decision tasks and messages to other workflows are recognised
-// by those who receive them.
+// repeat performs again every effect that the history showed as open when the run was loaded, and
+// those of earlier runs of its id that were met. Repeats are harmless: tasks, alarms, decision
+// tasks and messages to other workflows are recognised by those who receive them.
 func (p *partition) repeat(r *run, runs map[string]bool) {
 	if r.live() {
 		for _, e := range r.state.OpenEffects(p.now()) {
 			by := execution.SetBy(e)
 			if by == 0 && !r.isSettled() {
-				continue // of an end that is not in the history yet, and may never be: its record causes it
+				// of an end that is not in the history yet, and may never be: its record causes it
+				continue
 			}
 			if by <= r.loaded {
 				p.ensureConsumers(r, e)
@@ -181,22 +196,26 @@ func (p *partition) repeat(r *run, runs map[string]bool) {
 	}
 }
 
-// repeatOld performs again what an earlier run of a workflow id may have left undone when it closed. tries is how often that was
-// tried before: one that is damaged is left as it is.
+// repeatOld performs again what an earlier run of a workflow id may have left undone when it
+// closed. tries is how often that was tried before: one that is damaged is left as it is.
 func (p *partition) repeatOld(wid, id string, tries int) {
 	p.recovery.Retain()
 	readAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
 		return p.loadRun(ctx, wid, id)
 	}, func(l *runs.Run, err error) {
-		if errors.Is(err, runs.ErrDamaged) && !errors.Is(err, runs.ErrLater) && tries >= damagedTries {
-			if r := p.runs[wid]; r == nil || r.broken == nil || r.broken.Error() != err.Error() { // else it is told of
+		if errors.Is(err, runs.ErrDamaged) && !errors.Is(err, runs.ErrLater) &&
+			tries >= damagedTries {
+			if r := p.runs[wid]; r == nil || r.broken == nil || r.broken.Error() != err.Error() {
+				// else it is told of
 				p.sayDamaged(p.b.ns.History(p.n, wid, id), err)
 			}
 			p.recovery.Release()
 			return
 		}
 		if err != nil {
-			p.log.WithError(err).WithField("workflow", wid).Warn("a closed run cannot be read; trying again")
+			p.log.WithError(err).
+				WithField("workflow", wid).
+				Warn("a closed run cannot be read; trying again")
 			p.loop.after(loadRetry, func() { p.repeatOld(wid, id, tries+1); p.recovery.Release() })
 			return
 		}

@@ -11,16 +11,22 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// What fits no message is refused while its sender can still be told: after that a record that is too large would stop its partition, for
-// nothing goes on without it.
+// What fits no message is refused while its sender can still be told: after that a record that is
+// too large would stop its partition, for nothing goes on without it.
 
 // tooLarge says why a reply of some size cannot be applied, "" if it can.
-func (p *partition) tooLarge(s *execution.State, reply *schemas.DecisionReply, at schemas.Timestamp, size int) string {
+func (p *partition) tooLarge(
+	s *execution.State,
+	reply *schemas.DecisionReply,
+	at schemas.Timestamp,
+	size int,
+) string {
 	return cmp.Or(p.tooLargeInJSON(reply, size), p.tooLargeForRecords(s, reply, at, size))
 }
 
-// tooLargeInJSON says which payload of a reply of some size could not be sent on, since the task that carries it is JSON, "" if all can. There it takes
-// more, up to six times as much: bytes stand in base64, and what is text with escapes.
+// tooLargeInJSON says which payload of a reply of some size could not be sent on, since the task
+// that carries it is JSON, "" if all can. There it takes more, up to six times as much: bytes stand
+// in base64, and what is text with escapes.
 func (p *partition) tooLargeInJSON(reply *schemas.DecisionReply, size int) string {
 	if 6*size <= p.b.bodyLimit() {
 		return ""
@@ -30,7 +36,12 @@ func (p *partition) tooLargeInJSON(reply *schemas.DecisionReply, size int) strin
 		if n == 0 {
 			return ""
 		}
-		return fmt.Sprintf("%s: it takes %d bytes in JSON, and no message has more than %d: pass a reference instead of data", field, n, p.b.bodyLimit())
+		return fmt.Sprintf(
+			"%s: it takes %d bytes in JSON, and no message has more than %d: pass a reference instead of data",
+			field,
+			n,
+			p.b.bodyLimit(),
+		)
 	}
 	if s := large("context", reply.Context); s != "" {
 		return s
@@ -57,7 +68,8 @@ func fieldName(attributes schemas.DecisionAttributes, v *schemas.Payload) string
 	return "payload"
 }
 
-// outgrows tells how many bytes a payload takes in a message of JSON that has little else, 0 if such a message can be sent.
+// outgrows tells how many bytes a payload takes in a message of JSON that has little else, 0 if
+// such a message can be sent.
 func (b *Broker) outgrows(v schemas.Payload) int {
 	if 6*len(v) <= b.bodyLimit() {
 		return 0
@@ -70,17 +82,26 @@ func (b *Broker) outgrows(v schemas.Payload) int {
 }
 
 const (
-	// recordBudget is for what stands in a record beside its events, and in the first one of a run beside its start.
+	// recordBudget is for what stands in a record beside its events, and in the first one of a run
+	// beside its start.
 	recordBudget = 4 << 10
-	// mostSaid is what an event may say beside the decision that it stems from, and a lock beside others: the words of a refusal, with ids of
-	// other runs in quotes. littleSaid are those of one that names nothing but its decision, whose names may take five times as much there.
+	// mostSaid is what an event may say beside the decision that it stems from, and a lock beside
+	// others: the words of a refusal, with ids of other runs in quotes. littleSaid are those of one
+	// that names nothing but its decision, whose names may take five times as much there.
 	mostSaid, littleSaid, quoted = 2 << 10, 600, 5
 )
 
-// tooLargeForRecords says why what a reply decides fits no record, or the next run cannot begin with what it continues with, "" if both can. Events
-// may say more than the decisions: refusals have words, and activities the retry policies of their types. And the first record of a next run
-// comes after the close, where nobody can refuse it any more. Only where that could be too much is it tried, on a copy of the state.
-func (p *partition) tooLargeForRecords(s *execution.State, reply *schemas.DecisionReply, at schemas.Timestamp, size int) string {
+// tooLargeForRecords says why what a reply decides fits no record, or the next run cannot begin
+// with what it continues with, "" if both can. Events may say more than the decisions: refusals
+// have words, and activities the retry policies of their types. And the first record of a next run
+// comes after the close, where nobody can refuse it any more. Only where that could be too much is
+// it tried, on a copy of the state.
+func (p *partition) tooLargeForRecords(
+	s *execution.State,
+	reply *schemas.DecisionReply,
+	at schemas.Timestamp,
+	size int,
+) string {
 	config, limit := p.b.config(), p.b.bodyLimit()
 	if most := size + p.mostSaid(s, reply, config); most <= limit {
 		return ""
@@ -94,36 +115,61 @@ func (p *partition) tooLargeForRecords(s *execution.State, reply *schemas.Decisi
 		return ""
 	}
 	events, _ := try.Step(config, execution.Reply{Reply: reply}, at)
-	body, err := schemas.Marshal(&schemas.Record{WorkflowID: s.WorkflowID, Run: s.Run, Events: events})
+	body, err := schemas.Marshal(
+		&schemas.Record{WorkflowID: s.WorkflowID, Run: s.Run, Events: events},
+	)
 	if err != nil {
 		return ""
 	}
 	if len(body)+recordBudget > limit {
-		return fmt.Sprintf("the %d events of its %d decisions take %d bytes, and no record has more than %d: decide in several steps",
-			len(events), len(reply.Decisions), len(body), limit)
+		return fmt.Sprintf(
+			"the %d events of its %d decisions take %d bytes, and no record has more than %d: decide in several steps",
+			len(events),
+			len(reply.Decisions),
+			len(body),
+			limit,
+		)
 	}
 	next := try.Continuation()
 	if next == nil {
 		return ""
 	}
 	first := firstRecord(next)
-	if 2*len(next.Input) > limit { // what is remembered shall not give way to data, which can be a reference
-		first += schemas.WordsSize(next.Origin.SignalIDs) + schemas.WordsSize(next.Origin.RequestIDs)
+	if 2*len(next.Input) > limit {
+		// what is remembered shall not give way to data, which can be a reference
+		first += schemas.WordsSize(
+			next.Origin.SignalIDs,
+		) + schemas.WordsSize(
+			next.Origin.RequestIDs,
+		)
 	}
 	if first <= limit {
 		return ""
 	}
-	return fmt.Sprintf("decision %d, input: it has %d bytes, and beside it the next run begins with %d of its chain, such as ids of requests and attributes: "+
-		"no record has more than %d: pass a reference instead of data", len(reply.Decisions), len(next.Input), first-len(next.Input), limit)
+	return fmt.Sprintf(
+		"decision %d, input: it has %d bytes, and beside it the next run begins with %d of its "+
+			"chain, such as ids of requests and attributes: "+
+			"no record has more than %d: pass a reference instead of data",
+		len(reply.Decisions),
+		len(next.Input),
+		first-len(next.Input),
+		limit,
+	)
 }
 
 // mostSaid bounds what the events of a reply say beside it, and the first record of a next run.
-func (p *partition) mostSaid(s *execution.State, reply *schemas.DecisionReply, config *execution.Config) (size int) {
+func (p *partition) mostSaid(
+	s *execution.State,
+	reply *schemas.DecisionReply,
+	config *execution.Config,
+) (size int) {
 	for _, d := range reply.Decisions {
 		switch a := d.Attributes.(type) {
 		case *schemas.ScheduleActivity:
 			size += littleSaid + quoted*(len(a.ActivityID)+len(a.ActivityType)+len(a.ActivityTypeVersion)+len(a.List))
-			if t, _ := config.Types.Activity(a.ActivityType, a.ActivityTypeVersion); a.Retry == nil && t != nil && t.Activity != nil {
+			if t,
+				_ := config.Types.Activity(a.ActivityType, a.ActivityTypeVersion); a.Retry == nil &&
+				t != nil && t.Activity != nil {
 				size += runs.ContentSize(t.Activity.Retry)
 			}
 		case *schemas.ScheduleTimer:
@@ -141,8 +187,9 @@ func (p *partition) mostSaid(s *execution.State, reply *schemas.DecisionReply, c
 	return size
 }
 
-// firstRecord is what the first record of a continued run takes, but for the ids of requests that it remembers, of which the oldest are left out
-// where they do not fit. It is 0 if the start cannot be encoded, which the record would say as well.
+// firstRecord is what the first record of a continued run takes, but for the ids of requests that
+// it remembers, of which the oldest are left out where they do not fit. It is 0 if the start cannot
+// be encoded, which the record would say as well.
 func firstRecord(q *schemas.StartRequest) int {
 	bare, origin := *q, *q.Origin
 	origin.SignalIDs, origin.RequestIDs, bare.Origin = nil, nil, &origin

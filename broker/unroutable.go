@@ -14,13 +14,22 @@ func (p *partition) lookForUnroutable() {
 		return
 	}
 	readAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, intake.BuryUnroutable(ctx, p.b.reads, p.b.ns, p.lease.Valid, deadUndecodable,
+		return struct{}{}, intake.BuryUnroutable(
+			ctx,
+			p.b.reads,
+			p.b.ns,
+			p.lease.Valid,
+			deadUndecodable,
 			func(l *schemas.DeadLetter) {
-				p.log.WithField("subject", l.Subject).WithField("reason", l.Reason).Warn("dead letter: " + l.Details)
-			})
+				p.log.WithField("subject", l.Subject).
+					WithField("reason", l.Reason).
+					Warn("dead letter: " + l.Details)
+			},
+		)
 	}, func(_ struct{}, err error) {
 		if err != nil {
-			p.log.WithError(err).Debug("signals without a partition cannot be looked for; looking again in a while")
+			p.log.WithError(err).
+				Debug("signals without a partition cannot be looked for; looking again in a while")
 		}
 	})
 }

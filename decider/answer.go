@@ -18,7 +18,8 @@ type ask struct {
 	arrived time.Time
 }
 
-// answer handles one ask from its body to its reply. It runs in a slot of the pool, and returns when the Decide has.
+// answer handles one ask from its body to its reply. It runs in a slot of the pool, and returns
+// when the Decide has.
 func (s *session) answer(work context.Context, a *ask) {
 	o, err := s.begin(a)
 	if err != nil {
@@ -77,9 +78,17 @@ func (s *session) begin(a *ask) (*outcome, error) {
 	case a.msg.Reply == "":
 		return nil, fmt.Errorf("%w: it has no reply subject: send it as a request", ErrInvalidTask)
 	case dt.Token == "":
-		return nil, fmt.Errorf("%w: token is empty: an answer could not be told from another", ErrInvalidTask)
+		return nil, fmt.Errorf(
+			"%w: token is empty: an answer could not be told from another",
+			ErrInvalidTask,
+		)
 	case dt.Type != a.typ:
-		return nil, fmt.Errorf("%w: type is %q on the subject of type %q", ErrInvalidTask, dt.Type, a.typ)
+		return nil, fmt.Errorf(
+			"%w: type is %q on the subject of type %q",
+			ErrInvalidTask,
+			dt.Type,
+			a.typ,
+		)
 	}
 	if err := t.check(); err != nil {
 		return nil, err
@@ -89,7 +98,8 @@ func (s *session) begin(a *ask) (*outcome, error) {
 	return o, nil
 }
 
-// decide completes the window and calls the decider. A panic is an error, and its errors are [sound].
+// decide completes the window and calls the decider. A panic is an error, and its errors are
+// [sound].
 func decide(ctx context.Context, d Decider, t *Task) (decisions []schemas.Decision, err error) {
 	defer caught(&err)
 	if err := t.fillWindow(ctx); err != nil {
@@ -99,8 +109,9 @@ func decide(ctx context.Context, d Decider, t *Task) (decisions []schemas.Decisi
 	return decisions, safeError(err)
 }
 
-// safeError returns err, or one that says what is wrong with it if it cannot be asked what it is: the methods of an error are the decider's own
-// code, and a nil pointer of an error type is returned easily. What [fmt] prints of it is safe always.
+// safeError returns err, or one that says what is wrong with it if it cannot be asked what it is:
+// the methods of an error are the decider's own code, and a nil pointer of an error type is
+// returned easily. What [fmt] prints of it is safe always.
 func safeError(err error) (safe error) {
 	if err == nil {
 		return nil
@@ -114,14 +125,19 @@ func safeError(err error) (safe error) {
 	return err
 }
 
-// limit returns when a Decide that begins now must end, and the cause with which it then does. The zero time is no
-// limit.
+// limit returns when a Decide that begins now must end, and the cause with which it then does. The
+// zero time is no limit.
 //
-// The deadline is an instant of the broker's clock. What is left of it by the local clock counts only if it is
-// plausible: more than nothing, and no more than the span between the newest event that the task shows and its
-// deadline. Otherwise the clocks differ, and the span is counted from the arrival of the task. So a worker with a wrong
-// clock still answers, and one that is overrun still drops what has waited too long in its queue.
-func limit(dt *schemas.DecisionTask, arrived, now time.Time, timeout time.Duration) (until time.Time, cause error) {
+// The deadline is an instant of the broker's clock. What is left of it by the local clock counts
+// only if it is plausible: more than nothing, and no more than the span between the newest event
+// that the task shows and its deadline. Otherwise the clocks differ, and the span is counted from
+// the arrival of the task. So a worker with a wrong clock still answers, and one that is overrun
+// still drops what has waited too long in its queue.
+func limit(
+	dt *schemas.DecisionTask,
+	arrived, now time.Time,
+	timeout time.Duration,
+) (until time.Time, cause error) {
 	if dt.Deadline != 0 {
 		left, newest := dt.Deadline.Sub(schemas.At(arrived)), schemas.Timestamp(0)
 		if n := len(dt.Events); n > 0 {

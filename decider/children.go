@@ -7,9 +7,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// ChildStatus says where a child of a run stands. The zero value means that it was never asked for. Values are
-// append-only. It is no [schemas.Status], which a workflow has from its first event on: a child may be asked for and never
-// begin.
+// ChildStatus says where a child of a run stands. The zero value means that it was never asked for.
+// Values are append-only. It is no [schemas.Status], which a workflow has from its first event on:
+// a child may be asked for and never begin.
 type ChildStatus int
 
 const (
@@ -27,11 +27,22 @@ const (
 	ChildCanceled
 	// ChildTerminated is closed: it was ended by force.
 	ChildTerminated
-	// ChildRefused never began; the reason is the cause of the refusal, for example WORKFLOW_ALREADY_RUNNING.
+	// ChildRefused never began; the reason is the cause of the refusal, for example
+	// WORKFLOW_ALREADY_RUNNING.
 	ChildRefused
 )
 
-var childStatuses = [...]string{"unscheduled", "scheduled", "started", "succeeded", "failed", "timed out", "canceled", "terminated", "refused"}
+var childStatuses = [...]string{
+	"unscheduled",
+	"scheduled",
+	"started",
+	"succeeded",
+	"failed",
+	"timed out",
+	"canceled",
+	"terminated",
+	"refused",
+}
 
 // String returns a word or two.
 func (s ChildStatus) String() string {
@@ -47,21 +58,24 @@ func (s ChildStatus) Open() bool { return s == ChildScheduled || s == ChildStart
 // Closed tells whether the child has ended, well or badly, or was refused.
 func (s ChildStatus) Closed() bool { return s > ChildStarted }
 
-// Child is what a run knows of one of its children. The zero value is a child that was never asked for.
+// Child is what a run knows of one of its children. The zero value is a child that was never asked
+// for.
 type Child struct {
 	WorkflowID string
 	Type       string
-	// Run is the child's run, known as soon as it is asked for. Of one that has continued as new and is closed, it is the run
-	// that closed.
+	// Run is the child's run, known as soon as it is asked for. Of one that has continued as new
+	// and is closed, it is the run that closed.
 	Run string
 	// ScheduledID is the ChildScheduled event; 0 if the broker refused the child at once.
 	ScheduledID int64
 	Status      ChildStatus
 	Result      schemas.Payload // if it succeeded
-	// Reason says why it ended otherwise, as with activities; Cause is the same for a refused child, to compare with.
+	// Reason says why it ended otherwise, as with activities; Cause is the same for a refused
+	// child, to compare with.
 	Reason string
 	Cause  schemas.Cause
-	// Details came with the end of a child that did not succeed, or say which field was wrong and which limit was met.
+	// Details came with the end of a child that did not succeed, or say which field was wrong and
+	// which limit was met.
 	Details schemas.Payload
 	// Control is the note that [Control] gave it.
 	Control schemas.Payload
@@ -77,7 +91,8 @@ func (v *View) addChild(e schemas.Event) {
 	switch a := e.Attributes.(type) {
 	case *schemas.ChildScheduled:
 		v.children.add(&Child{
-			WorkflowID: a.WorkflowID, Type: a.WorkflowType, Run: a.Run, ScheduledID: e.ID, Status: ChildScheduled, Control: a.Control,
+			WorkflowID: a.WorkflowID, Type: a.WorkflowType, Run: a.Run, ScheduledID: e.ID,
+			Status: ChildScheduled, Control: a.Control,
 		})
 	case *schemas.ChildStarted:
 		if c := v.children.byEvent[a.ScheduledEventID]; c != nil && c.Status == ChildScheduled {
@@ -132,8 +147,9 @@ func (k *children) close(scheduled int64, run string, status ChildStatus) *Child
 	return c
 }
 
-// refuse notes a refusal: at once, or by the owner of the workflow id. The latter may be about a second child of the id
-// of one that is still open; then the open one is what a decider wants to see.
+// refuse notes a refusal: at once, or by the owner of the workflow id. The latter may be about a
+// second child of the id of one that is still open; then the open one is what a decider wants to
+// see.
 func (k *children) refuse(a *schemas.ChildStartFailed) {
 	c := k.byEvent[a.ScheduledEventID]
 	switch {
@@ -142,7 +158,11 @@ func (k *children) refuse(a *schemas.ChildStartFailed) {
 	case c == nil || !c.Status.Open():
 		return
 	}
-	c.Status, c.Reason, c.Cause, c.Details = ChildRefused, string(a.Cause), a.Cause, schemas.Payload(a.Details)
+	c.Status, c.Reason, c.Cause, c.Details = ChildRefused, string(
+		a.Cause,
+	), a.Cause, schemas.Payload(
+		a.Details,
+	)
 	if c.ScheduledID == 0 {
 		k.add(c)
 		return
@@ -155,11 +175,12 @@ func (k *children) refuse(a *schemas.ChildStartFailed) {
 	}
 }
 
-// Child returns where the child of a workflow id stands: of several the latest, but rather one that is open than one that
-// was refused since. Its Status is 0 if none was asked for.
+// Child returns where the child of a workflow id stands: of several the latest, but rather one that
+// is open than one that was refused since. Its Status is 0 if none was asked for.
 func (v *View) Child(workflowID string) Child { return value(v.children.byID[workflowID]) }
 
-// ChildAt returns the child that a ChildScheduled event asked for. Its Status is 0 if the event is no such one.
+// ChildAt returns the child that a ChildScheduled event asked for. Its Status is 0 if the event is
+// no such one.
 func (v *View) ChildAt(scheduledID int64) Child { return value(v.children.byEvent[scheduledID]) }
 
 func value(c *Child) Child {
@@ -169,8 +190,8 @@ func value(c *Child) Child {
 	return *c
 }
 
-// Children returns all children of the given workflow ids, or of all if none is given, in the order they were asked for:
-// a workflow id that was used again is there again.
+// Children returns all children of the given workflow ids, or of all if none is given, in the order
+// they were asked for: a workflow id that was used again is there again.
 func (v *View) Children(workflowIDs ...string) []Child {
 	var all []Child
 	for _, c := range v.children.all {
@@ -192,7 +213,8 @@ func (v *View) OpenChildren() []string {
 	return ids
 }
 
-// ChildrenDone tells whether each of the children has been asked for and has ended: the join of parallel workflows.
+// ChildrenDone tells whether each of the children has been asked for and has ended: the join of
+// parallel workflows.
 func (v *View) ChildrenDone(workflowIDs ...string) bool {
 	for _, id := range workflowIDs {
 		if !v.Child(id).Status.Closed() {

@@ -6,14 +6,15 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Decider answers decision tasks of one workflow type. Decide is called by many goroutines at once, for different
-// runs; after a change of owner even for the same task, of which one answer counts.
+// Decider answers decision tasks of one workflow type. Decide is called by many goroutines at once,
+// for different runs; after a change of owner even for the same task, of which one answer counts.
 //
-// Decide must not rely on anything but its task: the next task of the run may go to another process. An empty answer
-// is an answer: the run then waits for the next event. An error, or a panic, makes the broker ask again with a growing
-// backoff, and park the run after too many.
+// Decide must not rely on anything but its task: the next task of the run may go to another
+// process. An empty answer is an answer: the run then waits for the next event. An error, or a
+// panic, makes the broker ask again with a growing backoff, and park the run after too many.
 //
-// More abilities of a decider are interfaces of their own, found by assertion. This one keeps its single method.
+// More abilities of a decider are interfaces of their own, found by assertion. This one keeps its
+// single method.
 type Decider interface {
 	Decide(ctx context.Context, t *Task) ([]schemas.Decision, error)
 }

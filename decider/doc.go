@@ -1,7 +1,7 @@
 // Package decider is the raw API for workflow authors and the worker that answers decision tasks.
 //
-// A decider reads what has happened to a run and says what is to happen next. It is asked again whenever something
-// it should know of has happened:
+// A decider reads what has happened to a run and says what is to happen next. It is asked again
+// whenever something it should know of has happened:
 //
 //	w := decider.New(conn, nil)
 //	w.Register("order", decider.Func(func(ctx context.Context, t *decider.Task) ([]schemas.Decision, error) {
@@ -22,20 +22,25 @@
 //	}))
 //	err := w.Run(ctx)
 //
-// A [Worker] needs the right to subscribe to the decide subjects of its types and what is below them, to request api.history,
-// api.download, api.upload and what is below it, and to publish announcements and replies. It writes no stream and holds nothing durable:
-// any worker may be killed at any time, and another one answers the run's next task. A worker in the broker's own process is the same worker on an in-process
-// connection.
+// A [Worker] needs the right to subscribe to the decide subjects of its types and what is below
+// them, to request api.history, api.download, api.upload and what is below it, and to publish
+// announcements and replies. It writes no stream and holds nothing durable: any worker may be
+// killed at any time, and another one answers the run's next task. A worker in the broker's own
+// process is the same worker on an in-process connection.
 //
 // Invariants:
 //
-//   - A decider never sees an event after the DeciderStarted of its task, even if the history has more by now.
-//   - A cached history is used only if the broker proves that the last committed reply of the run is the one that this
-//     worker sent (P-11). Otherwise the history is read anew.
-//   - A task gets at most one reply. A panic, an error or a timeout of a decider is a reply too, so that the broker
-//     need not wait for its own timeout. A reply that comes too late is refused by its token and does no harm.
-//   - No task of a worker runs beyond Options.Concurrency. Those above it are held back in a queue; the broker's
-//     deadline runs on meanwhile, and a task whose deadline has passed in the queue is dropped.
+//   - A decider never sees an event after the DeciderStarted of its task, even if the history has
+//     more by now.
+//   - A cached history is used only if the broker proves that the last committed reply of the run
+//     is the one that this worker sent (P-11). Otherwise the history is read anew.
+//   - A task gets at most one reply. A panic, an error or a timeout of a decider is a reply too, so
+//     that the broker need not wait for its own timeout. A reply that comes too late is refused by
+//     its token and does no harm.
+//   - No task of a worker runs beyond Options.Concurrency. Those above it are held back in a queue;
+//     the broker's deadline runs on meanwhile, and a task whose deadline has passed in the queue is
+//     dropped.
 //
-// [Task], [View] and the constructors of decisions are for authors. They need no connection; see [NewTask].
+// [Task], [View] and the constructors of decisions are for authors. They need no connection; see
+// [NewTask].
 package decider

@@ -9,18 +9,23 @@ import (
 
 // The sentinel errors of this package; test with errors.Is.
 var (
-	// ErrInvalidOptions is returned by Run for options that New could not accept. The text names the field.
+	// ErrInvalidOptions is returned by Run for options that New could not accept. The text names
+	// the field.
 	ErrInvalidOptions = errors.New("invalid decider options")
 	// ErrNoDeciders is returned by Run of a worker without any registered type or source of types.
 	ErrNoDeciders = errors.New("no decider is registered: call Register or Follow before Run")
 	// ErrRunning is returned by Run while another Run of the same worker goes on.
 	ErrRunning = errors.New("the decider worker runs already")
 	// ErrDrainTimeout is returned by Run when deciders had to be canceled to stop in time.
-	ErrDrainTimeout = errors.New("deciders were canceled, they did not finish within Options.DrainTimeout")
+	ErrDrainTimeout = errors.New(
+		"deciders were canceled, they did not finish within Options.DrainTimeout",
+	)
 
-	// ErrTimeout is the cause with which the context of a Decide ends that takes longer than Options.Timeout.
+	// ErrTimeout is the cause with which the context of a Decide ends that takes longer than
+	// Options.Timeout.
 	ErrTimeout = errors.New("Decide took longer than Options.Timeout")
-	// ErrDeadline is the cause with which the context of a Decide ends when the broker has stopped waiting.
+	// ErrDeadline is the cause with which the context of a Decide ends when the broker has stopped
+	// waiting.
 	ErrDeadline = errors.New("the broker's deadline for the decision has passed")
 	// ErrStopped is the cause with which the context of a Decide ends when its worker stops.
 	ErrStopped = errors.New("the decider worker was stopped before Decide returned")
@@ -37,7 +42,9 @@ var (
 var errGoexit = errors.New("Decide ended its goroutine by runtime.Goexit: return an error instead")
 
 // errReplayGoexit is the same of a Replay.
-var errReplayGoexit = errors.New("a Replay ended its goroutine by runtime.Goexit: return an error instead")
+var errReplayGoexit = errors.New(
+	"a Replay ended its goroutine by runtime.Goexit: return an error instead",
+)
 
 // panicError is a recovered panic.
 type panicError struct {

@@ -7,7 +7,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// ExternalStatus says what became of a signal or a cancel request to another workflow. Values are append-only.
+// ExternalStatus says what became of a signal or a cancel request to another workflow. Values are
+// append-only.
 type ExternalStatus int
 
 const (
@@ -29,15 +30,16 @@ func (s ExternalStatus) String() string {
 	return externalStatuses[s]
 }
 
-// External is a signal or a cancel request that the run has sent to another workflow, and the answer to it.
+// External is a signal or a cancel request that the run has sent to another workflow, and the
+// answer to it.
 type External struct {
 	// ScheduledID is the event that sends it; 0 if the broker refused it at once.
 	ScheduledID int64
 	WorkflowID  string
 	// Run is the run that was named by [ToRun], or once it is delivered the one that has it.
 	Run string
-	// Cancel says that it is a cancel request. Signal is the name of a signal; the history does not know it if the signal was
-	// refused at once.
+	// Cancel says that it is a cancel request. Signal is the name of a signal; the history does not
+	// know it if the signal was refused at once.
 	Cancel bool
 	Signal string
 	Status ExternalStatus
@@ -52,18 +54,21 @@ func (v *View) addExternal(e schemas.Event) {
 	switch a := e.Attributes.(type) {
 	case *schemas.SignalExternalScheduled:
 		v.externals = append(v.externals, &External{
-			ScheduledID: e.ID, WorkflowID: a.WorkflowID, Run: a.Run, Signal: a.SignalName, Status: ExternalSent, Control: a.Control,
+			ScheduledID: e.ID, WorkflowID: a.WorkflowID, Run: a.Run, Signal: a.SignalName,
+			Status: ExternalSent, Control: a.Control,
 		})
 	case *schemas.CancelExternalScheduled:
 		v.externals = append(v.externals, &External{
-			ScheduledID: e.ID, WorkflowID: a.WorkflowID, Run: a.Run, Cancel: true, Status: ExternalSent, Control: a.Control,
+			ScheduledID: e.ID, WorkflowID: a.WorkflowID, Run: a.Run, Cancel: true,
+			Status: ExternalSent, Control: a.Control,
 		})
 	case *schemas.ExternalSignaled:
 		v.delivered(a.ScheduledEventID, a.WorkflowExecution)
 	case *schemas.ExternalCancelRequested:
 		v.delivered(a.ScheduledEventID, a.WorkflowExecution)
 	case *schemas.SignalExternalFailed:
-		v.undelivered(a.ScheduledEventID, External{WorkflowID: a.WorkflowID, Run: a.Run, Cause: a.Cause, Details: a.Details, Control: a.Control})
+		v.undelivered(a.ScheduledEventID,
+			External{WorkflowID: a.WorkflowID, Run: a.Run, Cause: a.Cause, Details: a.Details, Control: a.Control})
 	case *schemas.CancelExternalFailed:
 		v.undelivered(a.ScheduledEventID, External{
 			WorkflowID: a.WorkflowID, Run: a.Run, Cancel: true, Cause: a.Cause, Details: a.Details, Control: a.Control,
@@ -71,8 +76,8 @@ func (v *View) addExternal(e schemas.Event) {
 	}
 }
 
-// sent returns the one that an event has sent, if its answer is still to come. Answers come soon, so the search begins at
-// the end.
+// sent returns the one that an event has sent, if its answer is still to come. Answers come soon,
+// so the search begins at the end.
 func (v *View) sent(scheduled int64) *External {
 	for i := len(v.externals) - 1; i >= 0; i-- {
 		if x := v.externals[i]; x.ScheduledID == scheduled && x.Status == ExternalSent {
@@ -99,8 +104,8 @@ func (v *View) undelivered(scheduled int64, failed External) {
 	}
 }
 
-// ExternalSignals returns the signals that the run has sent to the given workflows, or to all if none is given, in the
-// order they were sent.
+// ExternalSignals returns the signals that the run has sent to the given workflows, or to all if
+// none is given, in the order they were sent.
 func (v *View) ExternalSignals(workflowIDs ...string) []External {
 	return v.external(false, workflowIDs)
 }

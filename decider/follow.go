@@ -13,15 +13,18 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 )
 
-// Source tells a running worker for which workflow types a decider answers. It calls serve with all of them, at first and whenever they
-// change, and returns when ctx is done; if it returns earlier, or panics, the worker stops with its error. serve returns when the worker listens to
-// the new types and has said so; a type that is left out is served no more.
+// Source tells a running worker for which workflow types a decider answers. It calls serve with all
+// of them, at first and whenever they change, and returns when ctx is done; if it returns earlier,
+// or panics, the worker stops with its error. serve returns when the worker listens to the new
+// types and has said so; a type that is left out is served no more.
 type Source func(ctx context.Context, serve func(types []string)) error
 
-// Follow makes d the decider of types that come and go while the worker runs. A type that is registered by its name stays with that
-// decider. Every call is made before Run. It panics on a nil source or decider.
+// Follow makes d the decider of types that come and go while the worker runs. A type that is
+// registered by its name stays with that decider. Every call is made before Run. It panics on a nil
+// source or decider.
 //
-// A type that the NATS server does not let the worker listen to is logged and left out: what somebody adds elsewhere stops no worker.
+// A type that the NATS server does not let the worker listen to is logged and left out: what
+// somebody adds elsewhere stops no worker.
 func (w *Worker) Follow(source Source, d Decider) {
 	if f, ok := d.(Func); source == nil || d == nil || ok && f == nil {
 		panic("decider: Follow: the source or the decider is nil")
@@ -62,9 +65,21 @@ type guest struct {
 	from int // which source asked for it
 }
 
-// follow starts the sources. What they bring goes to the shift's pool until leave; the first one that fails cancels with its error.
-func (s *session) follow(ctx context.Context, cancel context.CancelCauseFunc, fixed map[string]Decider, sources []followed) *guests {
-	g := &guests{s: s, ctx: ctx, fixed: fixed, served: map[string]*guest{}, refused: map[string]bool{}}
+// follow starts the sources. What they bring goes to the shift's pool until leave; the first one
+// that fails cancels with its error.
+func (s *session) follow(
+	ctx context.Context,
+	cancel context.CancelCauseFunc,
+	fixed map[string]Decider,
+	sources []followed,
+) *guests {
+	g := &guests{
+		s:       s,
+		ctx:     ctx,
+		fixed:   fixed,
+		served:  map[string]*guest{},
+		refused: map[string]bool{},
+	}
 	g.unhook = s.conn.OnRefused(g.onRefused)
 	for i, f := range sources {
 		g.wg.Go(func() {
@@ -106,7 +121,11 @@ func (g *guests) serve(from int, d Decider, types []string) {
 	}
 }
 
-func (g *guests) change(from int, d Decider, types []string) (added []string, gone []natsconn.Subscription) {
+func (g *guests) change(
+	from int,
+	d Decider,
+	types []string,
+) (added []string, gone []natsconn.Subscription) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, typ := range types {
@@ -119,7 +138,9 @@ func (g *guests) change(from int, d Decider, types []string) (added []string, go
 			subs, err = g.s.listenTo(typ, d)
 		}
 		if err != nil {
-			g.s.log.WithField("type", typ).WithField("err", err).Error("deciders cannot listen to this type: it is left out")
+			g.s.log.WithField("type", typ).
+				WithField("err", err).
+				Error("deciders cannot listen to this type: it is left out")
 			gone = append(gone, subs...)
 			continue
 		}
@@ -135,7 +156,8 @@ func (g *guests) change(from int, d Decider, types []string) (added []string, go
 	return added, gone
 }
 
-// onRefused takes out a type that this user may not listen to. One that is half heard would look healthy.
+// onRefused takes out a type that this user may not listen to. One that is half heard would look
+// healthy.
 func (g *guests) onRefused(e *natsconn.RefusedError) {
 	if !e.Subscribe {
 		return
@@ -146,7 +168,9 @@ func (g *guests) onRefused(e *natsconn.RefusedError) {
 		if !slices.Contains(g.s.subjects(typ), e.Subject) {
 			continue
 		}
-		g.s.log.WithField("type", typ).WithField("err", e).Errorf("deciders may not listen to this type, so it is left out: %s", e.Hint())
+		g.s.log.WithField("type", typ).
+			WithField("err", e).
+			Errorf("deciders may not listen to this type, so it is left out: %s", e.Hint())
 		for _, sub := range t.subs {
 			_ = sub.Close() // of a subscription that was refused there is nothing to close
 		}
@@ -160,10 +184,13 @@ func (g *guests) onRefused(e *natsconn.RefusedError) {
 func (g *guests) types() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.Sorted(slices.Values(slices.AppendSeq(slices.Collect(maps.Keys(g.fixed)), maps.Keys(g.served))))
+	return slices.Sorted(
+		slices.Values(slices.AppendSeq(slices.Collect(maps.Keys(g.fixed)), maps.Keys(g.served))),
+	)
 }
 
-// leave waits for the sources, which end with their context, and hands over what is still listened to.
+// leave waits for the sources, which end with their context, and hands over what is still listened
+// to.
 func (g *guests) leave() (subs []natsconn.Subscription) {
 	g.wg.Wait()
 	g.unhook()

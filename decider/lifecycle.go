@@ -11,7 +11,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// announceRetry is the time between two tries while the connection does not let an announcement through.
+// announceRetry is the time between two tries while the connection does not let an announcement
+// through.
 const announceRetry = time.Second
 
 // again is called after a reconnect. It must not block.
@@ -22,7 +23,8 @@ func (s *session) again() {
 	}
 }
 
-// announceUntilDone announces the types, once at the beginning and once after each reconnect, until ctx is done.
+// announceUntilDone announces the types, once at the beginning and once after each reconnect, until
+// ctx is done.
 func (s *session) announceUntilDone(ctx context.Context, types func() []string) {
 	for {
 		err := s.announce(ctx, types())
@@ -37,7 +39,8 @@ func (s *session) announceUntilDone(ctx context.Context, types func() []string) 
 		if ctx.Err() != nil {
 			return
 		}
-		s.log.WithField("err", err).Warn("deciders could not announce themselves, trying again; runs that wait may wait longer")
+		s.log.WithField("err", err).
+			Warn("deciders could not announce themselves, trying again; runs that wait may wait longer")
 		retry := time.NewTimer(announceRetry)
 		select {
 		case <-ctx.Done():
@@ -48,14 +51,16 @@ func (s *session) announceUntilDone(ctx context.Context, types func() []string) 
 	}
 }
 
-// announce tells the brokers that the types are served. The subscriptions are flushed first: an announcement that
-// overtook them would make the broker ask nobody once more.
+// announce tells the brokers that the types are served. The subscriptions are flushed first: an
+// announcement that overtook them would make the broker ask nobody once more.
 func (s *session) announce(ctx context.Context, types []string) error {
 	if err := s.conn.Flush(ctx); err != nil {
 		return err
 	}
 	for _, typ := range types {
-		body, err := schemas.MarshalJSON(&schemas.Announcement{V: schemas.Version, Type: typ, Worker: s.opts.Identity})
+		body, err := schemas.MarshalJSON(
+			&schemas.Announcement{V: schemas.Version, Type: typ, Worker: s.opts.Identity},
+		)
 		if err != nil {
 			return err
 		}
@@ -67,7 +72,11 @@ func (s *session) announce(ctx context.Context, types []string) error {
 }
 
 // stop ends a shift: no more tasks, then those that run or wait, then, when time is up, none.
-func (s *session) stop(work context.Context, cancel context.CancelCauseFunc, subs []natsconn.Subscription) error {
+func (s *session) stop(
+	work context.Context,
+	cancel context.CancelCauseFunc,
+	subs []natsconn.Subscription,
+) error {
 	s.draining.Store(true)
 	drained, done := context.WithTimeout(work, max(s.opts.DrainTimeout, 0))
 	defer done()
@@ -87,7 +96,13 @@ func (s *session) stop(work context.Context, cancel context.CancelCauseFunc, sub
 	for _, a := range waiting {
 		s.decline(work, a, ErrStopped)
 	}
-	err := fmt.Errorf("%w: %d were running and %d waiting after %v: the broker asks them again", ErrDrainTimeout, running, len(waiting), s.opts.DrainTimeout)
+	err := fmt.Errorf(
+		"%w: %d were running and %d waiting after %v: the broker asks them again",
+		ErrDrainTimeout,
+		running,
+		len(waiting),
+		s.opts.DrainTimeout,
+	)
 	patience := time.NewTimer(abandonAfter)
 	defer patience.Stop()
 	select {
@@ -99,8 +114,9 @@ func (s *session) stop(work context.Context, cancel context.CancelCauseFunc, sub
 	return err
 }
 
-// unsubscribe returns when everything that was received is in the pool and the server sends no more. A task that is on
-// its way on an in-process connection is lost to this worker, and the broker asks again after its timeout.
+// unsubscribe returns when everything that was received is in the pool and the server sends no
+// more. A task that is on its way on an in-process connection is lost to this worker, and the
+// broker asks again after its timeout.
 func (s *session) unsubscribe(ctx context.Context, subs []natsconn.Subscription) {
 	var wg sync.WaitGroup
 	for _, sub := range subs {
@@ -114,6 +130,7 @@ func (s *session) unsubscribe(ctx context.Context, subs []natsconn.Subscription)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonAfter)
 	defer cancel()
 	if err := s.conn.Flush(ctx); err != nil {
-		s.log.WithField("err", err).Debug("the server has not confirmed that the decider worker listens no more")
+		s.log.WithField("err", err).
+			Debug("the server has not confirmed that the decider worker listens no more")
 	}
 }

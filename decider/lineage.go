@@ -6,27 +6,31 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// SuggestContinueAsNew tells that the run is to continue as new when that fits: see [ContinueAsNew] and [Task.ContinueReasons]. It is a
-// matter of the task, not of events, so a [View] does not know it.
+// SuggestContinueAsNew tells that the run is to continue as new when that fits: see [ContinueAsNew]
+// and [Task.ContinueReasons]. It is a matter of the task, not of events, so a [View] does not know
+// it.
 func (t *Task) SuggestContinueAsNew() bool { return t.task.SuggestContinueAsNew }
 
-// ContinueReasons tell why: [schemas.ContinueAge] and [schemas.ContinueEvents] if the run is as old or has as many events as the
-// continuation policy of its start says, [schemas.ContinueRecycle] if its node is about to be recycled, and [schemas.ContinueHistory] if
-// the history nears the number of events at which the broker refuses to lengthen it. A decider that does not continue is asked again
-// later; only the last reason is pressing. Nil if nothing suggests it.
+// ContinueReasons tell why: [schemas.ContinueAge] and [schemas.ContinueEvents] if the run is as old
+// or has as many events as the continuation policy of its start says, [schemas.ContinueRecycle] if
+// its node is about to be recycled, and [schemas.ContinueHistory] if the history nears the number
+// of events at which the broker refuses to lengthen it. A decider that does not continue is asked
+// again later; only the last reason is pressing. Nil if nothing suggests it.
 func (t *Task) ContinueReasons() []string {
-	if t.task.SuggestContinueAsNew && len(t.task.ContinueReasons) == 0 { // a broker that is older than the other reasons
+	if t.task.SuggestContinueAsNew && len(t.task.ContinueReasons) == 0 {
+		// a broker that is older than the other reasons
 		return []string{schemas.ContinueHistory}
 	}
 	return t.task.ContinueReasons
 }
 
-// StartMode tells what began the run. The runs that continue one of [schemas.ModeAutoStart] have [schemas.ModeContinuation]; those that
-// continue any other have its mode. Empty if the broker is older than start modes.
+// StartMode tells what began the run. The runs that continue one of [schemas.ModeAutoStart] have
+// [schemas.ModeContinuation]; those that continue any other have its mode. Empty if the broker is
+// older than start modes.
 func (t *Task) StartMode() schemas.StartMode { return t.task.StartMode }
 
-// Parent returns the run that has started this one as its child, or nil. Every run of a chain that continues as new has
-// the same one.
+// Parent returns the run that has started this one as its child, or nil. Every run of a chain that
+// continues as new has the same one.
 func (v *View) Parent() *schemas.Execution {
 	if v.started == nil {
 		return nil
@@ -42,7 +46,8 @@ func (v *View) ContinuedRun() string {
 	return v.started.ContinuedExecutionRun
 }
 
-// FirstRun returns the first run of the chain that this one continues: itself if it continues none, empty before event 1.
+// FirstRun returns the first run of the chain that this one continues: itself if it continues none,
+// empty before event 1.
 func (v *View) FirstRun() string {
 	if v.started == nil {
 		return ""

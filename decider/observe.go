@@ -21,13 +21,24 @@ const (
 	OutcomeLate
 	// OutcomeStopped: the worker stopped before there was an answer, and the broker was told.
 	OutcomeStopped
-	// OutcomeInvalid: the task could not be understood; the broker was told if the task's token could be read.
+	// OutcomeInvalid: the task could not be understood; the broker was told if the task's token
+	// could be read.
 	OutcomeInvalid
 	// OutcomeUnsent: there was an answer that could not be sent.
 	OutcomeUnsent
 )
 
-var outcomes = [...]string{"", "decided", "failed", "panicked", "timed out", "late", "stopped", "invalid", "unsent"}
+var outcomes = [...]string{
+	"",
+	"decided",
+	"failed",
+	"panicked",
+	"timed out",
+	"late",
+	"stopped",
+	"invalid",
+	"unsent",
+}
 
 // String returns a word or two.
 func (o Outcome) String() string {

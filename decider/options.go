@@ -29,23 +29,25 @@ type Options struct {
 	Identity string
 	// Concurrency is how many Decides run at once. Defaults to 64.
 	Concurrency int
-	// Timeout bounds one Decide: its context then ends with ErrTimeout, and the broker is told. Zero leaves only the
-	// deadline that the broker gives each task. Defaults to 0.
+	// Timeout bounds one Decide: its context then ends with ErrTimeout, and the broker is told.
+	// Zero leaves only the deadline that the broker gives each task. Defaults to 0.
 	Timeout time.Duration
-	// StickyCache is the number of runs whose history is kept in memory, so that the next task of the run needs no
-	// read. -1 switches it off: the run's next task may then go to any worker. Defaults to 1000.
+	// StickyCache is the number of runs whose history is kept in memory, so that the next task of
+	// the run needs no read. -1 switches it off: the run's next task may then go to any worker.
+	// Defaults to 1000.
 	StickyCache int
-	// StickyBytes bounds the memory of the kept histories, as estimated from their size on the wire. The runs unused
-	// for longest are forgotten first. Defaults to 64 MiB.
+	// StickyBytes bounds the memory of the kept histories, as estimated from their size on the
+	// wire. The runs unused for longest are forgotten first. Defaults to 64 MiB.
 	StickyBytes int
-	// DrainTimeout is how long a stopping worker lets running Decides finish before it cancels them. -1 cancels at
-	// once. Defaults to 30 s.
+	// DrainTimeout is how long a stopping worker lets running Decides finish before it cancels
+	// them. -1 cancels at once. Defaults to 30 s.
 	DrainTimeout time.Duration
-	// Logger receives what goes wrong, with the stacks of panics. Payloads are never logged. Defaults to one that writes warnings
-	// and errors to stderr: lines on a terminal, JSON elsewhere.
+	// Logger receives what goes wrong, with the stacks of panics. Payloads are never logged.
+	// Defaults to one that writes warnings and errors to stderr: lines on a terminal, JSON
+	// elsewhere.
 	Logger logrus.FieldLogger
-	// Observer is told of each task that was handled, for metrics. It is called by many goroutines, and must not block or end
-	// one. Its panics are logged. Defaults to none.
+	// Observer is told of each task that was handled, for metrics. It is called by many goroutines,
+	// and must not block or end one. Its panics are logged. Defaults to none.
 	Observer func(Observation)
 }
 
@@ -93,17 +95,40 @@ func (o Options) validate() error {
 	}
 	switch {
 	case len(o.Identity) > maxIdentity:
-		return bad("Identity has %d bytes: use up to %d, or leave it out for host:pid", len(o.Identity), maxIdentity)
+		return bad(
+			"Identity has %d bytes: use up to %d, or leave it out for host:pid",
+			len(o.Identity),
+			maxIdentity,
+		)
 	case o.Concurrency < 1:
-		return bad("Concurrency is %d: use 1 or more, or 0 for %d", o.Concurrency, defaultConcurrency)
+		return bad(
+			"Concurrency is %d: use 1 or more, or 0 for %d",
+			o.Concurrency,
+			defaultConcurrency,
+		)
 	case o.Timeout < 0:
-		return bad("Timeout is %v: use a positive duration, or 0 for the deadline of each task", o.Timeout)
+		return bad(
+			"Timeout is %v: use a positive duration, or 0 for the deadline of each task",
+			o.Timeout,
+		)
 	case o.StickyCache < off:
-		return bad("StickyCache is %d: use 1 or more, 0 for %d, or -1 for none", o.StickyCache, defaultStickyRuns)
+		return bad(
+			"StickyCache is %d: use 1 or more, 0 for %d, or -1 for none",
+			o.StickyCache,
+			defaultStickyRuns,
+		)
 	case o.StickyBytes < 0:
-		return bad("StickyBytes is %d: use a positive number, or 0 for %d; StickyCache -1 switches the cache off", o.StickyBytes, defaultStickyBytes)
+		return bad(
+			"StickyBytes is %d: use a positive number, or 0 for %d; StickyCache -1 switches the cache off",
+			o.StickyBytes,
+			defaultStickyBytes,
+		)
 	case o.DrainTimeout < off:
-		return bad("DrainTimeout is %v: use a positive duration, 0 for %v, or -1 to cancel at once", o.DrainTimeout, defaultDrainTimeout)
+		return bad(
+			"DrainTimeout is %v: use a positive duration, 0 for %v, or -1 to cancel at once",
+			o.DrainTimeout,
+			defaultDrainTimeout,
+		)
 	}
 	return nil
 }

@@ -11,18 +11,19 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// payloadPatience bounds how long a large payload is tried to be moved while nothing moves; the deadline of the task bounds
-// it too.
+// payloadPatience bounds how long a large payload is tried to be moved while nothing moves; the
+// deadline of the task bounds it too.
 const payloadPatience = 30 * time.Second
 
-// Payload returns the content of a payload of the task: of an event, a [View], or [Task.Context]. One
-// above [schemas.PayloadThreshold], or one that would not have fitted its message beside others,
-// stands there as a reference, which [schemas.Payload.Decode] refuses; it is fetched through the
-// API and checked, each time anew. Every other payload is returned as it is, so all may be passed through. A decider that
-// hands a payload on need not fetch it: the reference does as input or result.
+// Payload returns the content of a payload of the task: of an event, a [View], or [Task.Context].
+// One above [schemas.PayloadThreshold], or one that would not have fitted its message beside
+// others, stands there as a reference, which [schemas.Payload.Decode] refuses; it is fetched
+// through the API and checked, each time anew. Every other payload is returned as it is, so all may
+// be passed through. A decider that hands a payload on need not fetch it: the reference does as
+// input or result.
 //
-// What a decider hands over itself, in decisions and by SetContext, may be large: the worker stores it when Decide has
-// returned, within the task's deadline.
+// What a decider hands over itself, in decisions and by SetContext, may be large: the worker stores
+// it when Decide has returned, within the task's deadline.
 //
 // An error wraps [ErrPayload].
 func (t *Task) Payload(ctx context.Context, p schemas.Payload) (schemas.Payload, error) {
@@ -31,7 +32,11 @@ func (t *Task) Payload(ctx context.Context, p schemas.Payload) (schemas.Payload,
 		return p, nil
 	}
 	if t.payloads == nil {
-		return nil, fmt.Errorf("%w: the task has no worker, and object %s is elsewhere", ErrPayload, ref.Object)
+		return nil, fmt.Errorf(
+			"%w: the task has no worker, and object %s is elsewhere",
+			ErrPayload,
+			ref.Object,
+		)
 	}
 	content, err := t.payloads.Download(ctx, ref)
 	if err != nil {
@@ -41,15 +46,18 @@ func (t *Task) Payload(ctx context.Context, p schemas.Payload) (schemas.Payload,
 }
 
 const (
-	// besideDecision is what an event has beside the decision that it stems from, and replyBudget what a
-	// reply has beside its decisions and its context.
+	// besideDecision is what an event has beside the decision that it stems from, and replyBudget
+	// what a reply has beside its decisions and its context.
 	besideDecision, replyBudget = 256, 4 << 10
 )
 
-// spill stores what is too large for a message or a record, in the context and in the decisions, and
-// puts references in its place: what is above schemas.PayloadThreshold, and then the largest until the
-// reply fits. The author's values stay as they are.
-func (t *Task) spill(ctx context.Context, decisions []schemas.Decision) ([]schemas.Decision, error) {
+// spill stores what is too large for a message or a record, in the context and in the decisions,
+// and puts references in its place: what is above schemas.PayloadThreshold, and then the largest
+// until the reply fits. The author's values stay as they are.
+func (t *Task) spill(
+	ctx context.Context,
+	decisions []schemas.Decision,
+) ([]schemas.Decision, error) {
 	if t.payloads == nil {
 		return decisions, nil
 	}
@@ -57,7 +65,11 @@ func (t *Task) spill(ctx context.Context, decisions []schemas.Decision) ([]schem
 	if bytes+besideDecision*len(decisions) <= replyBudget {
 		return decisions, nil
 	}
-	most := payloads.RecordLimit(t.payloads.MaxPayload()) - besideDecision*len(decisions) - replyBudget
+	most := payloads.RecordLimit(
+		t.payloads.MaxPayload(),
+	) - besideDecision*len(
+		decisions,
+	) - replyBudget
 	fields := make([]*schemas.Payload, len(all))
 	for i := range all {
 		fields[i] = &all[i].content
@@ -99,8 +111,8 @@ func (p *portion) name(decisions []schemas.Decision) string {
 	return fmt.Sprintf("decision %d, %s", p.decision+1, decisions[p.decision].Type())
 }
 
-// portions are the payloads of a reply that may stand elsewhere, and how many bytes they have. State
-// values are compared byte by byte with what others have set, so they stay as they are.
+// portions are the payloads of a reply that may stand elsewhere, and how many bytes they have.
+// State values are compared byte by byte with what others have set, so they stay as they are.
 func (t *Task) portions(decisions []schemas.Decision) (all []portion, bytes int) {
 	all, bytes = append(all, portion{content: t.context, decision: -1}), len(t.context)
 	for i, d := range decisions {

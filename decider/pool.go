@@ -9,11 +9,13 @@ import (
 // mostIdle bounds the goroutines that wait for asks.
 const mostIdle = 256
 
-// pool runs at most limit asks at once and holds the others back, in order. While it has no ask a few goroutines wait for one.
+// pool runs at most limit asks at once and holds the others back, in order. While it has no ask a
+// few goroutines wait for one.
 //
-// When even the queue is full, submit blocks. The caller is the goroutine of one subscription, so the connection goes
-// on, and tasks wait in the subscription's own buffer. Considered and left: to answer those with an error. The broker
-// would count it as a failure of the decider and, after some, park runs of which nothing is wrong.
+// When even the queue is full, submit blocks. The caller is the goroutine of one subscription, so
+// the connection goes on, and tasks wait in the subscription's own buffer. Considered and left: to
+// answer those with an error. The broker would count it as a failure of the decider and, after
+// some, park runs of which nothing is wrong.
 type pool struct {
 	do    func(*ask)
 	crew  *goroutines.Pool[*ask]
@@ -93,7 +95,8 @@ func (p *pool) settle() {
 	}
 }
 
-// close takes no more asks. Those that run or wait go on; idle is closed after the last one. It is called once.
+// close takes no more asks. Those that run or wait go on; idle is closed after the last one. It is
+// called once.
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

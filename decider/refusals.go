@@ -10,12 +10,13 @@ import (
 type Refusal struct {
 	// EventID is the event that says so. One above [Task.PreviousStartedID] is new to this task.
 	EventID int64
-	// ScheduledID is the event that had asked, for children, signals and cancel requests that another workflow's owner
-	// refused, and for locks that were not to be had; 0 if the broker refused the decision at once.
+	// ScheduledID is the event that had asked, for children, signals and cancel requests that
+	// another workflow's owner refused, and for locks that were not to be had; 0 if the broker
+	// refused the decision at once.
 	ScheduledID int64
 	Decision    schemas.DecisionType
-	// ID is the activity id, the timer id, the name of the marker or the lock, or the workflow id of the child or of the other
-	// workflow; empty if the run was to end.
+	// ID is the activity id, the timer id, the name of the marker or the lock, or the workflow id
+	// of the child or of the other workflow; empty if the run was to end.
 	ID string
 	// Cause says why, Details which field was wrong or which limit was met.
 	Cause   schemas.Cause
@@ -66,8 +67,9 @@ func (v *View) addRefusal(e schemas.Event) {
 	v.refusals = append(v.refusals, r)
 }
 
-// Refused returns the refused decisions of the given types, or of all if none is given, in the order of their events. A
-// child, a signal or a cancel request that was refused later, by the other workflow's owner, is among them.
+// Refused returns the refused decisions of the given types, or of all if none is given, in the
+// order of their events. A child, a signal or a cancel request that was refused later, by the other
+// workflow's owner, is among them.
 func (v *View) Refused(types ...schemas.DecisionType) []Refusal {
 	var all []Refusal
 	for _, r := range v.refusals {

@@ -26,8 +26,8 @@ const (
 	sendFor = 10 * time.Second
 )
 
-// outcome sees to it that a task gets at most one answer: that of its Decide or that of its context, whichever comes
-// first.
+// outcome sees to it that a task gets at most one answer: that of its Decide or that of its
+// context, whichever comes first.
 type outcome struct {
 	s     *session
 	a     *ask
@@ -50,7 +50,11 @@ func (o *outcome) reply(work context.Context, decisions []schemas.Decision) {
 	}
 	if most := o.s.conn.MaxPayload(); most > 0 && int64(len(body)) > most {
 		o.refuse(work, OutcomeFailed, schemas.CauseDecisionTooLarge, fmt.Errorf(
-			"the reply has %d bytes and the server takes %d: split it over several decisions, or keep large data elsewhere and pass its name", len(body), most))
+			"the reply has %d bytes and the server takes %d: split it over several decisions, "+
+				"or keep large data elsewhere and pass its name",
+			len(body),
+			most,
+		))
 		return
 	}
 	o.keep(body, decisions)
@@ -64,7 +68,12 @@ func (o *outcome) reply(work context.Context, decisions []schemas.Decision) {
 
 // body encodes decisions.
 func (o *outcome) body(decisions []schemas.Decision) ([]byte, error) {
-	r := &schemas.DecisionReply{Token: o.t.task.Token, Decisions: decisions, Context: o.t.context, Identity: o.s.opts.Identity}
+	r := &schemas.DecisionReply{
+		Token:     o.t.task.Token,
+		Decisions: decisions,
+		Context:   o.t.context,
+		Identity:  o.s.opts.Identity,
+	}
 	if r.Decisions == nil {
 		r.Decisions = []schemas.Decision{} // null would be no list to a broker in another language
 	}
@@ -74,12 +83,16 @@ func (o *outcome) body(decisions []schemas.Decision) ([]byte, error) {
 	}
 	body, err := encode(o.a, r)
 	if err != nil {
-		return nil, fmt.Errorf("the decisions cannot be encoded: %w", cmp.Or(o.culprit(decisions), err))
+		return nil, fmt.Errorf(
+			"the decisions cannot be encoded: %w",
+			cmp.Or(o.culprit(decisions), err),
+		)
 	}
 	return body, nil
 }
 
-// culprit says which of the decisions cannot be encoded, and which field of it, where that is known; nil if each can by itself.
+// culprit says which of the decisions cannot be encoded, and which field of it, where that is
+// known; nil if each can by itself.
 func (o *outcome) culprit(decisions []schemas.Decision) error {
 	for i, d := range decisions {
 		_, err := encode(o.a, &schemas.DecisionReply{Decisions: []schemas.Decision{d}})
@@ -96,13 +109,14 @@ func (o *outcome) culprit(decisions []schemas.Decision) error {
 	return nil
 }
 
-// keep remembers a reply. It is called before that is sent: the next task of the run may be here before the sending is over.
+// keep remembers a reply. It is called before that is sent: the next task of the run may be here
+// before the sending is over.
 func (o *outcome) keep(body []byte, decisions []schemas.Decision) {
 	o.s.cache.keep(&o.t, digest(body), slices.ContainsFunc(decisions, schemas.Decision.Closes))
 }
 
-// fail tells the broker that there will be no decision, and why. Once the broker has stopped waiting there is nobody to
-// tell.
+// fail tells the broker that there will be no decision, and why. Once the broker has stopped
+// waiting there is nobody to tell.
 func (o *outcome) fail(work context.Context, err error) {
 	if !o.done.CompareAndSwap(false, true) {
 		return
@@ -139,7 +153,8 @@ func kindOf(err error) (Outcome, schemas.Cause) {
 func (o *outcome) refuse(work context.Context, as Outcome, cause schemas.Cause, err error) {
 	o.log(err).Warn("a decider did not decide")
 	if sent := o.s.sendError(work, o.a, o.t.task.Token, cause, err, o.until); sent != nil {
-		o.log(sent).Warn("the failure of a decider could not be reported, the broker will time it out")
+		o.log(sent).
+			Warn("the failure of a decider could not be reported, the broker will time it out")
 		as, err = OutcomeUnsent, errors.Join(err, sent)
 	}
 	o.observe(as, 0, err)
@@ -148,7 +163,8 @@ func (o *outcome) refuse(work context.Context, as Outcome, cause schemas.Cause, 
 func (o *outcome) log(err error) *logrus.Entry {
 	dt := &o.t.task
 	log := o.s.log.WithFields(logrus.Fields{
-		"run": dt.Run, "workflow": dt.WorkflowID, "type": dt.Type, "task": dt.StartedID, "attempt": dt.Attempt, "err": clip(fmt.Sprint(err), maxReason),
+		"run": dt.Run, "workflow": dt.WorkflowID, "type": dt.Type, "task": dt.StartedID,
+		"attempt": dt.Attempt, "err": clip(fmt.Sprint(err), maxReason),
 	})
 	if p, ok := errors.AsType[*panicError](err); ok {
 		log = log.WithField("stack", string(p.stack))
@@ -161,7 +177,9 @@ func (o *outcome) observe(as Outcome, decisions int, err error) {
 	safecall.Tell(o.s.log, o.s.opts.Observer, Observation{
 		Type: dt.Type, WorkflowID: dt.WorkflowID, Run: dt.Run, StartedID: dt.StartedID, Attempt: dt.Attempt,
 		Sticky: o.a.sticky, Continues: o.t.Continues(), Pages: int(o.t.reads.Load()),
-		Waited: o.began.Sub(o.a.arrived), Took: time.Since(o.began), Decisions: decisions, Outcome: as, Err: err,
+		Waited: o.began.Sub(
+			o.a.arrived,
+		), Took: time.Since(o.began), Decisions: decisions, Outcome: as, Err: err,
 	})
 }
 
@@ -175,8 +193,8 @@ func (s *session) decline(work context.Context, a *ask, why error) {
 	o.fail(work, why)
 }
 
-// invalid handles a body that is no decision task. If its token can be read the broker is told, so that the run shows
-// what is wrong; else there is nothing to answer to, and it is logged only.
+// invalid handles a body that is no decision task. If its token can be read the broker is told, so
+// that the run shows what is wrong; else there is nothing to answer to, and it is logged only.
 func (s *session) invalid(work context.Context, a *ask, err error) {
 	log := s.log.WithFields(logrus.Fields{"type": a.typ, "err": err, "bytes": len(a.msg.Data)})
 	log.Error("a decision task cannot be used")
@@ -186,7 +204,17 @@ func (s *session) invalid(work context.Context, a *ask, err error) {
 			log.WithField("err", sent).Warn("an unusable decision task could not be answered")
 		}
 	}
-	safecall.Tell(s.log, s.opts.Observer, Observation{Type: a.typ, Sticky: a.sticky, Waited: time.Since(a.arrived), Outcome: OutcomeInvalid, Err: err})
+	safecall.Tell(
+		s.log,
+		s.opts.Observer,
+		Observation{
+			Type:    a.typ,
+			Sticky:  a.sticky,
+			Waited:  time.Since(a.arrived),
+			Outcome: OutcomeInvalid,
+			Err:     err,
+		},
+	)
 }
 
 // tokenOf looks for the token in a body that is no proper task.
@@ -195,13 +223,21 @@ func tokenOf(body []byte) string {
 		Token string `json:"token"`
 	}
 	if schemas.Unmarshal(body, &head) != nil && schemas.IsJSON(body) {
-		// A version that we do not know, or a token beside what cannot be read. Best effort: what is no JSON has none.
+		// A version that we do not know, or a token beside what cannot be read. Best effort: what
+		// is no JSON has none.
 		_ = json.Unmarshal(body, &head)
 	}
 	return head.Token
 }
 
-func (s *session) sendError(work context.Context, a *ask, token string, cause schemas.Cause, err error, until time.Time) error {
+func (s *session) sendError(
+	work context.Context,
+	a *ask,
+	token string,
+	cause schemas.Cause,
+	err error,
+	until time.Time,
+) error {
 	text := fmt.Sprint(err) // survives an Error method that panics
 	e := &schemas.DecisionError{Cause: cause, Reason: clip(text, maxReason)}
 	if p, ok := errors.AsType[*panicError](err); ok {
@@ -209,15 +245,23 @@ func (s *session) sendError(work context.Context, a *ask, token string, cause sc
 	} else if len(text) > maxReason {
 		e.Details = clip(text, maxDetails)
 	}
-	body, err := encode(a, &schemas.DecisionReply{Token: token, Decisions: []schemas.Decision{}, Identity: s.opts.Identity, Error: e})
+	body, err := encode(
+		a,
+		&schemas.DecisionReply{
+			Token:     token,
+			Decisions: []schemas.Decision{},
+			Identity:  s.opts.Identity,
+			Error:     e,
+		},
+	)
 	if err != nil {
 		return err
 	}
 	return s.send(work, a.msg, body, until)
 }
 
-// encode answers in the encoding that the task came in. Attributes may be of the author's own making, so a panic in
-// their methods is an error of the reply.
+// encode answers in the encoding that the task came in. Attributes may be of the author's own
+// making, so a panic in their methods is an error of the reply.
 func encode(a *ask, r *schemas.DecisionReply) (body []byte, err error) {
 	defer caught(&err)
 	if schemas.IsJSON(a.msg.Data) {
@@ -227,15 +271,16 @@ func encode(a *ask, r *schemas.DecisionReply) (body []byte, err error) {
 	return schemas.Marshal(r)
 }
 
-// send responds. While the connection is down it tries again for as long as the broker waits: a decision that is lost
-// costs a run the broker's whole timeout.
+// send responds. While the connection is down it tries again for as long as the broker waits: a
+// decision that is lost costs a run the broker's whole timeout.
 func (s *session) send(work context.Context, to natsconn.Msg, body []byte, until time.Time) error {
 	if until.IsZero() {
 		until = time.Now().Add(sendFor)
 	}
 	for {
 		err := to.Respond(nil, body)
-		if !errors.Is(err, natsconn.ErrDisconnected) || !time.Now().Before(until) || sleep.For(work, sendRetry) != nil {
+		if !errors.Is(err, natsconn.ErrDisconnected) || !time.Now().Before(until) ||
+			sleep.For(work, sendRetry) != nil {
 			return err
 		}
 	}

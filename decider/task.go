@@ -12,17 +12,19 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Task is one decision to be made: which run, what is new, and what the decider left for itself last time.
+// Task is one decision to be made: which run, what is new, and what the decider left for itself
+// last time.
 //
-// A Task belongs to the goroutine that Decide was called in, and ends with it. Events and payloads are shared with the
-// worker's cache: read them, never change them.
+// A Task belongs to the goroutine that Decide was called in, and ends with it. Events and payloads
+// are shared with the worker's cache: read them, never change them.
 type Task struct {
 	task    schemas.DecisionTask
 	context schemas.Payload
 	pages   pager
 	// payloads is nil for a task without a worker.
 	payloads *payloads.Client
-	// past holds the events from 1 on that are known, at most up to the window. It may share memory with the cache.
+	// past holds the events from 1 on that are known, at most up to the window. It may share memory
+	// with the cache.
 	past []schemas.Event
 	// pastBytes and windowBytes tell the size of past and window on the wire.
 	pastBytes, windowBytes int
@@ -33,16 +35,21 @@ type Task struct {
 	reads  atomic.Int64
 }
 
-// NewTask returns a task without a worker: for tests of deciders, and for deciding over a stored history. Its window
-// must be complete, and whoever asks such a task for events before its window gets [ErrHistory].
+// NewTask returns a task without a worker: for tests of deciders, and for deciding over a stored
+// history. Its window must be complete, and whoever asks such a task for events before its window
+// gets [ErrHistory].
 func NewTask(t schemas.DecisionTask) (*Task, error) {
 	task := &Task{task: t}
 	if err := task.check(); err != nil {
 		return nil, err
 	}
 	if task.lacking() {
-		return nil, fmt.Errorf("%w: the window ends at event %d before startedId %d: give the task all of it",
-			ErrInvalidTask, task.windowEnd(), t.StartedID)
+		return nil, fmt.Errorf(
+			"%w: the window ends at event %d before startedId %d: give the task all of it",
+			ErrInvalidTask,
+			task.windowEnd(),
+			t.StartedID,
+		)
 	}
 	return task, nil
 }
@@ -52,19 +59,29 @@ func (t *Task) check() error {
 	dt := &t.task
 	switch {
 	case dt.WorkflowID == "" || dt.Run == "":
-		return fmt.Errorf("%w: workflowId is %q and run is %q: name both", ErrInvalidTask, dt.WorkflowID, dt.Run)
+		return fmt.Errorf(
+			"%w: workflowId is %q and run is %q: name both",
+			ErrInvalidTask,
+			dt.WorkflowID,
+			dt.Run,
+		)
 	case dt.Replay != nil: // no decision, and no window
 		dt.Events, dt.PreviousStartedID, dt.StartedID = nil, 0, 0
 	case dt.StartedID < 1 || dt.PreviousStartedID < 0 || dt.PreviousStartedID >= dt.StartedID:
-		return fmt.Errorf("%w: previousStartedId is %d and startedId is %d: want 0 ≤ previousStartedId < startedId",
-			ErrInvalidTask, dt.PreviousStartedID, dt.StartedID)
+		return fmt.Errorf(
+			"%w: previousStartedId is %d and startedId is %d: want 0 ≤ previousStartedId < startedId",
+			ErrInvalidTask,
+			dt.PreviousStartedID,
+			dt.StartedID,
+		)
 	}
 	dt.Events = contiguous(dt.Events, dt.PreviousStartedID, dt.StartedID)
 	t.context = dt.Context
 	return nil
 }
 
-// contiguous returns the events after after and up to last, as far as they follow each other without a gap.
+// contiguous returns the events after after and up to last, as far as they follow each other
+// without a gap.
 func contiguous(events []schemas.Event, after, last int64) []schemas.Event {
 	from := slices.IndexFunc(events, func(e schemas.Event) bool { return e.ID == after+1 })
 	if from < 0 {
@@ -93,48 +110,52 @@ func (t *Task) Type() string { return t.task.Type }
 // TypeVersion returns the version of the workflow type that the run was started with; often empty.
 func (t *Task) TypeVersion() string { return t.task.TypeVersion }
 
-// Attempt is 1 for the first try of a decision, and grows with each failure or timeout of a decider in a row.
+// Attempt is 1 for the first try of a decision, and grows with each failure or timeout of a decider
+// in a row.
 func (t *Task) Attempt() int { return t.task.Attempt }
 
-// PreviousStartedID is the DeciderStarted of the last completed decision: the window begins after it. 0 if there was
-// none.
+// PreviousStartedID is the DeciderStarted of the last completed decision: the window begins after
+// it. 0 if there was none.
 func (t *Task) PreviousStartedID() int64 { return t.task.PreviousStartedID }
 
 // StartedID is the DeciderStarted of this decision: no later event is visible.
 func (t *Task) StartedID() int64 { return t.task.StartedID }
 
-// Deadline is when the broker stops waiting, by its clock; the zero time if it named none. The context of Decide
-// ends by then.
+// Deadline is when the broker stops waiting, by its clock; the zero time if it named none. The
+// context of Decide ends by then.
 func (t *Task) Deadline() time.Time { return t.task.Deadline.Time() }
 
-// Events returns the window: what is new since the last completed decision, up to this task's DeciderStarted. That
-// last event may be missing, or lack the identity, while the broker has not written it yet.
+// Events returns the window: what is new since the last completed decision, up to this task's
+// DeciderStarted. That last event may be missing, or lack the identity, while the broker has not
+// written it yet.
 func (t *Task) Events() []schemas.Event { return t.task.Events }
 
-// Context returns what the previous decision left by SetContext, or what this one has set since. One that was large comes
-// back as a reference: read it by [Task.Payload].
+// Context returns what the previous decision left by SetContext, or what this one has set since.
+// One that was large comes back as a reference: read it by [Task.Payload].
 func (t *Task) Context() schemas.Payload { return t.context }
 
-// SetContext leaves p to the next decision of the run; nil clears it. What is not set stays as it is: the answer
-// carries on the context that the task came with. An error takes back what was set. See [Task.Payload] about large ones.
+// SetContext leaves p to the next decision of the run; nil clears it. What is not set stays as it
+// is: the answer carries on the context that the task came with. An error takes back what was set.
+// See [Task.Payload] about large ones.
 func (t *Task) SetContext(p schemas.Payload) { t.context = p }
 
 // Base names the last committed answer of the run, or is nil if there is none yet.
 func (t *Task) Base() *schemas.DecisionBase { return t.task.Base }
 
-// Continues tells whether the last committed answer of the run is the one that this worker gave at PreviousStartedID.
-// Only then is what a decider has kept in memory since that answer still true (P-11). It may be false for a run that
-// the worker has forgotten.
+// Continues tells whether the last committed answer of the run is the one that this worker gave at
+// PreviousStartedID. Only then is what a decider has kept in memory since that answer still true
+// (P-11). It may be false for a run that the worker has forgotten.
 //
-// A worker may have answered at PreviousStartedID more than once: ahead of the history, which then went another way, and again
-// in the ordinary way. What is kept in memory is true only if it was left by the task that [Task.Continued] names.
+// A worker may have answered at PreviousStartedID more than once: ahead of the history, which then
+// went another way, and again in the ordinary way. What is kept in memory is true only if it was
+// left by the task that [Task.Continued] names.
 func (t *Task) Continues() bool { return t.base != nil }
 
 // Token names this task. No other has the same, even if its StartedID has.
 func (t *Task) Token() string { return t.task.Token }
 
-// Continued returns the Token of the task whose answer is the last committed one, if it was this worker's: see
-// [Task.Continues]. Otherwise it is empty.
+// Continued returns the Token of the task whose answer is the last committed one, if it was this
+// worker's: see [Task.Continues]. Otherwise it is empty.
 func (t *Task) Continued() string {
 	if t.base == nil {
 		return ""
@@ -142,9 +163,10 @@ func (t *Task) Continued() string {
 	return t.base.token
 }
 
-// History yields the events of the run from 1 to StartedID. What the task does not hold is read through the API, page
-// by page as the loop goes on, and once only. After an error, which wraps [ErrHistory] or tells why ctx ended, nothing
-// follows. Of a question about a replay it is the whole history of the run that has ended.
+// History yields the events of the run from 1 to StartedID. What the task does not hold is read
+// through the API, page by page as the loop goes on, and once only. After an error, which wraps
+// [ErrHistory] or tells why ctx ended, nothing follows. Of a question about a replay it is the
+// whole history of the run that has ended.
 func (t *Task) History(ctx context.Context) iter.Seq2[schemas.Event, error] {
 	return func(yield func(schemas.Event, error) bool) {
 		if t.task.Replay != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// ActivityStatus says where an activity of a run stands. The zero value means that the id was never scheduled.
-// Values are append-only.
+// ActivityStatus says where an activity of a run stands. The zero value means that the id was never
+// scheduled. Values are append-only.
 type ActivityStatus int
 
 const (
@@ -31,7 +31,16 @@ const (
 	ActivityRefused
 )
 
-var activityStatuses = [...]string{"unscheduled", "scheduled", "started", "succeeded", "failed", "timed out", "canceled", "refused"}
+var activityStatuses = [...]string{
+	"unscheduled",
+	"scheduled",
+	"started",
+	"succeeded",
+	"failed",
+	"timed out",
+	"canceled",
+	"refused",
+}
 
 // String returns a word or two.
 func (s ActivityStatus) String() string {
@@ -47,8 +56,8 @@ func (s ActivityStatus) Open() bool { return s == ActivityScheduled || s == Acti
 // Closed tells whether the activity has ended, well or badly, or was refused.
 func (s ActivityStatus) Closed() bool { return s > ActivityStarted }
 
-// TimerStatus says where a timer of a run stands. The zero value means that the id was never armed. Values are
-// append-only.
+// TimerStatus says where a timer of a run stands. The zero value means that the id was never armed.
+// Values are append-only.
 type TimerStatus int
 
 const (
@@ -72,12 +81,14 @@ func (s TimerStatus) String() string {
 	return timerStatuses[s]
 }
 
-// Counts of activity events. An activity id that is scheduled again after its end, or attempted again, raises them.
+// Counts of activity events. An activity id that is scheduled again after its end, or attempted
+// again, raises them.
 type Counts struct{ Scheduled, Started, Closed int }
 
-// View folds a history into what a decider asks of it most: what was started, which activities and children are open, how
-// the others ended, which signals came, which decisions were refused. It sees what was added to it and nothing else, so over the history of a task it
-// never shows anything after the task's DeciderStarted. A View belongs to one goroutine.
+// View folds a history into what a decider asks of it most: what was started, which activities and
+// children are open, how the others ended, which signals came, which decisions were refused. It
+// sees what was added to it and nothing else, so over the history of a task it never shows anything
+// after the task's DeciderStarted. A View belongs to one goroutine.
 type View struct {
 	last       int64
 	started    *schemas.WorkflowStarted
@@ -107,12 +118,15 @@ type activity struct {
 // NewView returns the view of a run without events.
 func NewView() *View {
 	return &View{
-		activities: make(map[string]*activity), byEvent: make(map[int64]*activity), timers: make(map[string]TimerStatus),
+		activities: make(
+			map[string]*activity,
+		), byEvent: make(map[int64]*activity), timers: make(map[string]TimerStatus),
 		signals: make(map[string][]schemas.Payload), markers: make(map[string][]schemas.Payload),
 	}
 }
 
-// Add folds the next event in. Events come in the order of their ids, from 1 on; one that was added before is ignored.
+// Add folds the next event in. Events come in the order of their ids, from 1 on; one that was added
+// before is ignored.
 func (v *View) Add(e schemas.Event) {
 	if e.ID <= v.last {
 		return
@@ -132,7 +146,8 @@ func (v *View) Add(e schemas.Event) {
 	case *schemas.Marker:
 		v.markers[a.MarkerName] = append(v.markers[a.MarkerName], a.Details)
 	default:
-		// A refusal is folded in twice: as what became of the thing that was asked for, and as a refusal.
+		// A refusal is folded in twice: as what became of the thing that was asked for, and as a
+		// refusal.
 		v.addActivity(e)
 		v.addTimer(e)
 		v.addChild(e)
@@ -151,7 +166,8 @@ func (v *View) addTimer(e schemas.Event) {
 	case *schemas.TimerCanceled:
 		v.timers[a.TimerID] = TimerCanceled
 	case *schemas.TimerScheduleFailed:
-		if v.timers[a.TimerID] != TimerOpen { // else the refusal is about a second timer of an open one's name
+		if v.timers[a.TimerID] != TimerOpen {
+			// else the refusal is about a second timer of an open one's name
 			v.timers[a.TimerID] = TimerRefused
 		}
 	}
@@ -181,7 +197,8 @@ func (v *View) addActivity(e schemas.Event) {
 	case *schemas.ActivityTimedOut:
 		v.closed(a.ScheduledEventID, ActivityTimedOut, string(a.TimeoutType), a.Details)
 	case *schemas.ActivityScheduledTimeout:
-		v.closed(a.ScheduledEventID, ActivityTimedOut, string(cmp.Or(a.TimeoutType, schemas.TimeoutScheduleToStart)), nil)
+		v.closed(a.ScheduledEventID, ActivityTimedOut,
+			string(cmp.Or(a.TimeoutType, schemas.TimeoutScheduleToStart)), nil)
 	case *schemas.ActivityCanceled:
 		v.closed(a.ScheduledEventID, ActivityCanceled, "", a.Details)
 	case *schemas.ActivityScheduleFailed:
@@ -237,8 +254,8 @@ func (v *View) Input() schemas.Payload {
 // LastID returns the id of the last event that was added; 0 if there is none.
 func (v *View) LastID() int64 { return v.last }
 
-// Activity returns where the latest activity of an id stands, its result if it succeeded, and the reason if it ended
-// otherwise.
+// Activity returns where the latest activity of an id stands, its result if it succeeded, and the
+// reason if it ended otherwise.
 func (v *View) Activity(id string) (status ActivityStatus, result schemas.Payload, reason string) {
 	act := v.activities[id]
 	if act == nil {
@@ -271,7 +288,8 @@ func (v *View) Open() []string {
 	return ids
 }
 
-// Done tells whether each of the activities has been scheduled and has ended: the join of parallel branches.
+// Done tells whether each of the activities has been scheduled and has ended: the join of parallel
+// branches.
 func (v *View) Done(ids ...string) bool {
 	for _, id := range ids {
 		if act := v.activities[id]; act == nil || !act.status.Closed() {
@@ -281,7 +299,8 @@ func (v *View) Done(ids ...string) bool {
 	return true
 }
 
-// Counts adds up the events of the given activities, or of all if none is given. A refused activity counts as none.
+// Counts adds up the events of the given activities, or of all if none is given. A refused activity
+// counts as none.
 func (v *View) Counts(ids ...string) Counts {
 	var sum Counts
 	add := func(act *activity) {
@@ -314,12 +333,13 @@ func (v *View) Markers(name string) []schemas.Payload { return v.markers[name] }
 // CancelRequested tells whether the run was asked to end.
 func (v *View) CancelRequested() bool { return v.cancel != nil }
 
-// CancelRequest returns the first request that the run end, or nil: its Reason, and who wants it. That is a client's
-// Identity, or the ExternalWorkflowExecution whose decider has asked; with the Cause [schemas.CauseChildPolicyApplied] it is
-// the parent, which was ended by force.
+// CancelRequest returns the first request that the run end, or nil: its Reason, and who wants it.
+// That is a client's Identity, or the ExternalWorkflowExecution whose decider has asked; with the
+// Cause [schemas.CauseChildPolicyApplied] it is the parent, which was ended by force.
 func (v *View) CancelRequest() *schemas.WorkflowCancelRequested { return v.cancel }
 
-// Attributes returns what the run shows in lists: what it was started with, as its deciders have changed it.
+// Attributes returns what the run shows in lists: what it was started with, as its deciders have
+// changed it.
 func (v *View) Attributes() map[string]string { return maps.Clone(v.attributes) }
 
 func (v *View) setAttributes(changes map[string]string) {

@@ -21,8 +21,8 @@ import (
 // queueGroup is what all deciders of a type share: each task goes to one of them.
 const queueGroup = "deciders"
 
-// Worker answers the decision tasks of the types that are registered with it. It is made by [New]; after the last
-// Register it may Run, and again after that Run has returned.
+// Worker answers the decision tasks of the types that are registered with it. It is made by [New];
+// after the last Register it may Run, and again after that Run has returned.
 type Worker struct {
 	conn     *natsconn.Conn
 	opts     Options
@@ -35,8 +35,8 @@ type Worker struct {
 // Conn is what has a connection to NATS, such as a client of Drover.
 type Conn interface{ NATS() *nats.Conn }
 
-// New returns a worker on a connection, which stays the caller's. Options may be nil. Invalid ones are reported by Run,
-// since they often come from flags.
+// New returns a worker on a connection, which stays the caller's. Options may be nil. Invalid ones
+// are reported by Run, since they often come from flags.
 func New(conn Conn, opts *Options) *Worker {
 	if conn == nil {
 		panic("decider: New with a nil connection: give it a client")
@@ -46,15 +46,21 @@ func New(conn Conn, opts *Options) *Worker {
 		o = *opts
 	}
 	o = o.withDefaults()
-	w := &Worker{conn: natsconn.Of(conn), opts: o, deciders: make(map[string]Decider), invalid: o.validate()}
+	w := &Worker{
+		conn:     natsconn.Of(conn),
+		opts:     o,
+		deciders: make(map[string]Decider),
+		invalid:  o.validate(),
+	}
 	if w.invalid == nil && w.conn == nil {
 		w.invalid = fmt.Errorf("connection: %w", natsconn.ErrClosed)
 	}
 	return w
 }
 
-// Register makes d the decider of a workflow type: 1 to 256 bytes of text without control characters. Every call is
-// made before Run. It panics if the type is invalid or registered already, and on a nil decider.
+// Register makes d the decider of a workflow type: 1 to 256 bytes of text without control
+// characters. Every call is made before Run. It panics if the type is invalid or registered
+// already, and on a nil decider.
 func (w *Worker) Register(typ string, d Decider) {
 	if err := subject.ValidateID("workflow type", typ); err != nil {
 		panic("decider: Register: " + err.Error())
@@ -66,7 +72,9 @@ func (w *Worker) Register(typ string, d Decider) {
 		panic(fmt.Sprintf("decider: Register %q: the type is registered already", typ))
 	}
 	if w.running.Load() {
-		panic(fmt.Sprintf("decider: Register %q: the worker runs already: register before Run", typ))
+		panic(
+			fmt.Sprintf("decider: Register %q: the worker runs already: register before Run", typ),
+		)
 	}
 	w.deciders[typ] = d
 }
@@ -74,13 +82,16 @@ func (w *Worker) Register(typ string, d Decider) {
 // Types returns the registered types in order.
 func (w *Worker) Types() []string { return slices.Sorted(maps.Keys(w.deciders)) }
 
-// Run answers tasks until ctx is done. Then it takes no more, lets the Decides that run or wait finish for up to
-// Options.DrainTimeout, cancels the others with [ErrStopped], tells the broker so, and returns. It returns nil if
-// every task that it had taken was answered in time, else an error that wraps [ErrDrainTimeout]. If the NATS server does
-// not let it listen to one of its subjects it stops by itself in the same way, with a [natsconn.RefusedError], and with [natsconn.ErrClosed]
-// if its connection is closed. Other errors mean that it never began: [ErrInvalidOptions], [ErrNoDeciders], [ErrRunning], or what the connection says.
+// Run answers tasks until ctx is done. Then it takes no more, lets the Decides that run or wait
+// finish for up to Options.DrainTimeout, cancels the others with [ErrStopped], tells the broker so,
+// and returns. It returns nil if every task that it had taken was answered in time, else an error
+// that wraps [ErrDrainTimeout]. If the NATS server does not let it listen to one of its subjects it
+// stops by itself in the same way, with a [natsconn.RefusedError], and with [natsconn.ErrClosed] if
+// its connection is closed. Other errors mean that it never began: [ErrInvalidOptions],
+// [ErrNoDeciders], [ErrRunning], or what the connection says.
 //
-// After every reconnect the worker announces itself again, so that runs that found nobody are asked at once.
+// After every reconnect the worker announces itself again, so that runs that found nobody are asked
+// at once.
 func (w *Worker) Run(ctx context.Context) error {
 	switch {
 	case w.invalid != nil:
@@ -92,9 +103,13 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	defer w.running.Store(false)
 	s := &session{
-		conn: w.conn, opts: w.opts, ns: subject.Namespace(w.opts.Namespace), log: w.opts.Logger.WithField("worker", w.opts.Identity),
+		conn: w.conn, opts: w.opts, ns: subject.Namespace(w.opts.Namespace),
+		log:    w.opts.Logger.WithField("worker", w.opts.Identity),
 		nearby: nearby.On(w.conn),
-		cache:  newCache(w.opts.StickyCache, w.opts.StickyBytes), reconnected: make(chan struct{}, 1),
+		cache: newCache(
+			w.opts.StickyCache,
+			w.opts.StickyBytes,
+		), reconnected: make(chan struct{}, 1),
 	}
 	s.pages = apiPager(w.conn, s.ns)
 	s.payloads = payloads.NewClient(w.conn, s.ns, payloadPatience)
@@ -129,7 +144,8 @@ type session struct {
 const (
 	// minQueue is the least number of tasks that wait for a slot with their time of arrival known.
 	minQueue = 1024
-	// abandonAfter is how long canceled Decides are given to return before Run returns without them.
+	// abandonAfter is how long canceled Decides are given to return before Run returns without
+	// them.
 	abandonAfter = time.Second
 )
 
@@ -138,7 +154,11 @@ func (s *session) run(ctx context.Context, deciders map[string]Decider, sources 
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(ErrStopped)
 	s.ahead = func(e *localTask) []byte { return e.make(work) }
-	s.pool = newPool(s.opts.Concurrency, max(minQueue, 16*s.opts.Concurrency), func(a *ask) { s.answer(work, a) })
+	s.pool = newPool(
+		s.opts.Concurrency,
+		max(minQueue, 16*s.opts.Concurrency),
+		func(a *ask) { s.answer(work, a) },
+	)
 	defer s.conn.OnReconnect(s.again)()
 	ctx, end := s.untilRefused(ctx, deciders)
 	defer end(nil)
@@ -150,7 +170,8 @@ func (s *session) run(ctx context.Context, deciders map[string]Decider, sources 
 		}
 		return fmt.Errorf("decider worker: %w", err)
 	}
-	s.log.WithField("types", slices.Sorted(maps.Keys(deciders))).Infof("deciders listen: %s", s.opts)
+	s.log.WithField("types", slices.Sorted(maps.Keys(deciders))).
+		Infof("deciders listen: %s", s.opts)
 	guests := s.follow(ctx, end, deciders, sources)
 	s.announceUntilDone(ctx, guests.types)
 	return stopped(ctx, s.stop(work, cancel, append(subs, guests.leave()...)))

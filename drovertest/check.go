@@ -17,8 +17,8 @@ const (
 	shown = 20
 )
 
-// check fails the test if a history breaks a rule, and shows the histories of a test that has failed. Nobody writes
-// histories meanwhile.
+// check fails the test if a history breaks a rule, and shows the histories of a test that has
+// failed. Nobody writes histories meanwhile.
 func (e *Env) check() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.t.Context()), checkLimit)
 	defer cancel()
@@ -44,8 +44,8 @@ type book struct {
 	found   []checker.Violation
 	runs    []*record
 	at      map[string]int // of a run in runs
-	// removed: numbers are missing, so retention has purged runs. next is the number that should come, fence the subject of what is
-	// no record of a run.
+	// removed: numbers are missing, so retention has purged runs. next is the number that should
+	// come, fence the subject of what is no record of a run.
 	removed bool
 	next    uint64
 	fence   string

@@ -10,8 +10,8 @@ type provider interface{ InProcessConn() (net.Conn, error) }
 
 var errShut = errors.New("the server is down")
 
-// door is the provider of every connection of an Env. The server after it changes with each restart; while there is
-// none, the door is shut or a porter answers.
+// door is the provider of every connection of an Env. The server after it changes with each
+// restart; while there is none, the door is shut or a porter answers.
 type door struct {
 	turn     turn
 	provider provider // nil while it is shut
@@ -36,7 +36,8 @@ func (d *door) InProcessConn() (net.Conn, error) {
 	return d.provider.InProcessConn()
 }
 
-// turn is a lock that may be held while virtual time passes. It is a channel: who waits for a mutex stops the clock.
+// turn is a lock that may be held while virtual time passes. It is a channel: who waits for a mutex
+// stops the clock.
 type turn chan struct{}
 
 func (t turn) lock()   { t <- struct{}{} }

@@ -17,11 +17,12 @@ import (
 	"github.com/droverhq/drover/broker/topology"
 )
 
-// syncInterval is the longest that the store takes. Nobody cuts the power of a test; a process crash loses nothing.
+// syncInterval is the longest that the store takes. Nobody cuts the power of a test; a process
+// crash loses nothing.
 const syncInterval = 24 * time.Hour
 
-// Env is a whole Drover, made by [Run] or [Start] for one test. Its methods may be called by several goroutines; those
-// that wait or fail the test only by goroutines of the test.
+// Env is a whole Drover, made by [Run] or [Start] for one test. Its methods may be called by
+// several goroutines; those that wait or fail the test only by goroutines of the test.
 type Env struct {
 	// Client is connected to the namespace, and stays so through restarts. Do not close it.
 	Client *drover.Client
@@ -80,7 +81,9 @@ func (e *Env) begin(ctx context.Context) error {
 	if e.conn, err = natsconn.Dial(ctx, natsconn.Options{InProcess: e.door, Name: "client"}); err != nil {
 		return err
 	}
-	if e.Client, err = drover.Connect(ctx, &drover.Options{Conn: e.conn.NATS(), Namespace: e.o.Namespace, Logger: e.log}); err != nil {
+	if e.Client,
+		err = drover.Connect(ctx,
+		&drover.Options{Conn: e.conn.NATS(), Namespace: e.o.Namespace, Logger: e.log}); err != nil {
 		return err
 	}
 	space := topology.Options{Namespace: e.o.Namespace, Partitions: e.o.Partitions, Logger: e.log}
@@ -92,7 +95,8 @@ func (e *Env) begin(ctx context.Context) error {
 
 func (e *Env) startServer(ctx context.Context) error {
 	o := embedded.Options{
-		StoreDir: e.dir, Profile: embedded.ProfileDev, SyncInterval: syncInterval, DontListen: e.virtual, Port: e.port, Logger: e.log,
+		StoreDir: e.dir, Profile: embedded.ProfileDev, SyncInterval: syncInterval,
+		DontListen: e.virtual, Port: e.port, Logger: e.log,
 	}
 	s, err := embedded.Start(ctx, o)
 	if err != nil {
@@ -115,8 +119,8 @@ func (e *Env) startServer(ctx context.Context) error {
 // stopServer lets clients to p instead, or to nobody if that is nil.
 func (e *Env) stopServer(p provider) {
 	e.door.open(p)
-	// A server that is stopped while it makes a stream leaves a goroutine after, for which a bubble would wait for ever.
-	// Virtual time passes only when all is done.
+	// A server that is stopped while it makes a stream leaves a goroutine after, for which a bubble
+	// would wait for ever. Virtual time passes only when all is done.
 	time.Sleep(time.Millisecond)
 	e.server.Shutdown()
 	e.server = nil
@@ -149,7 +153,8 @@ func (e *Env) end() {
 	}
 }
 
-// URL is the address of NATS for other processes; it is empty inside [Run], which no other process can reach.
+// URL is the address of NATS for other processes; it is empty inside [Run], which no other process
+// can reach.
 func (e *Env) URL() string {
 	e.house.enter()
 	defer e.house.leave()
@@ -159,9 +164,10 @@ func (e *Env) URL() string {
 	return e.server.ClientURL()
 }
 
-// Restart stops server, broker and timers in good order, leaves them down for a while, and starts them again on the same
-// store. It returns when requests are answered again. Workers and client stay; they reconnect by themselves, and try it
-// ten times a second: inside [Run] an hour down costs 50 ms.
+// Restart stops server, broker and timers in good order, leaves them down for a while, and starts
+// them again on the same store. It returns when requests are answered again. Workers and client
+// stay; they reconnect by themselves, and try it ten times a second: inside [Run] an hour down
+// costs 50 ms.
 func (e *Env) Restart(down time.Duration) {
 	e.t.Helper()
 	e.bounce(down, func() {
@@ -170,8 +176,8 @@ func (e *Env) Restart(down time.Duration) {
 	})
 }
 
-// Crash is like [Env.Restart], but server, broker and timers end as by kill -9: between two of their messages, without
-// a word to anybody. What the server had acknowledged is there again.
+// Crash is like [Env.Restart], but server, broker and timers end as by kill -9: between two of
+// their messages, without a word to anybody. What the server had acknowledged is there again.
 func (e *Env) Crash(down time.Duration) {
 	e.t.Helper()
 	e.bounce(down, func() {
@@ -207,7 +213,11 @@ func (e *Env) reconnected() func(context.Context) error {
 	})
 	return func(ctx context.Context) error {
 		defer forget()
-		ctx, cancel := context.WithTimeoutCause(ctx, ownLimit, errors.New("the client has not reconnected in time"))
+		ctx, cancel := context.WithTimeoutCause(
+			ctx,
+			ownLimit,
+			errors.New("the client has not reconnected in time"),
+		)
 		defer cancel()
 		select {
 		case <-back:

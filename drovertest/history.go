@@ -15,7 +15,8 @@ import (
 // History is the events of one run, in order.
 type History []schemas.Event
 
-// History reads the history of the workflow's open run, or else of its latest. It fails the test when there is none.
+// History reads the history of the workflow's open run, or else of its latest. It fails the test
+// when there is none.
 func (e *Env) History(id string) History {
 	e.t.Helper()
 	var h History
@@ -28,9 +29,10 @@ func (e *Env) History(id string) History {
 	return h
 }
 
-// String writes the events one a line, without times and generated ids, so that two histories of the same course are the
-// same text: the id, the type, the name of the activity, timer, child, signal, marker, lock or state key that it is about,
-// the attempt if it is not the first, and the cause or reason.
+// String writes the events one a line, without times and generated ids, so that two histories of
+// the same course are the same text: the id, the type, the name of the activity, timer, child,
+// signal, marker, lock or state key that it is about, the attempt if it is not the first, and the
+// cause or reason.
 //
 //	5 ActivityScheduled charge
 //	6 ActivityStarted charge
@@ -40,7 +42,9 @@ func (h History) String() string { return h.lines(func(schemas.Event) string { r
 
 // timeline is String with the time since the start.
 func (h History) timeline() string {
-	return h.lines(func(e schemas.Event) string { return fmt.Sprintf(" +%v", e.Time.Sub(h[0].Time)) })
+	return h.lines(
+		func(e schemas.Event) string { return fmt.Sprintf(" +%v", e.Time.Sub(h[0].Time)) },
+	)
 }
 
 func (h History) lines(note func(schemas.Event) string) string {
@@ -58,10 +62,18 @@ func (h History) lines(note func(schemas.Event) string) string {
 	return b.String()
 }
 
-// The fields of attributes that make words. They are found by reflection, so that an event type of tomorrow has its line
-// without a change here.
+// The fields of attributes that make words. They are found by reflection, so that an event type of
+// tomorrow has its line without a change here.
 var (
-	nameFields  = []string{"ActivityID", "TimerID", "SignalName", "MarkerName", "Lock", "Key", "Name"}
+	nameFields = []string{
+		"ActivityID",
+		"TimerID",
+		"SignalName",
+		"MarkerName",
+		"Lock",
+		"Key",
+		"Name",
+	}
 	causeFields = []string{"TimeoutType", "Cause", "Reason"}
 )
 
@@ -81,7 +93,8 @@ func (n names) words(e schemas.Event) (words []string) {
 		n[e.ID] = name
 		words = append(words, name)
 	}
-	if attempt := v.FieldByName("Attempt"); attempt.IsValid() && attempt.Int() > 1 && e.Type() == schemas.EventActivityStarted {
+	if attempt := v.FieldByName("Attempt"); attempt.IsValid() && attempt.Int() > 1 &&
+		e.Type() == schemas.EventActivityStarted {
 		words = append(words, "attempt", strconv.FormatInt(attempt.Int(), 10))
 	}
 	for _, field := range causeFields {
@@ -93,7 +106,8 @@ func (n names) words(e schemas.Event) (words []string) {
 	return words
 }
 
-// nameOf is what the event is about, if it says so itself. What is sent to another workflow begins with its id.
+// nameOf is what the event is about, if it says so itself. What is sent to another workflow begins
+// with its id.
 func nameOf(typ schemas.EventType, v reflect.Value) string {
 	var of []string
 	if typ != schemas.EventWorkflowStarted {

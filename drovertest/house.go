@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// house is the lock of an Env. It is held while server, roles or workers start or stop, and all through a leap. Who wants
-// in rings the bell, which ends the leap.
+// house is the lock of an Env. It is held while server, roles or workers start or stop, and all
+// through a leap. Who wants in rings the bell, which ends the leap.
 type house struct {
 	turn    turn
 	waiting atomic.Int32
@@ -31,8 +31,8 @@ func (h *house) fire() {
 	}
 }
 
-// enterToLeap enters unless somebody else is in, which may be for a leap, or wants in. It then waits until they have left,
-// or until a time has come, and reports false.
+// enterToLeap enters unless somebody else is in, which may be for a leap, or wants in. It then
+// waits until they have left, or until a time has come, and reports false.
 func (h *house) enterToLeap(until time.Time) bool {
 	select {
 	case h.turn <- struct{}{}:

@@ -12,13 +12,14 @@ import (
 )
 
 const (
-	// early is how long before something is due the house is awake again. A server that has just begun may leave a first question
-	// without an answer; it is asked again two seconds later, and a lost request for work is given up after seven.
+	// early is how long before something is due the house is awake again. A server that has just
+	// begun may leave a first question without an answer; it is asked again two seconds later, and
+	// a lost request for work is given up after seven.
 	early = 8 * time.Second
 	// worthwhile is the shortest leap: stopping and starting costs as much as a minute of waiting.
 	worthwhile = 2 * time.Minute
-	// After a leap that somebody has disturbed at once, the next one waits, longer each time: a client that always talks
-	// would turn each leap into a loss.
+	// After a leap that somebody has disturbed at once, the next one waits, longer each time: a
+	// client that always talks would turn each leap into a loss.
 	undisturbed  = 10 * time.Second
 	firstPenalty = time.Minute
 	lastPenalty  = 6 * time.Hour
@@ -33,8 +34,9 @@ type naps struct {
 	seenAt time.Time
 }
 
-// leap passes the time until shortly before the next thing is due, or before until, with everything stopped. It returns
-// at once when that is not worth it or when something goes on. When another goroutine leaps, it waits for the end of that.
+// leap passes the time until shortly before the next thing is due, or before until, with everything
+// stopped. It returns at once when that is not worth it or when something goes on. When another
+// goroutine leaps, it waits for the end of that.
 func (e *Env) leap(until time.Time) {
 	e.t.Helper()
 	if !e.virtual || !e.house.enterToLeap(until) {
@@ -60,8 +62,8 @@ func (e *Env) leap(until time.Time) {
 
 var errChanged = errors.New("something has just happened")
 
-// nextDue is when the next thing is due, zero if nothing is. It is an error if something goes on, or did since the last
-// look: an alarm may then be about to move.
+// nextDue is when the next thing is due, zero if nothing is. It is an error if something goes on,
+// or did since the last look: an alarm may then be about to move.
 func (e *Env) nextDue() (due time.Time, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.t.Context()), look)
 	defer cancel()
@@ -95,7 +97,9 @@ func (e *Env) nextDue() (due time.Time, err error) {
 	before, at := e.naps.seen, e.naps.seenAt
 	if before == seen.String() && time.Since(at) >= look && !at.IsZero() {
 		for _, run := range lonely {
-			e.log.WithField("workflow", run.WorkflowID).WithField("type", run.Type).Warn("the run waits for a decider, and nobody listens")
+			e.log.WithField("workflow", run.WorkflowID).
+				WithField("type", run.Type).
+				Warn("the run waits for a decider, and nobody listens")
 		}
 		return due, nil
 	}
@@ -129,14 +133,17 @@ func goingOn(run *schemas.DescribeResponse) string {
 	return ""
 }
 
-// unanswered tells whether a run waits for a decider and nobody listens: only who comes, and rings the bell, moves it, or what is due. Of
-// activities, and of a limit of that wait, a description does not tell all that is due; there the alarm counts.
+// unanswered tells whether a run waits for a decider and nobody listens: only who comes, and rings
+// the bell, moves it, or what is due. Of activities, and of a limit of that wait, a description
+// does not tell all that is due; there the alarm counts.
 func unanswered(run *schemas.DescribeResponse) bool {
-	return run.Decision == schemas.DecisionForlorn && len(run.Activities) == 0 && !run.Started.TaskScheduleToStartTimeout.Limited()
+	return run.Decision == schemas.DecisionForlorn && len(run.Activities) == 0 &&
+		!run.Started.TaskScheduleToStartTimeout.Limited()
 }
 
-// firstOf is when the first of all that a run waits for is due, zero if nothing is. Once it is set, the alarm alone would
-// do, but for a run that is forsaken: its alarm is for another owner, who would ask for the decider.
+// firstOf is when the first of all that a run waits for is due, zero if nothing is. Once it is set,
+// the alarm alone would do, but for a run that is forsaken: its alarm is for another owner, who
+// would ask for the decider.
 func firstOf(run *schemas.DescribeResponse) time.Time {
 	due := optional(run.Timeout)
 	if !unanswered(run) {
@@ -151,7 +158,8 @@ func firstOf(run *schemas.DescribeResponse) time.Time {
 	return due
 }
 
-// freed is when the first lease of a lock runs out for which others wait, zero if that is never. No alarm tells of it.
+// freed is when the first lease of a lock runs out for which others wait, zero if that is never. No
+// alarm tells of it.
 func freed(lock schemas.LockRecord) (due time.Time) {
 	if len(lock.Waiters) == 0 {
 		return due

@@ -8,8 +8,8 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// testLog writes to the log of a test until the test ends: testing panics on a later line, which a goroutine that the
-// test has left over may well write.
+// testLog writes to the log of a test until the test ends: testing panics on a later line, which a
+// goroutine that the test has left over may well write.
 type testLog struct {
 	mu sync.Mutex
 	t  testing.TB // nil when the test has ended

@@ -16,12 +16,14 @@ const (
 
 // Options of [Run] and [Start]. The zero value, or nil, takes every default.
 type Options struct {
-	// Namespace is served and is that of the client: up to 64 letters, digits, '-' and '_'. Defaults to "default".
+	// Namespace is served and is that of the client: up to 64 letters, digits, '-' and '_'.
+	// Defaults to "default".
 	Namespace string
-	// Partitions is the number of shares of all workflow ids, 1 to 256. Workflows behave the same with any; fewer start
-	// faster. Defaults to 1.
+	// Partitions is the number of shares of all workflow ids, 1 to 256. Workflows behave the same
+	// with any; fewer start faster. Defaults to 1.
 	Partitions int
-	// Logger receives what server, client and workers say. Defaults to the log of the test, from warnings on.
+	// Logger receives what server, client and workers say. Defaults to the log of the test, from
+	// warnings on.
 	Logger logrus.FieldLogger
 }
 
@@ -43,7 +45,12 @@ func (o Options) validate() error {
 		return fmt.Errorf("Options.Namespace: %w", err)
 	}
 	if o.Partitions < 1 || o.Partitions > subject.MaxPartitions {
-		return fmt.Errorf("Options.Partitions is %d: use 1 to %d, or 0 for %d", o.Partitions, subject.MaxPartitions, defaultPartitions)
+		return fmt.Errorf(
+			"Options.Partitions is %d: use 1 to %d, or 0 for %d",
+			o.Partitions,
+			subject.MaxPartitions,
+			defaultPartitions,
+		)
 	}
 	return nil
 }

@@ -13,11 +13,12 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 )
 
-// porter speaks as much NATS as a client needs to stay connected while the server is down. It keeps nothing; a message
-// that somebody publishes is lost, as in the crash of a server, and rings the bell.
+// porter speaks as much NATS as a client needs to stay connected while the server is down. It keeps
+// nothing; a message that somebody publishes is lost, as in the crash of a server, and rings the
+// bell.
 //
-// Without it the client would try to reconnect ten times a second, which makes a leap as slow as waiting, and nobody
-// would know that it is wanted.
+// Without it the client would try to reconnect ten times a second, which makes a leap as slow as
+// waiting, and nobody would know that it is wanted.
 type porter struct {
 	info string
 	ns   subject.Namespace
@@ -28,10 +29,12 @@ type porter struct {
 	done  sync.WaitGroup
 }
 
-// newPorter returns a porter that tells clients of the largest message that the real server takes, in bytes.
+// newPorter returns a porter that tells clients of the largest message that the real server takes,
+// in bytes.
 func newPorter(ns subject.Namespace, maxPayload int64, fire func()) (*porter, error) {
 	info, err := json.Marshal(map[string]any{
-		"server_id": "PORTER", "server_name": "porter", "version": "2.12.0", "proto": 1, "headers": true, "max_payload": maxPayload,
+		"server_id": "PORTER", "server_name": "porter", "version": "2.12.0", "proto": 1,
+		"headers": true, "max_payload": maxPayload,
 	})
 	if err != nil {
 		return nil, err
@@ -66,8 +69,8 @@ func (p *porter) close() {
 	p.done.Wait()
 }
 
-// serve reads until either side closes. Answers go out from a goroutine of their own: the client may be writing to the
-// same pipe with the lock held that its reader needs.
+// serve reads until either side closes. Answers go out from a goroutine of their own: the client
+// may be writing to the same pipe with the lock held that its reader needs.
 func (p *porter) serve(c net.Conn) error {
 	answers := make(chan string, maxAnswers)
 	defer close(answers)
@@ -100,7 +103,8 @@ func (p *porter) serve(c net.Conn) error {
 	}
 }
 
-// heard takes a message. Deciders that announce themselves after they have reconnected want nothing.
+// heard takes a message. Deciders that announce themselves after they have reconnected want
+// nothing.
 func (p *porter) heard(in *bufio.Reader, words []string) error {
 	size, err := strconv.Atoi(words[len(words)-1])
 	if err != nil || len(words) < 3 {

@@ -21,8 +21,8 @@ import (
 
 const (
 	node = "drovertest"
-	// claimTTL spares virtual days a million renewals. A restart waits for none of it, since claims of an earlier start of
-	// the same store are taken over at once.
+	// claimTTL spares virtual days a million renewals. A restart waits for none of it, since claims
+	// of an earlier start of the same store are taken over at once.
 	claimTTL = time.Hour
 	// lookEvery spares them as many looks for other nodes, of which there are none.
 	lookEvery = time.Minute
@@ -82,15 +82,29 @@ func startRoles(ctx context.Context, o rolesOptions) (*roles, error) {
 		case <-tick.C:
 		case <-limit.C:
 			r.shutdown()
-			return nil, fmt.Errorf("the broker owns partitions %v after %v, want %d of them: see the log", b.Owned(), ownLimit, o.partitions)
+			return nil, fmt.Errorf(
+				"the broker owns partitions %v after %v, want %d of them: see the log",
+				b.Owned(),
+				ownLimit,
+				o.partitions,
+			)
 		}
 	}
 	return r, nil
 }
 
-func (r *roles) start(ctx context.Context, dial func(context.Context, string) (*natsconn.Conn, error), o rolesOptions) (*broker.Broker, error) {
+func (r *roles) start(
+	ctx context.Context,
+	dial func(context.Context, string) (*natsconn.Conn, error),
+	o rolesOptions,
+) (*broker.Broker, error) {
 	log := o.log.WithField("node", node)
-	co := claims.Options{Node: node, StoreID: o.server.StoreID(), Boot: o.server.Boot(), Logger: log}
+	co := claims.Options{
+		Node:    node,
+		StoreID: o.server.StoreID(),
+		Boot:    o.server.Boot(),
+		Logger:  log,
+	}
 	var bo broker.Options
 	if o.virtual {
 		co.TTL, co.LookEvery, bo.CheckpointEvery = claimTTL, lookEvery, checkpointEvery
@@ -99,7 +113,14 @@ func (r *roles) start(ctx context.Context, dial func(context.Context, string) (*
 	if err != nil {
 		return nil, err
 	}
-	roles := &wiring.Wiring{Conn: r.conn, Dial: dial, Namespace: o.ns, Partitions: o.partitions, Claims: held, Logger: log}
+	roles := &wiring.Wiring{
+		Conn:       r.conn,
+		Dial:       dial,
+		Namespace:  o.ns,
+		Partitions: o.partitions,
+		Claims:     held,
+		Logger:     log,
+	}
 	b, err := roles.Broker(bo)
 	if err != nil {
 		return nil, err
@@ -111,7 +132,8 @@ func (r *roles) start(ctx context.Context, dial func(context.Context, string) (*
 	fire := roles.Timers()
 	for name, run := range map[string]func(context.Context) error{"broker": b.Run, "timers": fire.Run, "master": master.Run} {
 		r.ended.Go(func() {
-			if err := run(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
+			if err := run(ctx); err != nil && ctx.Err() == nil &&
+				!errors.Is(err, context.Canceled) {
 				o.t.Errorf("drovertest: role %s: %v", name, err)
 			}
 		})

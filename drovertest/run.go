@@ -15,15 +15,18 @@ var (
 	inside  atomic.Pointer[testing.T]
 )
 
-// Run calls f in virtual time with a Drover of its own, which ends with f, and checks all histories. Nil options mean all
-// defaults. The t of f is that of the bubble: use it instead of the outer one.
+// Run calls f in virtual time with a Drover of its own, which ends with f, and checks all
+// histories. Nil options mean all defaults. The t of f is that of the bubble: use it instead of the
+// outer one.
 //
-// It fails t if anything cannot be started, if a worker of [Env.Go] ends by itself, or if a history breaks a rule. It
-// panics inside another Run.
+// It fails t if anything cannot be started, if a worker of [Env.Go] ends by itself, or if a history
+// breaks a rule. It panics inside another Run.
 func Run(t *testing.T, o *Options, f func(t *testing.T, e *Env)) {
 	t.Helper()
 	if inside.Load() == t {
-		panic("drovertest: Run inside another Run: one Env serves any number of workflows and workers")
+		panic(
+			"drovertest: Run inside another Run: one Env serves any number of workflows and workers",
+		)
 	}
 	running.Lock()
 	defer running.Unlock()
@@ -36,8 +39,9 @@ func Run(t *testing.T, o *Options, f func(t *testing.T, e *Env)) {
 	})
 }
 
-// Start starts a Drover in real time, on a random loopback port, which ends with the test. Nil options mean all
-// defaults. It fails t if anything cannot be started. Any number of them may run at a time.
+// Start starts a Drover in real time, on a random loopback port, which ends with the test. Nil
+// options mean all defaults. It fails t if anything cannot be started. Any number of them may run
+// at a time.
 func Start(t testing.TB, o *Options) *Env {
 	t.Helper()
 	return open(t, o, false)

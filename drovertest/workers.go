@@ -6,16 +6,18 @@ import (
 	"github.com/droverhq/drover/activity"
 )
 
-// Worker is what [Env.Go] runs: a *decider.Worker, an *activity.Worker, or anything that ends with its ctx.
+// Worker is what [Env.Go] runs: a *decider.Worker, an *activity.Worker, or anything that ends with
+// its ctx.
 type Worker interface {
 	Run(ctx context.Context) error
 }
 
-// Go runs workers until the test ends or stop is called, which waits for them to drain. A worker that ends by itself
-// fails the test. Activity workers that run otherwise keep talking to the server, so that nothing can leap over time.
+// Go runs workers until the test ends or stop is called, which waits for them to drain. A worker
+// that ends by itself fails the test. Activity workers that run otherwise keep talking to the
+// server, so that nothing can leap over time.
 //
-// The end of the test waits for activities that run then, up to the DrainTimeout of their worker, whose default is
-// minutes: give workers a short one in the real time of [Start].
+// The end of the test waits for activities that run then, up to the DrainTimeout of their worker,
+// whose default is minutes: give workers a short one in the real time of [Start].
 func (e *Env) Go(workers ...Worker) (stop func()) {
 	e.house.enter()
 	defer e.house.leave()
@@ -45,11 +47,12 @@ type shift struct {
 	done   chan struct{}
 }
 
-// sleeps tells whether the worker must stop while the house sleeps: one that pulls tasks would hear its consumer's
-// heartbeats. Deciders are quiet, and keep what they know of their runs.
+// sleeps tells whether the worker must stop while the house sleeps: one that pulls tasks would hear
+// its consumer's heartbeats. Deciders are quiet, and keep what they know of their runs.
 func (s *shift) sleeps() bool {
 	_, pulls := s.worker.(*activity.Worker)
-	if p, ok := s.worker.(interface{ Polls() bool }); ok && p.Polls() { // it asks again and again, as one of deployed flows does
+	if p, ok := s.worker.(interface{ Polls() bool }); ok && p.Polls() {
+		// it asks again and again, as one of deployed flows does
 		pulls = true
 	}
 	return pulls && !s.over

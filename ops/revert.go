@@ -36,14 +36,16 @@ type ReverterOptions struct {
 	Logger logrus.FieldLogger
 }
 
-// Reverter looks for activities that began and whose worker is lost, with no other worker there that would be given the task
-// and ask: the third action of the health task. An attempt that may be repeated goes back to its list, any other fails with
-// the reason "interrupted", so that its decider is asked what to do.
+// Reverter looks for activities that began and whose worker is lost, with no other worker there
+// that would be given the task and ask: the third action of the health task. An attempt that may be
+// repeated goes back to its list, any other fails with the reason "interrupted", so that its
+// decider is asked what to do.
 //
-// What tells a lost worker is its lease: the server delivers a task whose lease is over to whoever asks next. The reverter asks only
-// where nobody has been waiting for two sweeps, so it takes nothing away from a worker, and what it is given that has never
-// been delivered before, or has not begun, it hands back. It decides nothing: the owner of the workflow does, by the
-// same rule as for a worker that holds a redelivery (P-7).
+// What tells a lost worker is its lease: the server delivers a task whose lease is over to whoever
+// asks next. The reverter asks only where nobody has been waiting for two sweeps, so it takes
+// nothing away from a worker, and what it is given that has never been delivered before, or has not
+// begun, it hands back. It decides nothing: the owner of the workflow does, by the same rule as for
+// a worker that holds a redelivery (P-7).
 type Reverter struct {
 	opts ReverterOptions
 	// deserted are the consumers that had unfinished tasks and no waiting worker at the last sweep.
@@ -58,18 +60,31 @@ type Reverter struct {
 // NewReverter checks the options. A Reverter is used by one goroutine.
 func NewReverter(o ReverterOptions) (*Reverter, error) {
 	if o.Conn == nil || o.Namespace == "" {
-		return nil, fmt.Errorf("ops: %w: Conn and Namespace of ReverterOptions are required", ErrInvalidOptions)
+		return nil, fmt.Errorf(
+			"ops: %w: Conn and Namespace of ReverterOptions are required",
+			ErrInvalidOptions,
+		)
 	}
 	o.AtOnce, o.Answer = cmp.Or(o.AtOnce, defaultLostAtOnce), cmp.Or(o.Answer, defaultLostAnswer)
 	if o.AtOnce < 0 || o.Answer < 0 {
-		return nil, fmt.Errorf("ops: %w: AtOnce is %d and Answer %v: use more than 0, or 0 for the defaults", ErrInvalidOptions, o.AtOnce, o.Answer)
+		return nil, fmt.Errorf(
+			"ops: %w: AtOnce is %d and Answer %v: use more than 0, or 0 for the defaults",
+			ErrInvalidOptions,
+			o.AtOnce,
+			o.Answer,
+		)
 	}
 	o.Logger = logx.Or(o.Logger)
-	return &Reverter{opts: o, deserted: map[string]bool{}, standing: map[string]*standing{}, nonce: "lost-" + rand.Text()[:12] + "-"}, nil
+	return &Reverter{
+		opts:     o,
+		deserted: map[string]bool{},
+		standing: map[string]*standing{},
+		nonce:    "lost-" + rand.Text()[:12] + "-",
+	}, nil
 }
 
-// Revert does one sweep over all lists of the namespace, and tells how many attempts went back to their list and how many
-// activities failed.
+// Revert does one sweep over all lists of the namespace, and tells how many attempts went back to
+// their list and how many activities failed.
 func (r *Reverter) Revert(ctx context.Context) (reverted, failed int, err error) {
 	streams, err := r.opts.Conn.StreamNames(ctx, r.opts.Namespace.AllTasks("*"))
 	if err != nil {
@@ -89,7 +104,8 @@ func (r *Reverter) Revert(ctx context.Context) (reverted, failed int, err error)
 			w, err := r.opts.Conn.WorkState(ctx, stream, consumer)
 			switch {
 			case errors.Is(err, natsconn.ErrNoConsumer), errors.Is(err, natsconn.ErrNoStream):
-				continue // somebody's own stream on our subjects, or one that is being made or deleted
+				// somebody's own stream on our subjects, or one that is being made or deleted
+				continue
 			case err != nil:
 				errs = append(errs, fmt.Errorf("ops: %s: %w", key, err))
 				continue
@@ -101,7 +117,13 @@ func (r *Reverter) Revert(ctx context.Context) (reverted, failed int, err error)
 				continue // its worker may just be between two requests
 			}
 			r.standing[key] = cmp.Or(stood[key], newStanding(r.opts.AtOnce))
-			back, gone, err := r.sweep(ctx, stream, consumer, r.standing[key], int(min(w.Working, int64(r.opts.AtOnce))))
+			back, gone, err := r.sweep(
+				ctx,
+				stream,
+				consumer,
+				r.standing[key],
+				int(min(w.Working, int64(r.opts.AtOnce))),
+			)
 			reverted, failed = reverted+back, failed+gone
 			if err != nil && ctx.Err() == nil {
 				errs = append(errs, fmt.Errorf("ops: %s: %w", key, err))
@@ -111,9 +133,14 @@ func (r *Reverter) Revert(ctx context.Context) (reverted, failed int, err error)
 	return reverted, failed, errors.Join(errs...)
 }
 
-// sweep takes the tasks of one consumer whose lease is over. Those that stand are handed back at the end: the server would
-// give them to us again.
-func (r *Reverter) sweep(ctx context.Context, stream, consumer string, known *standing, most int) (reverted, failed int, err error) {
+// sweep takes the tasks of one consumer whose lease is over. Those that stand are handed back at
+// the end: the server would give them to us again.
+func (r *Reverter) sweep(
+	ctx context.Context,
+	stream, consumer string,
+	known *standing,
+	most int,
+) (reverted, failed int, err error) {
 	var stand []natsconn.Task
 	defer func() {
 		for _, t := range stand {
@@ -164,10 +191,12 @@ func (r *Reverter) sweep(ctx context.Context, stream, consumer string, known *st
 	return reverted, failed, nil
 }
 
-// errSilent says that the owner has not answered about another task of this sweep. It is not waited for again: all of the health task would wait.
+// errSilent says that the owner has not answered about another task of this sweep. It is not waited
+// for again: all of the health task would wait.
 var errSilent = errors.New("the owner is silent")
 
-// partitionOf is what a subject to report on says of the partition; the subject itself if it is none of ours.
+// partitionOf is what a subject to report on says of the partition; the subject itself if it is
+// none of ours.
 func partitionOf(report string) string {
 	p, _, _, _, err := subject.ParseIn(report)
 	if err != nil {
@@ -176,10 +205,12 @@ func partitionOf(report string) string {
 	return strconv.Itoa(p)
 }
 
-// ask lets the owner of the workflow decide about a task. One that cannot be read is left to the workers, who park it.
+// ask lets the owner of the workflow decide about a task. One that cannot be read is left to the
+// workers, who park it.
 func (r *Reverter) ask(ctx context.Context, t natsconn.Task) (schemas.LostTask, error) {
 	var task schemas.ActivityTask
-	if err := schemas.Unmarshal(t.Data, &task); err != nil || task.Report == "" || task.Token == "" {
+	if err := schemas.Unmarshal(t.Data, &task); err != nil || task.Report == "" ||
+		task.Token == "" {
 		return schemas.LostStands, nil //nolint:nilerr // see above
 	}
 	partition := partitionOf(task.Report)
@@ -207,7 +238,8 @@ func (r *Reverter) ask(ctx context.Context, t natsconn.Task) (schemas.LostTask, 
 	ctx, cancel := context.WithTimeout(ctx, r.opts.Answer)
 	defer cancel()
 	body, err := schemas.Marshal(&schemas.Report{
-		Kind: schemas.ReportLost, Token: task.Token, TaskSequence: t.Seq, Redelivered: true, Nonce: nonce, ReplyTo: inbox,
+		Kind: schemas.ReportLost, Token: task.Token, TaskSequence: t.Seq, Redelivered: true,
+		Nonce: nonce, ReplyTo: inbox,
 	})
 	if err != nil {
 		return "", err
@@ -218,12 +250,20 @@ func (r *Reverter) ask(ctx context.Context, t natsconn.Task) (schemas.LostTask, 
 	select {
 	case p := <-answers:
 		if p.Done == schemas.LostReverted || p.Done == schemas.LostFailed {
-			r.opts.Logger.WithFields(logrus.Fields{"workflow": task.WorkflowID, "run": task.Run, "task": task.ActivityID, "attempt": task.Attempt, "list": task.List}).
+			r.opts.Logger.WithFields(logrus.Fields{
+				"workflow": task.WorkflowID, "run": task.Run,
+				"task": task.ActivityID, "attempt": task.Attempt, "list": task.List,
+			}).
 				Infof("the worker of an activity is lost: %s", p.Done)
 		}
 		return p.Done, nil
 	case <-ctx.Done():
 		r.silent[partition] = true
-		return "", fmt.Errorf("%w: the owner of workflow %q has not answered about activity %q", natsconn.ErrTimeout, task.WorkflowID, task.ActivityID)
+		return "", fmt.Errorf(
+			"%w: the owner of workflow %q has not answered about activity %q",
+			natsconn.ErrTimeout,
+			task.WorkflowID,
+			task.ActivityID,
+		)
 	}
 }

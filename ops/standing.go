@@ -5,8 +5,9 @@ import "github.com/droverhq/drover/broker/natsconn"
 // mostPause is how many sweeps at most the owner of a task that stands is not asked.
 const mostPause = 32
 
-// standing are tasks of a consumer that were handed back. A worker that has as many tasks as it takes waits for no more, so each sweep is given one
-// of the backlog after it, and those of the sweeps before again. As long as nobody else was given such a task its owner says the same, and to
+// standing are tasks of a consumer that were handed back. A worker that has as many tasks as it
+// takes waits for no more, so each sweep is given one of the backlog after it, and those of the
+// sweeps before again. As long as nobody else was given such a task its owner says the same, and to
 // ask takes two messages and a place in the inbox: it is asked less and less often.
 type standing struct {
 	most  int
@@ -19,7 +20,11 @@ type stood struct {
 	next      int // the sweep that asks
 }
 
-func newStanding(atOnce int) *standing { return &standing{most: 4 * atOnce, tasks: map[uint64]stood{}} }
+func newStanding(
+	atOnce int,
+) *standing {
+	return &standing{most: 4 * atOnce, tasks: map[uint64]stood{}}
+}
 
 // first notes a task that nobody was given before.
 func (s *standing) first(t natsconn.Task, sweep int) { s.note(t, stood{pause: 1, next: sweep + 1}) }

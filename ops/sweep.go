@@ -15,12 +15,14 @@ type Sweep struct {
 	Nodes   nodes.Sweep   // what became of the nodes
 	Seen    int           // claims that were looked at
 	Removed []claims.Info // claims that were removed
-	// Reverted tasks will run again, Failed ones have failed for good, because their workers were lost.
+	// Reverted tasks will run again, Failed ones have failed for good, because their workers were
+	// lost.
 	Reverted, Failed int
 	Err              error // what went wrong, joined; the next sweep tries again
 }
 
-// sweep does the steps of the health task in their order. A step that fails keeps none of the others from being done.
+// sweep does the steps of the health task in their order. A step that fails keeps none of the
+// others from being done.
 func (m *Master) sweep(ctx context.Context, l *claims.Lease) Sweep {
 	s := Sweep{Number: l.Number()}
 	going := func() bool { return ctx.Err() == nil && l.Valid() }
@@ -82,11 +84,16 @@ func (m *Master) revert(ctx context.Context, _ *claims.Lease, s *Sweep) (err err
 }
 
 // remove removes one expired claim, a partition's after a fence.
-func (m *Master) remove(ctx context.Context, l *claims.Lease, i claims.Info) (removed bool, err error) {
+func (m *Master) remove(
+	ctx context.Context,
+	l *claims.Lease,
+	i claims.Info,
+) (removed bool, err error) {
 	if p, ok := claims.ParsePartition(i.Key); ok {
-		// The revision of our own last renewal is a good number for the fence: revisions are those of the whole bucket,
-		// so it is above the expired claim's if it came later. And the claim still stands at the leader after it was
-		// read, so whoever takes the partition next gets a higher one.
+		// The revision of our own last renewal is a good number for the fence: revisions are those
+		// of the whole bucket, so it is above the expired claim's if it came later. And the claim
+		// still stands at the leader after it was read, so whoever takes the partition next gets a
+		// higher one.
 		number := l.Revision()
 		if m.opts.Fence == nil || number <= i.Revision {
 			return false, nil // without a renewal since then: the next sweep does it

@@ -22,19 +22,22 @@ func (p RestartPolicy) Validate(field string) error {
 
 // AlwaysOn is a workflow that is to run all the time. Its id is the workflow id of Start.
 type AlwaysOn struct {
-	// Start is the start of each run, but for those that a continuation begins. Run, requestId, startMode, notAfter, signal and the
-	// policies of ids are the monitor's own and may not be given. A run is asked to continue as new when it is an hour old or has
-	// 10,000 events, unless continuation says something else.
+	// Start is the start of each run, but for those that a continuation begins. Run, requestId,
+	// startMode, notAfter, signal and the policies of ids are the monitor's own and may not be
+	// given. A run is asked to continue as new when it is an hour old or has 10,000 events, unless
+	// continuation says something else.
 	Start StartRequest `json:"start"`
 	// Restart says after which ends it is started again. Defaults to always.
 	Restart RestartPolicy `json:"restart,omitempty"`
 }
 
-// AlwaysOnRecord is an always-on workflow as it is stored: the value of the key always.<id> in the bucket of schedules.
+// AlwaysOnRecord is an always-on workflow as it is stored: the value of the key always.<id> in the
+// bucket of schedules.
 type AlwaysOnRecord struct {
 	V        int      `json:"v,omitempty"`
 	AlwaysOn AlwaysOn `json:"alwaysOn"`
-	// Incarnation tells it from a removed one of the same id. Run ids are computed from it and Starts.
+	// Incarnation tells it from a removed one of the same id. Run ids are computed from it and
+	// Starts.
 	Incarnation string    `json:"incarnation"`
 	CreatedAt   Timestamp `json:"createdAt"`
 	Identity    string    `json:"identity,omitempty"`
@@ -62,9 +65,9 @@ type AlwaysOnRecord struct {
 	Status    Status    `json:"status,omitempty"`
 	EndReason string    `json:"endReason,omitempty"`
 	EndedAt   Timestamp `json:"endedAt,omitempty"`
-	// Failures is how many ended badly one after the other, NotBefore when the next one is begun. A refused start counts too, and a run
-	// that lived for a minute and longer than the pause before it begins a new count. From ten failures on the workflow is said to be
-	// failing.
+	// Failures is how many ended badly one after the other, NotBefore when the next one is begun. A
+	// refused start counts too, and a run that lived for a minute and longer than the pause before
+	// it begins a new count. From ten failures on the workflow is said to be failing.
 	Failures  int       `json:"failures,omitempty"`
 	NotBefore Timestamp `json:"notBefore,omitempty"`
 	// Refusal is why the last start was refused.
@@ -74,8 +77,8 @@ type AlwaysOnRecord struct {
 // FailingAfter is how many failures in a row make an always-on workflow a failing one.
 const FailingAfter = 10
 
-// AlwaysAddRequest adds an always-on workflow. A repeat with the same contents is answered like the first one; other contents
-// change what is there, from the next start on.
+// AlwaysAddRequest adds an always-on workflow. A repeat with the same contents is answered like the
+// first one; other contents change what is there, from the next start on.
 type AlwaysAddRequest struct {
 	V        int      `json:"v,omitempty"`
 	AlwaysOn AlwaysOn `json:"alwaysOn"`
@@ -86,14 +89,16 @@ type AlwaysAddRequest struct {
 type AlwaysRequest struct {
 	V  int    `json:"v,omitempty"`
 	ID string `json:"id"`
-	// Terminate, for alwaysStop and alwaysRemove, ends the open run at once; else it is asked to end. KeepRun leaves it alone.
+	// Terminate, for alwaysStop and alwaysRemove, ends the open run at once; else it is asked to
+	// end. KeepRun leaves it alone.
 	Terminate bool   `json:"terminate,omitempty"`
 	KeepRun   bool   `json:"keepRun,omitempty"`
 	Reason    string `json:"reason,omitempty"`
 	Identity  string `json:"identity,omitempty"`
 }
 
-// AlwaysResponse is an always-on workflow as it stands after the request; after alwaysRemove, as it was last.
+// AlwaysResponse is an always-on workflow as it stands after the request; after alwaysRemove, as it
+// was last.
 type AlwaysResponse struct {
 	V      int             `json:"v,omitempty"`
 	Record *AlwaysOnRecord `json:"record,omitempty"`
@@ -110,7 +115,8 @@ type AlwaysListRequest struct {
 	Cursor string `json:"cursor,omitempty"`
 }
 
-// AlwaysListResponse is a page of always-on workflows in the order of their ids; Cursor continues it and is empty at its end.
+// AlwaysListResponse is a page of always-on workflows in the order of their ids; Cursor continues
+// it and is empty at its end.
 type AlwaysListResponse struct {
 	V        int              `json:"v,omitempty"`
 	AlwaysOn []AlwaysOnRecord `json:"alwaysOn"`

@@ -2,7 +2,8 @@ package schemas
 
 import "strings"
 
-// StartRequest starts a workflow. Run and RequestID make it idempotent: a repeat gets the first answer.
+// StartRequest starts a workflow. Run and RequestID make it idempotent: a repeat gets the first
+// answer.
 type StartRequest struct {
 	V                            int               `json:"v,omitempty"`
 	WorkflowID                   string            `json:"workflowId,omitempty"`
@@ -20,22 +21,25 @@ type StartRequest struct {
 	TagList                      []string          `json:"tagList,omitempty"`
 	Attributes                   map[string]string `json:"attributes,omitempty"`
 	Identity                     string            `json:"identity,omitempty"`
-	// IDReusePolicy says whether the id of a closed run may be used again, IDConflictPolicy what happens if a run of it is
-	// open. Default to ALLOW and FAIL.
+	// IDReusePolicy says whether the id of a closed run may be used again, IDConflictPolicy what
+	// happens if a run of it is open. Default to ALLOW and FAIL.
 	IDReusePolicy    IDReusePolicy    `json:"idReusePolicy,omitempty"`
 	IDConflictPolicy IDConflictPolicy `json:"idConflictPolicy,omitempty"`
-	// StartMode says what begins the run: Manual, which is the default, Schedule or AutoStart. Brokers give the other modes.
+	// StartMode says what begins the run: Manual, which is the default, Schedule or AutoStart.
+	// Brokers give the other modes.
 	StartMode StartMode `json:"startMode,omitempty"`
-	// NotAfter is when the start is refused if it has begun nothing by then, by the server's clock. A repeat of one that has begun a run is
-	// answered all the same.
+	// NotAfter is when the start is refused if it has begun nothing by then, by the server's clock.
+	// A repeat of one that has begun a run is answered all the same.
 	NotAfter Timestamp `json:"notAfter,omitempty"`
 	// Continuation says when the run is asked to continue as new.
 	Continuation *ContinuationPolicy `json:"continuation,omitempty"`
-	// Signal is handed to the run that is open, or else to the one that this request starts: signal-with-start.
+	// Signal is handed to the run that is open, or else to the one that this request starts:
+	// signal-with-start.
 	Signal *StartSignal `json:"signal,omitempty"`
 	// Origin is filled in by brokers; in a request from outside it is dropped.
 	Origin *StartOrigin `json:"origin,omitempty"`
-	// Replays is filled in by the broker that carries out a replay; in a request from outside it is dropped.
+	// Replays is filled in by the broker that carries out a replay; in a request from outside it is
+	// dropped.
 	Replays *ReplayOf `json:"replays,omitempty"`
 	// ReplyTo is filled in by the broker that accepts the request: the requester's inbox.
 	ReplyTo string `json:"replyTo,omitempty"`
@@ -63,15 +67,16 @@ const (
 	ConflictTerminateExisting IDConflictPolicy = "TERMINATE_EXISTING"
 )
 
-// StartSignal is the signal of a signal-with-start. Without a request id that of the start, or else its run id, stands for
-// it.
+// StartSignal is the signal of a signal-with-start. Without a request id that of the start, or else
+// its run id, stands for it.
 type StartSignal struct {
 	Name      string  `json:"name"`
 	Input     Payload `json:"input,omitempty"`
 	RequestID string  `json:"requestId,omitempty"`
 }
 
-// StartOrigin says where a start that a broker made comes from: a parent, or a run that continues as new.
+// StartOrigin says where a start that a broker made comes from: a parent, or a run that continues
+// as new.
 type StartOrigin struct {
 	Parent                 *Execution `json:"parent,omitempty"`
 	ParentScheduledEventID int64      `json:"parentScheduledEventId,omitempty"`
@@ -111,8 +116,8 @@ type SignalRequest struct {
 	RequestID  string  `json:"requestId,omitempty"`
 }
 
-// SignalResponse answers a signal: it is stored and will be in the history, or in the dead letters if the run closes
-// first.
+// SignalResponse answers a signal: it is stored and will be in the history, or in the dead letters
+// if the run closes first.
 type SignalResponse struct {
 	V        int    `json:"v,omitempty"`
 	Run      string `json:"run,omitempty"`
@@ -120,21 +125,22 @@ type SignalResponse struct {
 	Error    *Error `json:"error,omitempty"`
 }
 
-// ExecutionRequest asks about one execution: describe, result, why, pause, resume, hold, release, cancel and terminate; or it takes a
-// lock from one.
+// ExecutionRequest asks about one execution: describe, result, why, pause, resume, hold, release,
+// cancel and terminate; or it takes a lock from one.
 type ExecutionRequest struct {
 	V          int    `json:"v,omitempty"`
 	WorkflowID string `json:"workflowId"`
 	Run        string `json:"run,omitempty"`
 	// Wait bounds, for result, how long the answer may be held back until the run closes.
 	Wait Duration `json:"wait,omitempty"`
-	// Inline bounds, for result, how many bytes of a result or of details the answer may hold; 0 for no bound. So whoever waits for many
-	// runs chooses when to be sent what is large.
+	// Inline bounds, for result, how many bytes of a result or of details the answer may hold; 0
+	// for no bound. So whoever waits for many runs chooses when to be sent what is large.
 	Inline    int    `json:"inline,omitempty"`
 	RequestID string `json:"requestId,omitempty"`
 	Reason    string `json:"reason,omitempty"`
 	Identity  string `json:"identity,omitempty"`
-	// Chain says that a request for a run which has continued as new is meant for the run that followed it.
+	// Chain says that a request for a run which has continued as new is meant for the run that
+	// followed it.
 	Chain bool `json:"chain,omitempty"`
 	// Details and ChildPolicy are for terminate; the policy overrides that of the run.
 	Details     Payload     `json:"details,omitempty"`
@@ -173,10 +179,12 @@ const (
 	StatusContinuedAsNew Status = "continuedAsNew"
 )
 
-// StatusClosed is, in the filters of lists, any status without open and paused. No execution has it.
+// StatusClosed is, in the filters of lists, any status without open and paused. No execution has
+// it.
 const StatusClosed Status = "closed"
 
-// StatusHeader is the header of a history record that begins with the status of the run after it. [HeaderStatus] reads that.
+// StatusHeader is the header of a history record that begins with the status of the run after it.
+// [HeaderStatus] reads that.
 const StatusHeader = "Drover-Status"
 
 // HeaderStatus returns the status in the header of a history record, which tells more after it.
@@ -247,7 +255,8 @@ type OpenTimer struct {
 	Due     Timestamp `json:"due"`
 }
 
-// OpenChild is a child workflow that has not closed, or of which the run did not hear that it has: a run that has closed hears of none.
+// OpenChild is a child workflow that has not closed, or of which the run did not hear that it has:
+// a run that has closed hears of none.
 type OpenChild struct {
 	WorkflowID       string    `json:"workflowId"`
 	Run              string    `json:"run"`
@@ -284,18 +293,19 @@ type DescribeResponse struct {
 	CancelRequested bool              `json:"cancelRequested,omitempty"`
 	// EventsLeft is as in a [DecisionTask].
 	EventsLeft int64 `json:"eventsLeft,omitempty"`
-	// RequestIDsSince is since when the ids of signals and requests are remembered, if that is less than ten minutes: there were
-	// too many. What came before and is repeated may count twice.
+	// RequestIDsSince is since when the ids of signals and requests are remembered, if that is less
+	// than ten minutes: there were too many. What came before and is repeated may count twice.
 	RequestIDsSince Timestamp `json:"requestIdsSince,omitempty"`
-	// Attempts are the runs that repeat the same run, or are it, the initial one first; none if there was no replay. At most
-	// MaxReplayAttempts of them are told, those that were first.
+	// Attempts are the runs that repeat the same run, or are it, the initial one first; none if
+	// there was no replay. At most MaxReplayAttempts of them are told, those that were first.
 	Attempts []ReplayAttempt `json:"attempts,omitempty"`
 	// Soft: the run is purged from disk, and kept in the memory of the master.
 	Soft  bool   `json:"soft,omitempty"`
 	Error *Error `json:"error,omitempty"`
 }
 
-// ResultResponse answers result. While Status is open the run has not closed within the wait; ask again.
+// ResultResponse answers result. While Status is open the run has not closed within the wait; ask
+// again.
 type ResultResponse struct {
 	V       int     `json:"v,omitempty"`
 	Run     string  `json:"run"`
@@ -307,13 +317,14 @@ type ResultResponse struct {
 	NewRun string `json:"newRun,omitempty"`
 	// Soft: the run is purged from disk, and kept in the memory of the master.
 	Soft bool `json:"soft,omitempty"`
-	// Large: result and details have so many bytes, more than the request's inline, and are left out. Ask again without that.
+	// Large: result and details have so many bytes, more than the request's inline, and are left
+	// out. Ask again without that.
 	Large int    `json:"large,omitempty"`
 	Error *Error `json:"error,omitempty"`
 }
 
-// HistoryRequest reads a page of events with id > After. With Wait it is held back until there is at least one, or the
-// run has closed.
+// HistoryRequest reads a page of events with id > After. With Wait it is held back until there is
+// at least one, or the run has closed.
 type HistoryRequest struct {
 	V          int      `json:"v,omitempty"`
 	WorkflowID string   `json:"workflowId"`
@@ -323,8 +334,8 @@ type HistoryRequest struct {
 	Wait       Duration `json:"wait,omitempty"`
 }
 
-// HistoryResponse is a page. More says that events after it exist already; Closed that the run has ended and the page
-// reaches its last event.
+// HistoryResponse is a page. More says that events after it exist already; Closed that the run has
+// ended and the page reaches its last event.
 type HistoryResponse struct {
 	V      int     `json:"v,omitempty"`
 	Run    string  `json:"run"`
@@ -359,8 +370,8 @@ type ListRequest struct {
 	Cursor   string `json:"cursor,omitempty"`
 }
 
-// ListResponse is a page of a list; Cursor continues it and is empty at its end. Before that a page may have few executions, or none: it
-// looks for a second.
+// ListResponse is a page of a list; Cursor continues it and is empty at its end. Before that a page
+// may have few executions, or none: it looks for a second.
 type ListResponse struct {
 	V          int             `json:"v,omitempty"`
 	Executions []ExecutionInfo `json:"executions"`
@@ -384,11 +395,13 @@ type RetentionResponse struct {
 	Run        string    `json:"run"`
 	Status     Status    `json:"status"`
 	ClosedAt   Timestamp `json:"closedAt,omitempty"`
-	// Group are the runs that are judged together, Expression what they are judged by, Source who has said so.
+	// Group are the runs that are judged together, Expression what they are judged by, Source who
+	// has said so.
 	Group      string `json:"group,omitempty"`
 	Expression string `json:"expression,omitempty"`
 	Source     string `json:"source,omitempty"`
-	// Rank is the place of the run among the Count runs of the group, 1 for the one that closed last.
+	// Rank is the place of the run among the Count runs of the group, 1 for the one that closed
+	// last.
 	Rank  int `json:"rank,omitempty"`
 	Count int `json:"count,omitempty"`
 	// Until is when time alone ends the judgement; left out if it never does.
@@ -401,8 +414,9 @@ type RetentionResponse struct {
 	Error   *Error `json:"error,omitempty"`
 }
 
-// SoftRequest asks the master for the records of a run that is purged from disk and kept in its memory, those with a sequence > After;
-// without a run the latest such run of the workflow id. Brokers ask it.
+// SoftRequest asks the master for the records of a run that is purged from disk and kept in its
+// memory, those with a sequence > After; without a run the latest such run of the workflow id.
+// Brokers ask it.
 type SoftRequest struct {
 	V          int    `json:"v,omitempty"`
 	WorkflowID string `json:"workflowId"`
@@ -410,7 +424,8 @@ type SoftRequest struct {
 	After      uint64 `json:"after,omitempty"`
 }
 
-// SoftResponse is a page of records in the order of the history. More says that there are others after them.
+// SoftResponse is a page of records in the order of the history. More says that there are others
+// after them.
 type SoftResponse struct {
 	V          int          `json:"v,omitempty"`
 	WorkflowID string       `json:"workflowId"`
@@ -427,7 +442,8 @@ type SoftRecord struct {
 	Data     []byte    `json:"data"`
 }
 
-// DeadRequest lists dead letters. With count it counts them by reason instead, and limit does not matter.
+// DeadRequest lists dead letters. With count it counts them by reason instead, and limit does not
+// matter.
 type DeadRequest struct {
 	V      int    `json:"v,omitempty"`
 	Reason string `json:"reason,omitempty"`
@@ -448,8 +464,8 @@ type DeadEntry struct {
 	DeadLetter
 }
 
-// DeadResponse is a page of dead letters; After continues it and is 0 at the end. Or it is their counts, in the order of the
-// reasons.
+// DeadResponse is a page of dead letters; After continues it and is 0 at the end. Or it is their
+// counts, in the order of the reasons.
 type DeadResponse struct {
 	V       int         `json:"v,omitempty"`
 	Letters []DeadEntry `json:"letters"`
@@ -464,9 +480,10 @@ type TaskListRequest struct {
 	List string `json:"list"`
 }
 
-// TaskListResponse names the stream and the durable consumers to pull from. Consumer gives the tasks without priority; a
-// worker that pulls from it alone never sees others. Consumers are all, in order of priority (above 0, 0, below 0): a
-// worker asks them in that order whenever it has a free slot, without waiting at any but the last.
+// TaskListResponse names the stream and the durable consumers to pull from. Consumer gives the
+// tasks without priority; a worker that pulls from it alone never sees others. Consumers are all,
+// in order of priority (above 0, 0, below 0): a worker asks them in that order whenever it has a
+// free slot, without waiting at any but the last.
 type TaskListResponse struct {
 	V         int      `json:"v,omitempty"`
 	Stream    string   `json:"stream"`

@@ -1,18 +1,22 @@
 package schemas
 
-// RetryPolicy says how the broker repeats a failed activity. Absent by default: retry is the decider's business.
+// RetryPolicy says how the broker repeats a failed activity. Absent by default: retry is the
+// decider's business.
 type RetryPolicy struct {
 	// InitialInterval is the pause before the second attempt. Defaults to 1 s.
 	InitialInterval Duration `json:"initialInterval,omitempty"`
-	// BackoffCoefficient is by how much each pause is longer than the one before, from 1 to 1000. Defaults to 2.
+	// BackoffCoefficient is by how much each pause is longer than the one before, from 1 to 1000.
+	// Defaults to 2.
 	BackoffCoefficient float64 `json:"backoffCoefficient,omitempty"`
-	// MaximumInterval is the longest pause. Defaults to 100 times the first; NONE takes the bound away.
+	// MaximumInterval is the longest pause. Defaults to 100 times the first; NONE takes the bound
+	// away.
 	MaximumInterval Duration `json:"maximumInterval,omitempty"`
-	// MaximumAttempts is how many attempts there may be, the first among them. Defaults to no limit: then the activity is
-	// repeated until it succeeds or its schedule-to-close limit comes. Below 0 is refused.
+	// MaximumAttempts is how many attempts there may be, the first among them. Defaults to no
+	// limit: then the activity is repeated until it succeeds or its schedule-to-close limit comes.
+	// Below 0 is refused.
 	MaximumAttempts int `json:"maximumAttempts,omitempty"`
-	// NonRetryable are the reasons of failures after which there is no other attempt; that of an attempt which ran out of time
-	// is START_TO_CLOSE or HEARTBEAT.
+	// NonRetryable are the reasons of failures after which there is no other attempt; that of an
+	// attempt which ran out of time is START_TO_CLOSE or HEARTBEAT.
 	NonRetryable []string `json:"nonRetryable,omitempty"`
 }
 
@@ -42,12 +46,13 @@ type ActivityStarted struct {
 	ScheduledEventID int64  `json:"scheduledEventId"`
 	Attempt          int    `json:"attempt"`
 	Identity         string `json:"identity,omitempty"`
-	// TaskSequence and Nonce name the delivery that started it: only a redelivery of that message may interrupt it, and
-	// the permission to go is repeated to that nonce alone.
+	// TaskSequence and Nonce name the delivery that started it: only a redelivery of that message
+	// may interrupt it, and the permission to go is repeated to that nonce alone.
 	TaskSequence uint64 `json:"taskSequence,omitempty"`
 	Nonce        string `json:"nonce,omitempty"`
-	// Offered: the worker was offered the task, and there was no message. One is stored after this event, unless the activity is over soon;
-	// it says nothing about the worker, who is asked instead.
+	// Offered: the worker was offered the task, and there was no message. One is stored after this
+	// event, unless the activity is over soon; it says nothing about the worker, who is asked
+	// instead.
 	Offered bool `json:"offered,omitempty"`
 }
 
@@ -97,8 +102,8 @@ type ActivityInterrupted struct {
 	Identity         string `json:"identity,omitempty"`
 	// HeartbeatDetails are those of the last heartbeat; the next attempt gets them.
 	HeartbeatDetails Payload `json:"heartbeatDetails,omitempty"`
-	// Interruptions is how many interruptions there have been in a row that count, this one among them. A heartbeat or a failure that a
-	// worker reports begins a new row.
+	// Interruptions is how many interruptions there have been in a row that count, this one among
+	// them. A heartbeat or a failure that a worker reports begins a new row.
 	Interruptions int `json:"interruptions,omitempty"`
 	// Returned: the worker has stopped as planned and gave the task back. That does not count.
 	Returned bool `json:"returned,omitempty"`

@@ -1,6 +1,7 @@
 package schemas
 
-// ChildScheduled asks for a child workflow. Its run id is minted here, so that a repeated start is recognised.
+// ChildScheduled asks for a child workflow. Its run id is minted here, so that a repeated start is
+// recognised.
 type ChildScheduled struct {
 	WorkflowID                   string            `json:"workflowId"`
 	Run                          string            `json:"run"`

@@ -21,7 +21,8 @@ type DeciderCompleted struct {
 	StartedEventID   int64   `json:"startedEventId"`
 	ExecutionContext Payload `json:"executionContext,omitempty"`
 	Identity         string  `json:"identity,omitempty"`
-	// ReplyDigest identifies the reply: a sticky decider compares it with the one it sent before it trusts its cache.
+	// ReplyDigest identifies the reply: a sticky decider compares it with the one it sent before it
+	// trusts its cache.
 	ReplyDigest string `json:"replyDigest,omitempty"`
 }
 
@@ -32,7 +33,8 @@ type DeciderTimedOut struct {
 	StartedEventID   int64       `json:"startedEventId"`
 }
 
-// DeciderFailed records that a decider reported an error, panicked, or answered what cannot be applied.
+// DeciderFailed records that a decider reported an error, panicked, or answered what cannot be
+// applied.
 type DeciderFailed struct {
 	Cause            Cause  `json:"cause"`
 	Reason           string `json:"reason,omitempty"`

@@ -9,8 +9,9 @@ type LockRequested struct {
 	DeciderCompletedEventID int64    `json:"deciderCompletedEventId"`
 }
 
-// LockAcquired says that the run holds the lock; Fence grows with every holder. Expires is when a lease runs out. With Holder
-// it is an ancestor of the run that holds the lock, and the run may enter for as long as that does.
+// LockAcquired says that the run holds the lock; Fence grows with every holder. Expires is when a
+// lease runs out. With Holder it is an ancestor of the run that holds the lock, and the run may
+// enter for as long as that does.
 type LockAcquired struct {
 	Lock             string     `json:"lock"`
 	Scope            string     `json:"scope,omitempty"`
@@ -20,8 +21,9 @@ type LockAcquired struct {
 	ScheduledEventID int64      `json:"scheduledEventId"`
 }
 
-// LockRefused says that the run does not get the lock, and does not wait for it. ScheduledEventID names the LockRequested; it
-// is 0 if the decision was refused at once. With the decision ReleaseLock it was that one, and nothing has changed.
+// LockRefused says that the run does not get the lock, and does not wait for it. ScheduledEventID
+// names the LockRequested; it is 0 if the decision was refused at once. With the decision
+// ReleaseLock it was that one, and nothing has changed.
 type LockRefused struct {
 	Lock                    string       `json:"lock"`
 	Scope                   string       `json:"scope,omitempty"`
@@ -40,8 +42,8 @@ type LockReleased struct {
 	DeciderCompletedEventID int64  `json:"deciderCompletedEventId,omitempty"`
 }
 
-// LockBroken says that the lock was taken away from the run: by an operator, because its lease ran out and another wanted it,
-// or because the key of the lock was changed by hand.
+// LockBroken says that the lock was taken away from the run: by an operator, because its lease ran
+// out and another wanted it, or because the key of the lock was changed by hand.
 type LockBroken struct {
 	Lock      string `json:"lock"`
 	Scope     string `json:"scope,omitempty"`
@@ -52,8 +54,8 @@ type LockBroken struct {
 	Identity  string `json:"identity,omitempty"`
 }
 
-// HeldLock is a lock that a run has from the one which it continues. Run and EventID name the LockRequested by which the chain
-// got it: so its place in the key is known.
+// HeldLock is a lock that a run has from the one which it continues. Run and EventID name the
+// LockRequested by which the chain got it: so its place in the key is known.
 type HeldLock struct {
 	Lock    string     `json:"lock"`
 	Scope   string     `json:"scope,omitempty"`
@@ -100,8 +102,9 @@ type StateCleared struct {
 	ScheduledEventID int64  `json:"scheduledEventId"`
 }
 
-// StateRefused says that a request for a state key was not carried out: what it required does not hold, and Value is what the
-// key has, or it breaks a rule. ScheduledEventID names the StateRequested; it is 0 if the decision was refused at once.
+// StateRefused says that a request for a state key was not carried out: what it required does not
+// hold, and Value is what the key has, or it breaks a rule. ScheduledEventID names the
+// StateRequested; it is 0 if the decision was refused at once.
 type StateRefused struct {
 	Key                     string  `json:"key"`
 	Scope                   string  `json:"scope,omitempty"`
@@ -132,7 +135,8 @@ type ReplayPointsReset struct {
 	DeciderCompletedEventID int64 `json:"deciderCompletedEventId"`
 }
 
-// RetentionSet changes how long the run is kept after it closes. Policy is what the expression came to mean at that moment.
+// RetentionSet changes how long the run is kept after it closes. Policy is what the expression came
+// to mean at that moment.
 type RetentionSet struct {
 	Retention               string           `json:"retention"`
 	Hash                    string           `json:"hash,omitempty"`
@@ -140,8 +144,8 @@ type RetentionSet struct {
 	DeciderCompletedEventID int64            `json:"deciderCompletedEventId"`
 }
 
-// RetentionPolicy is a retention that refers to nothing else: Disk and Soft are counts, durations, forever, min(...) and max(...).
-// Hash names the group of the run in place of its workflow type.
+// RetentionPolicy is a retention that refers to nothing else: Disk and Soft are counts, durations,
+// forever, min(...) and max(...). Hash names the group of the run in place of its workflow type.
 type RetentionPolicy struct {
 	Hash     string `json:"hash,omitempty"`
 	Disk     string `json:"disk"`

@@ -24,7 +24,14 @@ func (p ChildPolicy) Validate(field string) error {
 	case "", ChildTerminate, ChildRequestCancel, ChildAbandon:
 		return nil
 	}
-	return fmt.Errorf("%s is %q; want %s, %s or %s", field, string(p), ChildTerminate, ChildRequestCancel, ChildAbandon)
+	return fmt.Errorf(
+		"%s is %q; want %s, %s or %s",
+		field,
+		string(p),
+		ChildTerminate,
+		ChildRequestCancel,
+		ChildAbandon,
+	)
 }
 
 // TimeoutType says which limit ran out.
@@ -65,29 +72,34 @@ type WorkflowStarted struct {
 	ContinuedExecutionRun        string            `json:"continuedExecutionRun,omitempty"`
 	ParentWorkflowExecution      *Execution        `json:"parentWorkflowExecution,omitempty"`
 	ParentScheduledEventID       int64             `json:"parentScheduledEventId,omitempty"`
-	// FirstExecutionRun is the first run of a chain that continued as new; empty in that run itself.
+	// FirstExecutionRun is the first run of a chain that continued as new; empty in that run
+	// itself.
 	FirstExecutionRun string `json:"firstExecutionRun,omitempty"`
 	// Depth is how many ancestors the run has.
 	Depth int `json:"depth,omitempty"`
-	// SignalIDs are those that the runs before it in the chain have received: a repeat of one of them is dropped.
+	// SignalIDs are those that the runs before it in the chain have received: a repeat of one of
+	// them is dropped.
 	SignalIDs []string `json:"signalIds,omitempty"`
-	// RequestIDs are those of operators' requests that the runs before it in the chain have received: a repeat of one of
-	// them, which may find this run, is answered and not carried out again.
+	// RequestIDs are those of operators' requests that the runs before it in the chain have
+	// received: a repeat of one of them, which may find this run, is answered and not carried out
+	// again.
 	RequestIDs []string `json:"requestIds,omitempty"`
 	// Locks are those that the run has from the one which it continues.
 	Locks []HeldLock `json:"locks,omitempty"`
-	// Retention is that of the run which it continues or replays, ParentRetention that of its parent when the child was started. Neither
-	// is there if nobody has said anything.
+	// Retention is that of the run which it continues or replays, ParentRetention that of its
+	// parent when the child was started. Neither is there if nobody has said anything.
 	Retention       *RetentionPolicy `json:"retention,omitempty"`
 	ParentRetention *RetentionPolicy `json:"parentRetention,omitempty"`
-	// UnreadSignals is how many signals the run before it in the chain had that no decider had seen: their copies are the
-	// first Signal events of this run.
+	// UnreadSignals is how many signals the run before it in the chain had that no decider had
+	// seen: their copies are the first Signal events of this run.
 	UnreadSignals int `json:"unreadSignals,omitempty"`
 	// Replays names the run that this one repeats.
 	Replays *ReplayOf `json:"replays,omitempty"`
-	// StartMode says what began the run. A run from before there were modes has none: see [WorkflowStarted.Mode].
+	// StartMode says what began the run. A run from before there were modes has none: see
+	// [WorkflowStarted.Mode].
 	StartMode StartMode `json:"startMode,omitempty"`
-	// Continuation says when the run is asked to continue as new. The runs that continue it have the same.
+	// Continuation says when the run is asked to continue as new. The runs that continue it have
+	// the same.
 	Continuation *ContinuationPolicy `json:"continuation,omitempty"`
 	// Held is the hold that the run has from the one which it continues.
 	Held      *ContinuationHeld `json:"held,omitempty"`
@@ -168,7 +180,8 @@ type WorkflowContinuedAsNew struct {
 	ActivityDefaults             *ActivityDefaults `json:"activityDefaults,omitempty"`
 	ChildPolicy                  ChildPolicy       `json:"childPolicy,omitempty"`
 	TagList                      []string          `json:"tagList,omitempty"`
-	// UnreadSignals is how many signals of this run no decider has seen. The next run begins with copies of them.
+	// UnreadSignals is how many signals of this run no decider has seen. The next run begins with
+	// copies of them.
 	UnreadSignals           int   `json:"unreadSignals,omitempty"`
 	DeciderCompletedEventID int64 `json:"deciderCompletedEventId"`
 }
@@ -211,8 +224,8 @@ type Signal struct {
 	ExternalWorkflowExecution *Execution `json:"externalWorkflowExecution,omitempty"`
 	ExternalScheduledEventID  int64      `json:"externalScheduledEventId,omitempty"`
 	RequestID                 string     `json:"requestId,omitempty"`
-	// OriginRun is there in the copy of a signal: the run before it in the chain, which had the signal and continued as new
-	// before a decider had seen it.
+	// OriginRun is there in the copy of a signal: the run before it in the chain, which had the
+	// signal and continued as new before a decider had seen it.
 	OriginRun string `json:"originRun,omitempty"`
 	// OriginEventID is the signal's event in that run.
 	OriginEventID int64 `json:"originEventId,omitempty"`

@@ -43,7 +43,8 @@ const (
 	CauseLockQueue Cause = "LOCK_QUEUE_FULL"
 	// CauseLeaseExpired: the lease of the lock ran out, and another run wanted it.
 	CauseLeaseExpired Cause = "LEASE_EXPIRED"
-	// CauseLockLost: the key of the lock was changed by hand, or lost, and another run has the lock.
+	// CauseLockLost: the key of the lock was changed by hand, or lost, and another run has the
+	// lock.
 	CauseLockLost Cause = "LOCK_LOST"
 
 	// CauseClearedByWorkflow: another workflow has cleared the key lock-NAME of the lock.
@@ -54,7 +55,8 @@ const (
 	// CauseOpenStatesLimit: too many requests of the run for state keys are unanswered.
 	CauseOpenStatesLimit Cause = "OPEN_STATE_REQUESTS_LIMIT_EXCEEDED"
 
-	// CauseInvalidAttributes: the decision names something that breaks the rules of ids, names or limits.
+	// CauseInvalidAttributes: the decision names something that breaks the rules of ids, names or
+	// limits.
 	CauseInvalidAttributes Cause = "INVALID_ATTRIBUTES"
 	// CauseDeciderError: the decider reported an error.
 	CauseDeciderError Cause = "DECIDER_ERROR"
@@ -62,20 +64,23 @@ const (
 	CauseDeciderPanic Cause = "DECIDER_PANIC"
 	// CauseInvalidDecision: the reply as a whole cannot be applied; nothing of it was.
 	CauseInvalidDecision Cause = "INVALID_DECISION"
-	// CauseDecisionTooLarge: the reply does not fit a message of the server; nothing of it was applied.
+	// CauseDecisionTooLarge: the reply does not fit a message of the server; nothing of it was
+	// applied.
 	CauseDecisionTooLarge Cause = "DECISION_TOO_LARGE"
 	// CauseDeciderAttempts: the decider failed or timed out too often in a row; the run is parked.
 	CauseDeciderAttempts Cause = "DECIDER_ATTEMPTS_EXCEEDED"
 )
 
-// ReasonInterrupted is the failure reason of an activity whose worker was lost: of one that must not run twice at once, of any other when that
-// has happened too often in a row.
+// ReasonInterrupted is the failure reason of an activity whose worker was lost: of one that must
+// not run twice at once, of any other when that has happened too often in a row.
 const ReasonInterrupted = "interrupted"
 
-// DefaultMaximumInterruptions is how often in a row the worker of an activity may be lost whose decision says nothing about it.
+// DefaultMaximumInterruptions is how often in a row the worker of an activity may be lost whose
+// decision says nothing about it.
 const DefaultMaximumInterruptions = 10
 
-// UnlimitedInterruptions as MaximumInterruptions lets an activity begin again however often its worker is lost.
+// UnlimitedInterruptions as MaximumInterruptions lets an activity begin again however often its
+// worker is lost.
 const UnlimitedInterruptions = -1
 
 // ReasonFailed is the failure reason of an activity that failed without one of its own.

@@ -12,25 +12,46 @@ const (
 	ModeChild     StartMode = "Child"     // a workflow started it
 	ModeReplay    StartMode = "Replay"    // it repeats a run that has ended
 	ModeAutoStart StartMode = "AutoStart" // it is kept running, and nothing ran
-	// ModeContinuation is that of the runs which continue one of AutoStart. The runs which continue any other have its mode.
+	// ModeContinuation is that of the runs which continue one of AutoStart. The runs which continue
+	// any other have its mode.
 	ModeContinuation StartMode = "AutoStart (Continuation)"
 )
 
 // StartModes are all of them.
 func StartModes() []StartMode {
-	return []StartMode{ModeManual, ModeSchedule, ModeChild, ModeReplay, ModeAutoStart, ModeContinuation}
+	return []StartMode{
+		ModeManual,
+		ModeSchedule,
+		ModeChild,
+		ModeReplay,
+		ModeAutoStart,
+		ModeContinuation,
+	}
 }
 
-// ValidateRequested refuses what a start from outside cannot say of itself: brokers give the other modes. Empty is Manual.
+// ValidateRequested refuses what a start from outside cannot say of itself: brokers give the other
+// modes. Empty is Manual.
 func (m StartMode) ValidateRequested(field string) error {
 	switch m {
 	case "", ModeManual, ModeSchedule, ModeAutoStart:
 		return nil
 	case ModeChild, ModeReplay, ModeContinuation:
-		return Errorf(CodeInvalid, "%s: %q is given by brokers, to no start from outside", field, string(m)).
-			InField(field).WithHint("say Manual, Schedule or AutoStart, or leave it out")
+		return Errorf(
+			CodeInvalid,
+			"%s: %q is given by brokers, to no start from outside",
+			field,
+			string(m),
+		).
+			InField(field).
+			WithHint("say Manual, Schedule or AutoStart, or leave it out")
 	}
-	return Errorf(CodeInvalid, "%s: %q is no start mode", field, string(m)).InField(field).WithHint("say Manual, Schedule or AutoStart, or leave it out")
+	return Errorf(
+		CodeInvalid,
+		"%s: %q is no start mode",
+		field,
+		string(m),
+	).InField(field).
+		WithHint("say Manual, Schedule or AutoStart, or leave it out")
 }
 
 // Continued is the mode of a run that continues one of this mode.
@@ -54,12 +75,15 @@ func (w *WorkflowStarted) Mode() StartMode {
 	return ModeManual
 }
 
-// ContinuationPolicy says when a run is asked to continue as new, so that its history stays short. It is asked only at a moment when nothing of it is
-// open, and only if a signal or a timer has been handled since it began.
+// ContinuationPolicy says when a run is asked to continue as new, so that its history stays short.
+// It is asked only at a moment when nothing of it is open, and only if a signal or a timer has been
+// handled since it began.
 type ContinuationPolicy struct {
-	// After is how old the run gets before it is asked; 0 for no such limit, or else at least a second.
+	// After is how old the run gets before it is asked; 0 for no such limit, or else at least a
+	// second.
 	After Duration `json:"after,omitempty"`
-	// Events is how many events it gets before it is asked; 0 for no such limit, or else at least 10.
+	// Events is how many events it gets before it is asked; 0 for no such limit, or else at least
+	// 10.
 	Events int64 `json:"events,omitempty"`
 }
 
@@ -76,10 +100,12 @@ func (p *ContinuationPolicy) Validate(field string) error {
 		return nil
 	case p.After != 0 && p.After < MinContinuationAfter:
 		return Errorf(CodeInvalid, "%s.after: %s is too short", field, p.After).
-			InField(field+".after").WithHint("say at least %s, or 0 for no limit of age", MinContinuationAfter)
+			InField(field+".after").
+			WithHint("say at least %s, or 0 for no limit of age", MinContinuationAfter)
 	case p.Events != 0 && p.Events < MinContinuationEvents:
 		return Errorf(CodeInvalid, "%s.events: %d is too few", field, p.Events).
-			InField(field+".events").WithHint("say at least %d, or 0 for no limit of events", MinContinuationEvents)
+			InField(field+".events").
+			WithHint("say at least %d, or 0 for no limit of events", MinContinuationEvents)
 	}
 	return nil
 }

@@ -33,8 +33,8 @@ const (
 // DecisionAttributes are what a decision says; the type of the value is the type of the decision.
 type DecisionAttributes interface{ DecisionType() DecisionType }
 
-// Decision is one thing a decider wants done. On the wire it is {"type":"ScheduleActivity","attributes":{…}} in both
-// encodings.
+// Decision is one thing a decider wants done. On the wire it is
+// {"type":"ScheduleActivity","attributes":{…}} in both encodings.
 type Decision struct {
 	Attributes DecisionAttributes
 }
@@ -59,7 +59,8 @@ func (d Decision) Closes() bool {
 	return false
 }
 
-// UnknownDecision holds a decision of a type that this version does not know. It is refused, by name.
+// UnknownDecision holds a decision of a type that this version does not know. It is refused, by
+// name.
 type UnknownDecision struct {
 	Type DecisionType
 }

@@ -16,9 +16,10 @@ type ScheduleActivity struct {
 	StartDelay             Duration     `json:"startDelay,omitempty"`
 	NotIdempotent          bool         `json:"notIdempotent,omitempty"`
 	Retry                  *RetryPolicy `json:"retry,omitempty"`
-	// MaximumInterruptions is how often in a row the worker of the activity may be lost; then the activity fails, with the reason
-	// interrupted. 0 means 10, -1 no limit. A heartbeat begins a new row. What a worker gives back because it stops does not count, and no
-	// interruption counts as one of the attempts of retry.
+	// MaximumInterruptions is how often in a row the worker of the activity may be lost; then the
+	// activity fails, with the reason interrupted. 0 means 10, -1 no limit. A heartbeat begins a
+	// new row. What a worker gives back because it stops does not count, and no interruption counts
+	// as one of the attempts of retry.
 	MaximumInterruptions int `json:"maximumInterruptions,omitempty"`
 }
 
@@ -30,7 +31,8 @@ type RequestCancelActivity struct {
 // ScheduleTimer arms a timer under a name that no open timer of the run has.
 type ScheduleTimer struct {
 	TimerID string `json:"timerId"`
-	// StartToFireTimeout is how long until the timer expires, zero or more. Left out it is zero: the timer expires at once.
+	// StartToFireTimeout is how long until the timer expires, zero or more. Left out it is zero:
+	// the timer expires at once.
 	StartToFireTimeout Duration `json:"startToFireTimeout"`
 	Control            Payload  `json:"control,omitempty"`
 }
@@ -59,8 +61,8 @@ type StartChild struct {
 	ActivityDefaults             *ActivityDefaults `json:"activityDefaults,omitempty"`
 	ChildPolicy                  ChildPolicy       `json:"childPolicy,omitempty"`
 	TagList                      []string          `json:"tagList,omitempty"`
-	// Part says that the child does a part of the run's own work, and is of its type. It begins even if that type is deprecated, as the run
-	// goes on, and need not be registered.
+	// Part says that the child does a part of the run's own work, and is of its type. It begins
+	// even if that type is deprecated, as the run goes on, and need not be registered.
 	Part bool `json:"part,omitempty"`
 }
 
@@ -124,8 +126,9 @@ type SetReplayPoint struct {
 // ResetReplayPoints forgets every replay point.
 type ResetReplayPoints struct{}
 
-// SetRetention changes how long the run is kept after it closes. Retention is an expression such as max(24h, 5) soft 10; Hash
-// names the group in which the run is judged, and stands for the word hash in the expression.
+// SetRetention changes how long the run is kept after it closes. Retention is an expression such as
+// max(24h, 5) soft 10; Hash names the group in which the run is judged, and stands for the word
+// hash in the expression.
 type SetRetention struct {
 	Retention string `json:"retention"`
 	Hash      string `json:"hash,omitempty"`
@@ -136,7 +139,8 @@ type SetAttributes struct {
 	Attributes map[string]string `json:"attributes"`
 }
 
-// CompleteWorkflow ends the run with a result. A decision that closes must be the last of its reply.
+// CompleteWorkflow ends the run with a result. A decision that closes must be the last of its
+// reply.
 type CompleteWorkflow struct {
 	Result Payload `json:"result,omitempty"`
 }
@@ -152,8 +156,8 @@ type CancelWorkflow struct {
 	Details Payload `json:"details,omitempty"`
 }
 
-// ContinueAsNew ends the run and starts a fresh one under the same id. What is left out stays as it was, the input too; null is left out.
-// ActivityDefaults are taken as a whole.
+// ContinueAsNew ends the run and starts a fresh one under the same id. What is left out stays as it
+// was, the input too; null is left out. ActivityDefaults are taken as a whole.
 type ContinueAsNew struct {
 	Input                        Payload           `json:"input,omitempty"`
 	WorkflowTypeVersion          string            `json:"workflowTypeVersion,omitempty"`
@@ -163,7 +167,8 @@ type ContinueAsNew struct {
 	ActivityDefaults             *ActivityDefaults `json:"activityDefaults,omitempty"`
 	ChildPolicy                  ChildPolicy       `json:"childPolicy,omitempty"`
 	TagList                      []string          `json:"tagList,omitempty"`
-	// Part says that the next run does the rest of this one's work, so that its history does not grow too long. It begins even if the type is
-	// deprecated, as this run would go on, and need not be registered; unless the version is another one.
+	// Part says that the next run does the rest of this one's work, so that its history does not
+	// grow too long. It begins even if the type is deprecated, as this run would go on, and need
+	// not be registered; unless the version is another one.
 	Part bool `json:"part,omitempty"`
 }

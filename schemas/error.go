@@ -32,7 +32,8 @@ type Error struct {
 	// WorkflowID and Run say which execution the error is about, where it is about one.
 	WorkflowID string `json:"workflowId,omitempty"`
 	Run        string `json:"run,omitempty"`
-	// Final says that the server which refused will go on refusing for a while, so that asking it again is no use.
+	// Final says that the server which refused will go on refusing for a while, so that asking it
+	// again is no use.
 	Final bool `json:"final,omitempty"`
 }
 

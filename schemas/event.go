@@ -29,11 +29,12 @@ func (e Event) Type() EventType {
 	return e.Attributes.EventType()
 }
 
-// Unknown holds an event of a type that this version does not know: kept as it came, never interpreted.
+// Unknown holds an event of a type that this version does not know: kept as it came, never
+// interpreted.
 //
-// Raw is one msgpack value: the attributes of a msgpack body as they stood there, those of a JSON body as a bin that
-// holds their text. The two encodings write times, durations and payloads differently, so that without the type neither
-// can be turned into the other.
+// Raw is one msgpack value: the attributes of a msgpack body as they stood there, those of a JSON
+// body as a bin that holds their text. The two encodings write times, durations and payloads
+// differently, so that without the type neither can be turned into the other.
 type Unknown struct {
 	Type EventType
 	Raw  msgpack.RawMessage
@@ -42,7 +43,8 @@ type Unknown struct {
 // EventType implements [Attributes].
 func (u *Unknown) EventType() EventType { return u.Type }
 
-// MarshalJSON shows the attributes as far as they can be read, and those that came as JSON as they came.
+// MarshalJSON shows the attributes as far as they can be read, and those that came as JSON as they
+// came.
 func (u *Unknown) MarshalJSON() ([]byte, error) {
 	var v any
 	if len(u.Raw) == 0 {

@@ -49,7 +49,8 @@ const (
 	EventStateRefused EventType = "StateRefused"
 )
 
-// Refusals: what the service answers to a decision that it cannot carry out. All of them wake the decider.
+// Refusals: what the service answers to a decision that it cannot carry out. All of them wake the
+// decider.
 const (
 	EventActivityScheduleFailed EventType = "ActivityScheduleFailed"
 	EventActivityCancelFailed   EventType = "ActivityCancelFailed"

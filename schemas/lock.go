@@ -11,8 +11,8 @@ import (
 // MaxLockLimit is the most places that a lock may have.
 const MaxLockLimit = 1000
 
-// LockRecord is the value of a lock's key in the bucket of locks, as JSON: who holds the lock and who waits for it. The key
-// is deleted when nobody does either.
+// LockRecord is the value of a lock's key in the bucket of locks, as JSON: who holds the lock and
+// who waits for it. The key is deleted when nobody does either.
 type LockRecord struct {
 	V     int    `json:"v,omitempty"`
 	Lock  string `json:"lock"`
@@ -26,13 +26,14 @@ type LockRecord struct {
 	Waiters []LockPlace `json:"waiters,omitempty"`
 }
 
-// LockPlace is the place of a run in a lock. Run and EventID name the LockRequested that asked for it: a run that continues
-// another keeps the place of the chain.
+// LockPlace is the place of a run in a lock. Run and EventID name the LockRequested that asked for
+// it: a run that continues another keeps the place of the chain.
 type LockPlace struct {
 	WorkflowID string `json:"workflowId"`
 	Run        string `json:"run"`
 	EventID    int64  `json:"eventId"`
-	// FirstRun is the first run of the chain that the run belongs to; empty if it is the run itself.
+	// FirstRun is the first run of the chain that the run belongs to; empty if it is the run
+	// itself.
 	FirstRun string `json:"firstRun,omitempty"`
 	// Fence is that of a holder; 0 for who waits.
 	Fence uint64 `json:"fence,omitempty"`
@@ -50,7 +51,8 @@ func (p *LockPlace) Is(o *LockPlace) bool {
 // Chain is the first run of the chain that the place belongs to.
 func (p *LockPlace) Chain() string { return cmp.Or(p.FirstRun, p.Run) }
 
-// Expires is when the lease of a holder runs out, by the server's clock; 0 if it has none, or one beyond all time.
+// Expires is when the lease of a holder runs out, by the server's clock; 0 if it has none, or one
+// beyond all time.
 func (p *LockPlace) Expires() Timestamp {
 	if !p.Lease.Limited() || p.Since > math.MaxInt64-Timestamp(p.Lease) {
 		return 0
@@ -58,8 +60,8 @@ func (p *LockPlace) Expires() Timestamp {
 	return p.Since.Add(p.Lease)
 }
 
-// LockKey is the key of a lock in its bucket: <scope>.<name>. Every byte outside A-Z a-z 0-9 _ - is written =XX, and no scope
-// is "=", which looks like no escape.
+// LockKey is the key of a lock in its bucket: <scope>.<name>. Every byte outside A-Z a-z 0-9 _ - is
+// written =XX, and no scope is "=", which looks like no escape.
 func LockKey(scope, lock string) string {
 	return cmp.Or(bucketkey.Escape(scope), "=") + "." + bucketkey.Escape(lock)
 }
@@ -75,8 +77,8 @@ func ValidateLock(lock, scope string) error {
 	return ValidateID("scope", scope)
 }
 
-// ParseLock reads the value of a key of the bucket of locks. One that belongs to another key, or has holes, is refused:
-// anybody may have written it by hand.
+// ParseLock reads the value of a key of the bucket of locks. One that belongs to another key, or
+// has holes, is refused: anybody may have written it by hand.
 func ParseLock(key string, value []byte) (*LockRecord, error) {
 	r := new(LockRecord)
 	if err := Unmarshal(value, r); err != nil {
@@ -86,25 +88,41 @@ func ParseLock(key string, value []byte) (*LockRecord, error) {
 		return nil, fmt.Errorf("%w: the value belongs to the key %s", ErrMalformed, own)
 	}
 	if r.Limit < 1 || r.Limit > MaxLockLimit || len(r.Holders) > r.Limit {
-		return nil, fmt.Errorf("%w: %d holders and a limit of %d; want a limit from 1 to %d", ErrMalformed, len(r.Holders), r.Limit, MaxLockLimit)
+		return nil, fmt.Errorf(
+			"%w: %d holders and a limit of %d; want a limit from 1 to %d",
+			ErrMalformed,
+			len(r.Holders),
+			r.Limit,
+			MaxLockLimit,
+		)
 	}
 	last := uint64(0)
 	for i, h := range r.Holders {
-		if h.WorkflowID == "" || h.Run == "" || h.EventID < 1 || h.Fence <= last || h.Fence >= r.Next {
-			return nil, fmt.Errorf("%w: holders[%d] needs a workflowId, a run, an eventId, and a fence above those before it and below next", ErrMalformed, i)
+		if h.WorkflowID == "" || h.Run == "" || h.EventID < 1 || h.Fence <= last ||
+			h.Fence >= r.Next {
+			return nil, fmt.Errorf(
+				"%w: holders[%d] needs a workflowId, a run, an eventId, and a fence above those "+
+					"before it and below next",
+				ErrMalformed,
+				i,
+			)
 		}
 		last = h.Fence
 	}
 	for i, w := range r.Waiters {
 		if w.WorkflowID == "" || w.Run == "" || w.EventID < 1 || w.Fence != 0 {
-			return nil, fmt.Errorf("%w: waiters[%d] needs a workflowId, a run and an eventId, and no fence", ErrMalformed, i)
+			return nil, fmt.Errorf(
+				"%w: waiters[%d] needs a workflowId, a run and an eventId, and no fence",
+				ErrMalformed,
+				i,
+			)
 		}
 	}
 	return r, nil
 }
 
-// LocksRequest lists locks that are held, in the order of their keys. Lock and Scope together name one; else both are left
-// out.
+// LocksRequest lists locks that are held, in the order of their keys. Lock and Scope together name
+// one; else both are left out.
 type LocksRequest struct {
 	V      int    `json:"v,omitempty"`
 	Lock   string `json:"lock,omitempty"`

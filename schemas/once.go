@@ -1,7 +1,8 @@
 package schemas
 
-// ActivityOnce is the activity by which a workflow asks whether it is the first of a period: its input is an [OnceRequest] without caller,
-// workflow and run, and its result an [OnceResponse]. Nodes with the role ops carry it out on the list [ServiceList].
+// ActivityOnce is the activity by which a workflow asks whether it is the first of a period: its
+// input is an [OnceRequest] without caller, workflow and run, and its result an [OnceResponse].
+// Nodes with the role ops carry it out on the list [ServiceList].
 const (
 	ActivityOnce = "drover.once"
 	ServiceList  = "drover"
@@ -12,11 +13,13 @@ type OnceRequest struct {
 	V int `json:"v,omitempty"`
 	// Name is what is to be done once a period: 1 to 256 bytes of text without control characters.
 	Name string `json:"name"`
-	// Period is hour, day, week, month, or a cron expression whose times begin periods. Defaults to day.
+	// Period is hour, day, week, month, or a cron expression whose times begin periods. Defaults to
+	// day.
 	Period string `json:"period,omitempty"`
 	// TimeZone is where days begin: an IANA name. Defaults to UTC.
 	TimeZone string `json:"timeZone,omitempty"`
-	// Caller tells callers apart: whoever asks again with the same one gets the same answer. Defaults to a new one for each request.
+	// Caller tells callers apart: whoever asks again with the same one gets the same answer.
+	// Defaults to a new one for each request.
 	Caller string `json:"caller,omitempty"`
 	// WorkflowID and Run are the workflow on whose behalf it is asked, for people.
 	WorkflowID string `json:"workflowId,omitempty"`
@@ -38,8 +41,9 @@ type OnceResponse struct {
 	Error *Error        `json:"error,omitempty"`
 }
 
-// PeriodRecord says who has a period: the value of the key period.<name>.<period> in the bucket of schedules; that of a schedule with a window is
-// period.<schedule>.<incarnation>.<period>. It lives three periods, and at least eight days.
+// PeriodRecord says who has a period: the value of the key period.<name>.<period> in the bucket of
+// schedules; that of a schedule with a window is period.<schedule>.<incarnation>.<period>. It lives
+// three periods, and at least eight days.
 type PeriodRecord struct {
 	V int `json:"v,omitempty"`
 	// Name is what is done once a period; for a window, the id of its schedule.

@@ -12,13 +12,14 @@ import (
 
 // Payload is what users hand from one part of a workflow to another: any bytes.
 //
-// In msgpack it is the bytes as they are. In JSON a payload that is itself JSON stands as that value, other text as
-// {"$text":"…"} and other bytes as {"$bytes":"<base64>"}. A JSON value that looks like one of those forms is wrapped in
-// {"$json":…}, so that every payload survives the round trip: bytes and text exactly, JSON values up to white space and
-// escapes, and the value null as the empty payload. JSON that nests too deep for a JSON body goes as text.
+// In msgpack it is the bytes as they are. In JSON a payload that is itself JSON stands as that
+// value, other text as {"$text":"…"} and other bytes as {"$bytes":"<base64>"}. A JSON value that
+// looks like one of those forms is wrapped in {"$json":…}, so that every payload survives the round
+// trip: bytes and text exactly, JSON values up to white space and escapes, and the value null as
+// the empty payload. JSON that nests too deep for a JSON body goes as text.
 //
-// A payload above [PayloadThreshold] is kept elsewhere and stands as a reference, in JSON {"$ref":{…}}; see [PayloadRef].
-// Fetch it before you look into it: [Payload.Ref] tells.
+// A payload above [PayloadThreshold] is kept elsewhere and stands as a reference, in JSON
+// {"$ref":{…}}; see [PayloadRef]. Fetch it before you look into it: [Payload.Ref] tells.
 type Payload []byte
 
 const (
@@ -43,15 +44,22 @@ func JSONPayload(v any) (Payload, error) {
 // Text returns s as a payload.
 func Text(s string) Payload { return Payload(s) }
 
-// Decode decodes a JSON payload into v. An empty payload leaves v as it is; a reference is [ErrReference].
+// Decode decodes a JSON payload into v. An empty payload leaves v as it is; a reference is
+// [ErrReference].
 func (p Payload) Decode(v any) error {
 	if len(p) == 0 {
 		return nil
 	}
 	if r, ok := p.Ref(); ok {
-		return fmt.Errorf("%w to %d bytes in object %s: fetch it before you decode it", ErrReference, r.Size, r.Object)
+		return fmt.Errorf(
+			"%w to %d bytes in object %s: fetch it before you decode it",
+			ErrReference,
+			r.Size,
+			r.Object,
+		)
 	}
-	if s, ok := v.(*string); ok && s != nil && len(p) >= 2 && p[0] == '"' && p[len(p)-1] == '"' && codec.Plain(p[1:len(p)-1]) {
+	if s, ok := v.(*string); ok && s != nil && len(p) >= 2 && p[0] == '"' && p[len(p)-1] == '"' &&
+		codec.Plain(p[1:len(p)-1]) {
 		*s = string(p[1 : len(p)-1])
 		return nil
 	}
@@ -73,7 +81,9 @@ func (p Payload) MarshalJSON() ([]byte, error) {
 		return p, nil
 	}
 	if _, ok := p.Ref(); ok {
-		return json.Marshal(map[string]json.RawMessage{payloadRef: json.RawMessage(p[len(refPrefix):])})
+		return json.Marshal(
+			map[string]json.RawMessage{payloadRef: json.RawMessage(p[len(refPrefix):])},
+		)
 	}
 	if utf8.Valid(p) {
 		return json.Marshal(map[string]string{payloadText: string(p)})
@@ -117,7 +127,8 @@ func (p *Payload) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// appendJSON writes a payload without white space, and with "<", ">" and "&" escaped, as all that is embedded.
+// appendJSON writes a payload without white space, and with "<", ">" and "&" escaped, as all that
+// is embedded.
 func (p Payload) appendJSON(to []byte) ([]byte, error) {
 	b, err := p.MarshalJSON()
 	if err != nil {
@@ -134,7 +145,8 @@ func (p Payload) appendJSON(to []byte) ([]byte, error) {
 	return append(to, b...), nil
 }
 
-// readJSON is UnmarshalJSON of a body that p may keep if it is owned. Most payloads are JSON that stands as it is.
+// readJSON is UnmarshalJSON of a body that p may keep if it is owned. Most payloads are JSON that
+// stands as it is.
 func (p *Payload) readJSON(raw []byte, owned bool) error {
 	if owned && len(raw) > 0 && raw[0] != '{' && string(raw) != "null" {
 		*p = slices.Clip(raw)
@@ -143,10 +155,11 @@ func (p *Payload) readJSON(raw []byte, owned bool) error {
 	return p.UnmarshalJSON(raw)
 }
 
-// standsAsJSON tells whether p can be part of a JSON body. encoding/json takes strings that are not UTF-8; other
-// languages do not.
+// standsAsJSON tells whether p can be part of a JSON body. encoding/json takes strings that are not
+// UTF-8; other languages do not.
 func standsAsJSON(p Payload) bool {
-	return json.Valid(p) && utf8.Valid(p) && (len(p) <= codec.MaxPayloadDepth || codec.JSONDepth(p) <= codec.MaxPayloadDepth)
+	return json.Valid(p) && utf8.Valid(p) &&
+		(len(p) <= codec.MaxPayloadDepth || codec.JSONDepth(p) <= codec.MaxPayloadDepth)
 }
 
 // wrapped tells whether b is an object of exactly one of the reserved keys.

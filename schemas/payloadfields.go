@@ -7,8 +7,9 @@ import (
 
 var payloadType = reflect.TypeFor[Payload]()
 
-// PayloadFields are the fields of the attributes of an event or a decision that are payloads themselves, by their places in the struct; none of
-// what is no pointer to one. A payload within another struct is not among them.
+// PayloadFields are the fields of the attributes of an event or a decision that are payloads
+// themselves, by their places in the struct; none of what is no pointer to one. A payload within
+// another struct is not among them.
 func PayloadFields(attributes any) iter.Seq2[int, Payload] {
 	return func(yield func(int, Payload) bool) {
 		v := reflect.ValueOf(attributes)

@@ -7,11 +7,12 @@ import (
 	"fmt"
 )
 
-// PayloadThreshold is the size in bytes above which a payload does not travel in messages and records: it is kept in the
-// object store of its namespace, and a [PayloadRef] stands in its place.
+// PayloadThreshold is the size in bytes above which a payload does not travel in messages and
+// records: it is kept in the object store of its namespace, and a [PayloadRef] stands in its place.
 const PayloadThreshold = 256 << 10
 
-// refPrefix begins a payload that is a reference. No text that a person writes begins so, and no JSON.
+// refPrefix begins a payload that is a reference. No text that a person writes begins so, and no
+// JSON.
 const refPrefix = "\x00drover-ref\x00"
 
 // digestLen is the length of a SHA-256 in hex.
@@ -20,8 +21,9 @@ const digestLen = 64
 // ErrReference reports a payload that is a reference where its content is wanted: fetch it first.
 var ErrReference = errors.New("the payload is a reference")
 
-// PayloadRef names a payload in the object store of its namespace. In a message it stands in the place of the payload, in
-// JSON as {"$ref":{"object":…,"size":…,"digest":…}}. Fields that a newer version adds are kept.
+// PayloadRef names a payload in the object store of its namespace. In a message it stands in the
+// place of the payload, in JSON as {"$ref":{"object":…,"size":…,"digest":…}}. Fields that a newer
+// version adds are kept.
 //
 // A program that has only JSON handles large payloads by three kinds of requests:
 //
@@ -33,8 +35,9 @@ var ErrReference = errors.New("the payload is a reference")
 //     upload is forgotten; begin anew.
 //  3. {"$ref":{…}}, with what came as ref, is then used as any input, result or details.
 //
-// It reads one by drover.<ns>.api.download with {"object":OBJECT}: the answer is {"data":BASE64,"next":CURSOR}, and
-// {"object":OBJECT,"cursor":CURSOR} asks for what follows, until there is no next.
+// It reads one by drover.<ns>.api.download with {"object":OBJECT}: the answer is
+// {"data":BASE64,"next":CURSOR}, and {"object":OBJECT,"cursor":CURSOR} asks for what follows, until
+// there is no next.
 type PayloadRef struct {
 	// Object is its name in the store: up to 128 letters, digits, '-' and '_'.
 	Object string `json:"object"`
@@ -69,7 +72,8 @@ func ValidateDigest(digest string) error {
 
 func validObject(name string) bool {
 	for _, c := range []byte(name) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '-' && c != '_' {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '-' &&
+			c != '_' {
 			return false
 		}
 	}
@@ -121,7 +125,8 @@ func decodeRef(raw []byte) (Payload, error) {
 	return b.Bytes(), nil
 }
 
-// UploadRequest begins to hand over a payload above [PayloadThreshold]. See [PayloadRef] for the whole exchange.
+// UploadRequest begins to hand over a payload above [PayloadThreshold]. See [PayloadRef] for the
+// whole exchange.
 type UploadRequest struct {
 	V int `json:"v,omitempty"`
 	// Size and Digest are those of the whole payload, as in [PayloadRef].
@@ -137,8 +142,8 @@ type UploadRequest struct {
 // UploadResponse answers the begin of an upload and each of its chunks.
 type UploadResponse struct {
 	V int `json:"v,omitempty"`
-	// Subject is where the chunks go, with the offset of each as a last token; ChunkBytes is the most that one may hold.
-	// Both are in the first answer only.
+	// Subject is where the chunks go, with the offset of each as a last token; ChunkBytes is the
+	// most that one may hold. Both are in the first answer only.
 	Subject    string `json:"subject,omitempty"`
 	ChunkBytes int    `json:"chunkBytes,omitempty"`
 	// Offset is how many bytes are stored: where the next chunk begins.
@@ -154,7 +159,8 @@ type DownloadRequest struct {
 	Object string `json:"object"`
 	// Cursor is what the answer before said as next; empty asks for the beginning.
 	Cursor string `json:"cursor,omitempty"`
-	// Limit bounds the bytes of the answer; one chunk is given at least. Defaults to what the service finds good.
+	// Limit bounds the bytes of the answer; one chunk is given at least. Defaults to what the
+	// service finds good.
 	Limit int `json:"limit,omitempty"`
 }
 

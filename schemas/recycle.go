@@ -1,7 +1,7 @@
 package schemas
 
-// Recycle is when the nodes of a deployment restart their roles, one after the other: the value of the key recycle in the
-// bucket of schedules of their home namespace.
+// Recycle is when the nodes of a deployment restart their roles, one after the other: the value of
+// the key recycle in the bucket of schedules of their home namespace.
 type Recycle struct {
 	V int `json:"v,omitempty"`
 	// At is the time of day, such as 03:30. Empty means never.
@@ -37,7 +37,8 @@ type RecycleResponse struct {
 	Recycle *Recycle `json:"recycle,omitempty"`
 	// Next is when the next one begins.
 	Next Timestamp `json:"next,omitempty"`
-	// Latest is the last notice: where a recycle stands that is announced or goes on, or how the last one ended.
+	// Latest is the last notice: where a recycle stands that is announced or goes on, or how the
+	// last one ended.
 	Latest *RecycleNotice `json:"latest,omitempty"`
 	Nodes  []RecycleNode  `json:"nodes,omitempty"`
 	Error  *Error         `json:"error,omitempty"`
@@ -59,13 +60,15 @@ type RecyclePhase string
 const (
 	RecycleAnnounced RecyclePhase = "announced" // it will begin at a time
 	RecycleDraining  RecyclePhase = "draining"  // a node ends what runs and hands over
-	RecycleExited    RecyclePhase = "exited"    // the process of a node ends; something else starts it again
-	RecycleReturned  RecyclePhase = "returned"  // the roles of a node run again
-	RecycleFinished  RecyclePhase = "finished"  // all nodes have had their turn, or it was called off, which reason says
+	// the process of a node ends; something else starts it again
+	RecycleExited   RecyclePhase = "exited"
+	RecycleReturned RecyclePhase = "returned" // the roles of a node run again
+	// all nodes have had their turn, or it was called off, which reason says
+	RecycleFinished RecyclePhase = "finished"
 )
 
-// RecycleNotice is published when a recycle is announced, and at each of its steps. Anyone may subscribe. The last one is
-// the value of the key recycle.state in the bucket of schedules.
+// RecycleNotice is published when a recycle is announced, and at each of its steps. Anyone may
+// subscribe. The last one is the value of the key recycle.state in the bucket of schedules.
 type RecycleNotice struct {
 	V     int          `json:"v,omitempty"`
 	Phase RecyclePhase `json:"phase"`

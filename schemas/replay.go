@@ -10,13 +10,15 @@ const (
 )
 
 const (
-	// MaxReplayReason is how many bytes the reason of a replay may have: it stands in the headers of every record of the run.
+	// MaxReplayReason is how many bytes the reason of a replay may have: it stands in the headers
+	// of every record of the run.
 	MaxReplayReason = 1024
 	// MaxReplayAttempts is how many attempts an answer tells of.
 	MaxReplayAttempts = 100
 )
 
-// ReplayOf says which run another run of the same workflow id repeats, from where, why and for whom.
+// ReplayOf says which run another run of the same workflow id repeats, from where, why and for
+// whom.
 type ReplayOf struct {
 	Run string `json:"run"`
 	// From is what was asked for: start, last, end, or a step.
@@ -27,8 +29,8 @@ type ReplayOf struct {
 	Identity string `json:"identity,omitempty"`
 }
 
-// ReplayRequest asks for a new run that repeats one which has ended. It comes by two subjects: only api.replayForce goes around
-// replayable: disabled, idempotence and replay points.
+// ReplayRequest asks for a new run that repeats one which has ended. It comes by two subjects: only
+// api.replayForce goes around replayable: disabled, idempotence and replay points.
 type ReplayRequest struct {
 	V          int    `json:"v,omitempty"`
 	WorkflowID string `json:"workflowId"`
@@ -59,20 +61,27 @@ func (q *ReplayRequest) Validate() error {
 		}
 	}
 	if len(q.Reason) > MaxReplayReason {
-		return Errorf(CodeInvalid, "reason: %d bytes; want at most %d", len(q.Reason), MaxReplayReason).InField("reason").WithHint("say it shorter")
+		return Errorf(
+			CodeInvalid,
+			"reason: %d bytes; want at most %d",
+			len(q.Reason),
+			MaxReplayReason,
+		).InField("reason").
+			WithHint("say it shorter")
 	}
 	return nil
 }
 
-// ReplayResponse answers a replay. Run is the new run; it is the one that was to be repeated if there was nothing to do, and empty for
-// a dry run.
+// ReplayResponse answers a replay. Run is the new run; it is the one that was to be repeated if
+// there was nothing to do, and empty for a dry run.
 type ReplayResponse struct {
 	V          int    `json:"v,omitempty"`
 	WorkflowID string `json:"workflowId"`
 	Run        string `json:"run,omitempty"`
 	// Replays is the run that is repeated.
 	Replays string `json:"replays,omitempty"`
-	// Started is false if the answer repeats that of an earlier request with the same id, or nothing is to be done.
+	// Started is false if the answer repeats that of an earlier request with the same id, or
+	// nothing is to be done.
 	Started bool `json:"started"`
 	// Plan is what runs again.
 	Plan  *ReplayPlan `json:"plan,omitempty"`
@@ -118,7 +127,8 @@ func (s ReplayStep) String() string {
 	return fmt.Sprintf("%s (%s)", s.Ref, s.Type)
 }
 
-// ReplayQuestion is in a decision task that asks for no decision: how would a run that has ended be replayed?
+// ReplayQuestion is in a decision task that asks for no decision: how would a run that has ended be
+// replayed?
 type ReplayQuestion struct {
 	// From is start, last, end, or what the operator calls a step.
 	From string `json:"from"`

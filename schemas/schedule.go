@@ -2,8 +2,8 @@ package schemas
 
 import "fmt"
 
-// Schedule starts workflows, or signals one, at times of its own. It is the value of the key schedule.<id> in the
-// bucket of schedules, in a [ScheduleRecord].
+// Schedule starts workflows, or signals one, at times of its own. It is the value of the key
+// schedule.<id> in the bucket of schedules, in a [ScheduleRecord].
 type Schedule struct {
 	// ID names the schedule: 1 to 256 bytes of text without control characters.
 	ID string `json:"id"`
@@ -13,14 +13,17 @@ type Schedule struct {
 	Window *ScheduleWindow `json:"window,omitempty"`
 	// Action is what is done for each slot.
 	Action ScheduleAction `json:"action"`
-	// Overlap says what is done with a slot while the run of an earlier one is open. Defaults to skip.
+	// Overlap says what is done with a slot while the run of an earlier one is open. Defaults to
+	// skip.
 	Overlap OverlapPolicy `json:"overlap,omitempty"`
-	// CatchUp is how late a slot may be that was missed while nobody could fire it: at least 10 s. Defaults to a year; a slot
-	// that is later is counted as missed, and so are all but the latest 1,000.
+	// CatchUp is how late a slot may be that was missed while nobody could fire it: at least 10 s.
+	// Defaults to a year; a slot that is later is counted as missed, and so are all but the latest
+	// 1,000.
 	CatchUp Duration `json:"catchUp,omitempty"`
 	// PauseOnFailure pauses the schedule when one of its runs fails or times out.
 	PauseOnFailure bool `json:"pauseOnFailure,omitempty"`
-	// Remaining is how many slots are still to be done; after the last one the schedule rests. Left out means no limit.
+	// Remaining is how many slots are still to be done; after the last one the schedule rests. Left
+	// out means no limit.
 	Remaining *int64 `json:"remaining,omitempty"`
 	// Paused: slots are counted as skipped until it is resumed, or until PausedUntil.
 	Paused      bool      `json:"paused,omitempty"`
@@ -31,15 +34,17 @@ type Schedule struct {
 
 // ScheduleAction is one of Start and Signal. A Start with a signal in it is a signal-with-start.
 type ScheduleAction struct {
-	// Start is the start of each run. Without a workflow id that is <schedule>/<slot>. In its input, and in that of a
-	// signal, ${slot}, ${last.slot} and ${last.result} stand for the slot, the last slot that was done, and the
-	// result of the last run that completed. Run and requestId are the schedule's own and may not be given.
+	// Start is the start of each run. Without a workflow id that is <schedule>/<slot>. In its
+	// input, and in that of a signal, ${slot}, ${last.slot} and ${last.result} stand for the slot,
+	// the last slot that was done, and the result of the last run that completed. Run and requestId
+	// are the schedule's own and may not be given.
 	Start *StartRequest `json:"start,omitempty"`
 	// Signal is a signal to a workflow that is open.
 	Signal *SignalRequest `json:"signal,omitempty"`
 }
 
-// Signals tells whether the action is a signal, with a start or without: it is done when the signal is stored.
+// Signals tells whether the action is a signal, with a start or without: it is done when the signal
+// is stored.
 func (a *ScheduleAction) Signals() bool {
 	return a.Signal != nil || a.Start != nil && a.Start.Signal != nil
 }
@@ -49,10 +54,11 @@ type OverlapPolicy string
 
 // The overlap policies.
 const (
-	OverlapSkip           OverlapPolicy = "skip"           // the slot is left out
-	OverlapBufferOne      OverlapPolicy = "bufferOne"      // the slot waits, if none waits yet
-	OverlapBufferAll      OverlapPolicy = "bufferAll"      // the slot waits, as do up to 999 others
-	OverlapCancelOther    OverlapPolicy = "cancelOther"    // the open run is asked to end, and the slot waits for that
+	OverlapSkip      OverlapPolicy = "skip"      // the slot is left out
+	OverlapBufferOne OverlapPolicy = "bufferOne" // the slot waits, if none waits yet
+	OverlapBufferAll OverlapPolicy = "bufferAll" // the slot waits, as do up to 999 others
+	// the open run is asked to end, and the slot waits for that
+	OverlapCancelOther    OverlapPolicy = "cancelOther"
 	OverlapTerminateOther OverlapPolicy = "terminateOther" // the open run is ended at once
 	OverlapAllow          OverlapPolicy = "allow"          // both are open
 )
@@ -60,18 +66,34 @@ const (
 // Validate refuses what is no overlap policy; empty is the default. The error names the field.
 func (p OverlapPolicy) Validate(field string) error {
 	switch p {
-	case "", OverlapSkip, OverlapBufferOne, OverlapBufferAll, OverlapCancelOther, OverlapTerminateOther, OverlapAllow:
+	case "",
+		OverlapSkip,
+		OverlapBufferOne,
+		OverlapBufferAll,
+		OverlapCancelOther,
+		OverlapTerminateOther,
+		OverlapAllow:
 		return nil
 	}
-	return fmt.Errorf("%s is %q; want %s, %s, %s, %s, %s or %s", field, string(p),
-		OverlapSkip, OverlapBufferOne, OverlapBufferAll, OverlapCancelOther, OverlapTerminateOther, OverlapAllow)
+	return fmt.Errorf(
+		"%s is %q; want %s, %s, %s, %s, %s or %s",
+		field,
+		string(p),
+		OverlapSkip,
+		OverlapBufferOne,
+		OverlapBufferAll,
+		OverlapCancelOther,
+		OverlapTerminateOther,
+		OverlapAllow,
+	)
 }
 
 // ScheduleRecord is a schedule as it is stored.
 type ScheduleRecord struct {
 	V        int      `json:"v,omitempty"`
 	Schedule Schedule `json:"schedule"`
-	// Incarnation tells this schedule from a deleted one of the same id. Run ids are computed from it.
+	// Incarnation tells this schedule from a deleted one of the same id. Run ids are computed from
+	// it.
 	Incarnation string    `json:"incarnation"`
 	CreatedAt   Timestamp `json:"createdAt"`
 	UpdatedAt   Timestamp `json:"updatedAt,omitempty"`
@@ -103,7 +125,8 @@ const (
 type ScheduleSlot struct {
 	// Slot is when it was due, without jitter.
 	Slot Timestamp `json:"slot"`
-	// At is when that was done; of a slot that is being started, when its start was last decided upon.
+	// At is when that was done; of a slot that is being started, when its start was last decided
+	// upon.
 	At         Timestamp   `json:"at,omitempty"`
 	Outcome    SlotOutcome `json:"outcome"`
 	WorkflowID string      `json:"workflowId,omitempty"`
@@ -129,7 +152,8 @@ type ScheduleCounts struct {
 	Refused int64 `json:"refused,omitempty"`
 }
 
-// ScheduleState is what a schedule has done: the value of the key schedule.<id>.state, written by compare-and-set.
+// ScheduleState is what a schedule has done: the value of the key schedule.<id>.state, written by
+// compare-and-set.
 type ScheduleState struct {
 	V           int    `json:"v,omitempty"`
 	Incarnation string `json:"incarnation"`
@@ -137,22 +161,27 @@ type ScheduleState struct {
 	Updates int64 `json:"updates,omitempty"`
 	// Remaining is what is left of the limit.
 	Remaining *int64 `json:"remaining,omitempty"`
-	// LastSlot is the last slot that was taken up: started, put to wait, or counted. So were all before it.
+	// LastSlot is the last slot that was taken up: started, put to wait, or counted. So were all
+	// before it.
 	LastSlot Timestamp `json:"lastSlot,omitempty"`
-	// Starting is the slot that is being started. It is written before the start, and the start is repeated after a crash.
+	// Starting is the slot that is being started. It is written before the start, and the start is
+	// repeated after a crash.
 	Starting *ScheduleSlot `json:"starting,omitempty"`
 	// Running are the slots whose runs are open, Buffered those that wait, in their order.
 	Running  []ScheduleSlot `json:"running,omitempty"`
 	Buffered []ScheduleSlot `json:"buffered,omitempty"`
-	// Recent are the last 20 slots that were settled, the latest first. One that stands for several says so in its reason.
+	// Recent are the last 20 slots that were settled, the latest first. One that stands for several
+	// says so in its reason.
 	Recent []ScheduleSlot `json:"recent,omitempty"`
 	Counts ScheduleCounts `json:"counts"`
-	// LastDone is the last slot whose run completed, and LastResult its result if that has at most 64 KiB.
+	// LastDone is the last slot whose run completed, and LastResult its result if that has at most
+	// 64 KiB.
 	LastDone   Timestamp `json:"lastDone,omitempty"`
 	LastResult Payload   `json:"lastResult,omitempty"`
 }
 
-// ScheduleCreateRequest makes a schedule. A repeat with the same contents is answered like the first one.
+// ScheduleCreateRequest makes a schedule. A repeat with the same contents is answered like the
+// first one.
 type ScheduleCreateRequest struct {
 	V         int      `json:"v,omitempty"`
 	Schedule  Schedule `json:"schedule"`
@@ -164,8 +193,9 @@ type ScheduleCreateRequest struct {
 type ScheduleUpdateRequest struct {
 	V        int      `json:"v,omitempty"`
 	Schedule Schedule `json:"schedule"`
-	// Revision is that of the schedule which was read before; a schedule that was changed since then is not changed, so that
-	// two who change it do not undo each other's work. 0 changes it in any case.
+	// Revision is that of the schedule which was read before; a schedule that was changed since
+	// then is not changed, so that two who change it do not undo each other's work. 0 changes it in
+	// any case.
 	Revision uint64 `json:"revision,omitempty"`
 	Identity string `json:"identity,omitempty"`
 }
@@ -193,7 +223,8 @@ type ScheduleTriggerRequest struct {
 	Identity  string        `json:"identity,omitempty"`
 }
 
-// ScheduleBackfillRequest does the slots that a schedule would have had from From on and before Until, both in the past.
+// ScheduleBackfillRequest does the slots that a schedule would have had from From on and before
+// Until, both in the past.
 type ScheduleBackfillRequest struct {
 	V     int       `json:"v,omitempty"`
 	ID    string    `json:"id"`
@@ -206,7 +237,8 @@ type ScheduleBackfillRequest struct {
 	Identity  string        `json:"identity,omitempty"`
 }
 
-// ScheduleResponse is a schedule as it stands after the request; after scheduleDelete, as it was last.
+// ScheduleResponse is a schedule as it stands after the request; after scheduleDelete, as it was
+// last.
 type ScheduleResponse struct {
 	V      int             `json:"v,omitempty"`
 	Record *ScheduleRecord `json:"record,omitempty"`
@@ -216,7 +248,8 @@ type ScheduleResponse struct {
 	State *ScheduleState `json:"state,omitempty"`
 	// NextTimes are the next times at which it is due.
 	NextTimes []Timestamp `json:"nextTimes,omitempty"`
-	// Warnings tell what may not be meant, such as a day of the month and a day of the week in one cron expression.
+	// Warnings tell what may not be meant, such as a day of the month and a day of the week in one
+	// cron expression.
 	Warnings []string `json:"warnings,omitempty"`
 	// Slots is how many slots a backfill does.
 	Slots int `json:"slots,omitempty"`
@@ -246,7 +279,8 @@ type ScheduleLine struct {
 	Counts  ScheduleCounts `json:"counts"`
 }
 
-// ScheduleListResponse is a page of schedules in the order of their ids; Cursor continues it and is empty at its end.
+// ScheduleListResponse is a page of schedules in the order of their ids; Cursor continues it and is
+// empty at its end.
 type ScheduleListResponse struct {
 	V         int            `json:"v,omitempty"`
 	Schedules []ScheduleLine `json:"schedules"`

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// MaxStateValue is how large the value of a state key may be, and what is required of it, bytes.
+	// MaxStateValue is how large the value of a state key may be, and what is required of it,
+	// bytes.
 	MaxStateValue = 64 << 10
 	// MaxStateWrites is how many writes of a state key may be in it and not settled.
 	MaxStateWrites = 1000
@@ -17,9 +18,10 @@ const (
 
 // StateRecord is the value of a key of the bucket of state keys, as JSON.
 //
-// By is the write that made the value what it is. Unsettled are the writes, in their order, of which the histories of their runs
-// may not tell yet: a write that is repeated after a crash is recognised here, also when somebody else has written since. A
-// write is taken out when its owner knows that the history has the answer.
+// By is the write that made the value what it is. Unsettled are the writes, in their order, of
+// which the histories of their runs may not tell yet: a write that is repeated after a crash is
+// recognised here, also when somebody else has written since. A write is taken out when its owner
+// knows that the history has the answer.
 type StateRecord struct {
 	V     int    `json:"v,omitempty"`
 	Key   string `json:"key"`
@@ -46,14 +48,16 @@ func (w *StateWrite) Is(o *StateWrite) bool {
 	return w.WorkflowID == o.WorkflowID && w.Run == o.Run && w.EventID == o.EventID
 }
 
-// StateKey is the key of a state key in its bucket, <scope>.<key>, written as [LockKey] writes names.
+// StateKey is the key of a state key in its bucket, <scope>.<key>, written as [LockKey] writes
+// names.
 func StateKey(scope, key string) string {
 	return cmp.Or(bucketkey.Escape(scope), "=") + "." + bucketkey.Escape(key)
 }
 
 const lockPrefix = "lock-"
 
-// StateLock tells whether a state key is a view of a lock, and of which: "lock-NAME" is one of lock NAME.
+// StateLock tells whether a state key is a view of a lock, and of which: "lock-NAME" is one of lock
+// NAME.
 func StateLock(key string) (lock string, ok bool) {
 	if lock, ok = strings.CutPrefix(key, lockPrefix); !ok {
 		return "", false
@@ -75,8 +79,8 @@ func ValidateState(key, scope string) error {
 	return ValidateID("scope", scope)
 }
 
-// ParseState reads the value of a key of the bucket of state keys. One that belongs to another key, or has holes, is refused:
-// anybody may have written it by hand.
+// ParseState reads the value of a key of the bucket of state keys. One that belongs to another key,
+// or has holes, is refused: anybody may have written it by hand.
 func ParseState(key string, value []byte) (*StateRecord, error) {
 	r := new(StateRecord)
 	if err := Unmarshal(value, r); err != nil {
@@ -87,7 +91,11 @@ func ParseState(key string, value []byte) (*StateRecord, error) {
 	}
 	for i, w := range r.Unsettled {
 		if w.WorkflowID == "" || w.Run == "" || w.EventID < 1 {
-			return nil, fmt.Errorf("%w: unsettled[%d] needs a workflowId, a run and an eventId", ErrMalformed, i)
+			return nil, fmt.Errorf(
+				"%w: unsettled[%d] needs a workflowId, a run and an eventId",
+				ErrMalformed,
+				i,
+			)
 		}
 	}
 	return r, nil

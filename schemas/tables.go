@@ -32,10 +32,20 @@ var vocabulary = codec.New(codec.Words{
 		BeatAnswer{},
 	},
 	Units: []*codec.Unit{payloadUnit, durationUnit, timeUnit},
-	Events: codec.EventsOf(makers(types, func(t typeInfo) func() Attributes { return t.make }), eventTime,
-		codedEvent, eventOf),
-	Decisions: codec.DecisionsOf(makers(decisions, func(create func() DecisionAttributes) func() DecisionAttributes { return create }),
-		codedDecision, decisionOf),
+	Events: codec.EventsOf(
+		makers(types, func(t typeInfo) func() Attributes { return t.make }),
+		eventTime,
+		codedEvent,
+		eventOf,
+	),
+	Decisions: codec.DecisionsOf(
+		makers(
+			decisions,
+			func(create func() DecisionAttributes) func() DecisionAttributes { return create },
+		),
+		codedDecision,
+		decisionOf,
+	),
 	Record: codec.RecordOf(
 		func(r *Record) (id, time int64) { return r.First, int64(r.Inbox.Time) },
 		(*Record).settle,
@@ -44,7 +54,8 @@ var vocabulary = codec.New(codec.Words{
 	EventTypes: texts(eventWords[:]),
 })
 
-// The units have forms of their own in JSON. A time may be null; a payload of an owned body may be part of it.
+// The units have forms of their own in JSON. A time may be null; a payload of an owned body may be
+// part of it.
 var (
 	payloadUnit = codec.UnitOf(
 		func(b []byte, p Payload) ([]byte, error) { return p.appendJSON(b) },
@@ -87,7 +98,12 @@ func texts(types []EventType) []string {
 }
 
 func codedEvent(e *Event) codec.Event {
-	coded := codec.Event{ID: e.ID, Type: string(e.Type()), Time: int64(e.Time), Attributes: e.Attributes}
+	coded := codec.Event{
+		ID:         e.ID,
+		Type:       string(e.Type()),
+		Time:       int64(e.Time),
+		Attributes: e.Attributes,
+	}
 	if u, ok := e.Attributes.(*Unknown); ok {
 		coded.Unknown, coded.Raw = true, u.Raw
 	}
@@ -115,7 +131,8 @@ func decisionOf(coded codec.Decision) Decision {
 	return Decide(&UnknownDecision{Type: DecisionType(coded.Type)})
 }
 
-// settle turns the ids and times of the events of a compact record, which are differences, into what they are.
+// settle turns the ids and times of the events of a compact record, which are differences, into
+// what they are.
 func (r *Record) settle() {
 	at := r.Inbox.Time
 	for i := range r.Events {

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// DecisionTask is what a decider is asked. The window is the events with PreviousStartedID < id ≤ StartedID; if More is
-// set the window did not fit and the rest is read through the history API; beside a large context it may have no event at all.
+// DecisionTask is what a decider is asked. The window is the events with PreviousStartedID < id ≤
+// StartedID; if More is set the window did not fit and the rest is read through the history API;
+// beside a large context it may have no event at all.
 type DecisionTask struct {
 	V                 int       `json:"v,omitempty"`
 	Namespace         string    `json:"namespace"`
@@ -25,28 +26,31 @@ type DecisionTask struct {
 	Deadline          Timestamp `json:"deadline,omitempty"`
 	// SuggestContinueAsNew: the run is to continue as new when that fits.
 	SuggestContinueAsNew bool `json:"suggestContinueAsNew,omitempty"`
-	// ContinueReasons say why: age, events and recycle, as in [ContinuationSuggested]; history if the history nears the limit of events.
+	// ContinueReasons say why: age, events and recycle, as in [ContinuationSuggested]; history if
+	// the history nears the limit of events.
 	ContinueReasons []string `json:"continueReasons,omitempty"`
 	// StartMode says what began the run.
 	StartMode StartMode `json:"startMode,omitempty"`
-	// EventsLeft is after how many more events the run is terminated, if it does not continue as new before. Left out below three quarters of
-	// the limit of events.
+	// EventsLeft is after how many more events the run is terminated, if it does not continue as
+	// new before. Left out below three quarters of the limit of events.
 	EventsLeft int64 `json:"eventsLeft,omitempty"`
-	// Base identifies the last reply that was committed: a decider that keeps a cache discards it on a mismatch.
+	// Base identifies the last reply that was committed: a decider that keeps a cache discards it
+	// on a mismatch.
 	Base *DecisionBase `json:"base,omitempty"`
-	// Replay: no decision is wanted, the run has ended. The answer is DecisionReply.Replay; a decider that knows no replays may
-	// answer anything. There are no events, and startedId is 0.
+	// Replay: no decision is wanted, the run has ended. The answer is DecisionReply.Replay; a
+	// decider that knows no replays may answer anything. There are no events, and startedId is 0.
 	Replay *ReplayQuestion `json:"replay,omitempty"`
 	// Ahead: no decision is wanted yet. See [AheadTask].
 	Ahead *AheadTask `json:"ahead,omitempty"`
 }
 
-// AheadTask asks a sticky worker that works the task's list as well (see DecisionReply.Lists) to do a task first, and to send
-// the decision that follows together with its outcome. It comes on the worker's own subject with [AheadHeader]. Any answer on
-// the reply subject refuses it.
+// AheadTask asks a sticky worker that works the task's list as well (see DecisionReply.Lists) to do
+// a task first, and to send the decision that follows together with its outcome. It comes on the
+// worker's own subject with [AheadHeader]. Any answer on the reply subject refuses it.
 //
-// The decision task around it is the one that follows the task's success if nothing else happens: Events ends with the last
-// event of now, its last DeciderCompleted has the Context, and StartedID counts four more, which the worker adds itself: ActivityStarted and ActivitySuccess with what it
+// The decision task around it is the one that follows the task's success if nothing else happens:
+// Events ends with the last event of now, its last DeciderCompleted has the Context, and StartedID
+// counts four more, which the worker adds itself: ActivityStarted and ActivitySuccess with what it
 // reports, Scheduled, and DeciderStarted.
 type AheadTask struct {
 	// Task has no Input: that stands in its ActivityScheduled.
@@ -57,21 +61,23 @@ type AheadTask struct {
 	Scheduled DeciderScheduled `json:"scheduled"`
 }
 
-// OfferPatience is how long an offer may be without an outcome or an announcement: then its owner puts it on the list, and a worker that
-// comes to it later asks.
+// OfferPatience is how long an offer may be without an outcome or an announcement: then its owner
+// puts it on the list, and a worker that comes to it later asks.
 const OfferPatience = time.Second
 
-// AheadEvents is how many events a success of an [AheadTask] adds up to the DeciderStarted of its decision.
+// AheadEvents is how many events a success of an [AheadTask] adds up to the DeciderStarted of its
+// decision.
 const AheadEvents = 4
 
-// AheadHeader marks a message on a worker's own decide subject as one with an [AheadTask]. It has two values: the task's list and
-// the activity type.
+// AheadHeader marks a message on a worker's own decide subject as one with an [AheadTask]. It has
+// two values: the task's list and the activity type.
 const AheadHeader = "Drover-Ahead"
 
-// AheadDecision is the decision that follows an outcome, in the report of this. The owner applies it if the history is what the
-// worker assumed; else it drops it without a trace, and asks.
+// AheadDecision is the decision that follows an outcome, in the report of this. The owner applies
+// it if the history is what the worker assumed; else it drops it without a trace, and asks.
 type AheadDecision struct {
-	// At is the time of the outcome and of all that follows: that of the AheadTask, and what has passed since.
+	// At is the time of the outcome and of all that follows: that of the AheadTask, and what has
+	// passed since.
 	At Timestamp `json:"at"`
 	// Token is that of the decision task.
 	Token string `json:"token"`
@@ -92,40 +98,44 @@ type DecisionReply struct {
 	Decisions []Decision `json:"decisions"`
 	Context   Payload    `json:"context,omitempty"`
 	Identity  string     `json:"identity,omitempty"`
-	// Sticky names the worker that would like the run's next tasks, on its own subject and in msgpack.
+	// Sticky names the worker that would like the run's next tasks, on its own subject and in
+	// msgpack.
 	Sticky string `json:"sticky,omitempty"`
-	// Alive says that the worker of Sticky listens to the type's subject of the worker "alive-" and that name, as long as it is at
-	// work: what it has in hand is given to others when nobody listens there any more. What comes there needs no answer.
+	// Alive says that the worker of Sticky listens to the type's subject of the worker "alive-" and
+	// that name, as long as it is at work: what it has in hand is given to others when nobody
+	// listens there any more. What comes there needs no answer.
 	Alive bool `json:"alive,omitempty"`
-	// Lists are task lists that the same process works: it takes tasks of these together with what the decision after them
-	// needs (see [AheadTask]).
+	// Lists are task lists that the same process works: it takes tasks of these together with what
+	// the decision after them needs (see [AheadTask]).
 	Lists []string       `json:"lists,omitempty"`
 	Error *DecisionError `json:"error,omitempty"`
 	// Replay answers the question of a task about a replay.
 	Replay *ReplayAnswer `json:"replay,omitempty"`
 }
 
-// MaxDeciderReason and MaxDeciderDetails bound what a history keeps of why a decider failed, in bytes.
+// MaxDeciderReason and MaxDeciderDetails bound what a history keeps of why a decider failed, in
+// bytes.
 const (
 	MaxDeciderReason  = 2 << 10
 	MaxDeciderDetails = 32 << 10
 )
 
-// DecisionError says that the decider could not decide. The history keeps 2 KiB of the reason and 32 KiB of the details.
+// DecisionError says that the decider could not decide. The history keeps 2 KiB of the reason and
+// 32 KiB of the details.
 type DecisionError struct {
 	Cause   Cause  `json:"cause,omitempty"`
 	Reason  string `json:"reason"`
 	Details string `json:"details,omitempty"`
 }
 
-// Announcement is published by a decider that begins to listen, so that waiting runs are asked at once. Any body, even an
-// empty one, does.
+// Announcement is published by a decider that begins to listen, so that waiting runs are asked at
+// once. Any body, even an empty one, does.
 type Announcement struct {
 	V      int    `json:"v,omitempty"`
 	Type   string `json:"type,omitempty"`
 	Worker string `json:"worker,omitempty"`
-	// Left says that it is the other way round: the worker of this name ([DecisionReply.Sticky]) has answered its last task of the type
-	// and goes. Nobody is asked in its place.
+	// Left says that it is the other way round: the worker of this name ([DecisionReply.Sticky])
+	// has answered its last task of the type and goes. Nobody is asked in its place.
 	Left string `json:"left,omitempty"`
 }
 
@@ -144,9 +154,11 @@ type ActivityTask struct {
 	Attempt          int       `json:"attempt"`
 	ScheduledEventID int64     `json:"scheduledEventId"`
 	ScheduledAt      Timestamp `json:"scheduledAt"`
-	// DispatchedAt is when it was given away, if that was at least half a second after ScheduledAt: a later attempt, or a start delay.
+	// DispatchedAt is when it was given away, if that was at least half a second after ScheduledAt:
+	// a later attempt, or a start delay.
 	DispatchedAt Timestamp `json:"dispatchedAt,omitempty"`
-	// StartToClose bounds the run of the activity; CloseBy, if set, is when the service gives up in any case.
+	// StartToClose bounds the run of the activity; CloseBy, if set, is when the service gives up in
+	// any case.
 	StartToClose Duration  `json:"startToClose,omitempty"`
 	CloseBy      Timestamp `json:"closeBy,omitempty"`
 	Heartbeat    Duration  `json:"heartbeat,omitempty"`
@@ -157,7 +169,8 @@ type ActivityTask struct {
 	IdempotencyKey string `json:"idempotencyKey"`
 	Token          string `json:"token"`
 	Fence          uint64 `json:"fence"`
-	// Report is the subject that outcomes and questions are published to; Beat the one heartbeats are sent to.
+	// Report is the subject that outcomes and questions are published to; Beat the one heartbeats
+	// are sent to.
 	Report string `json:"report"`
 	Beat   string `json:"beat"`
 }
@@ -193,14 +206,16 @@ const (
 	ReportSuccess  ReportKind = "success"
 	ReportFailed   ReportKind = "failed"
 	ReportCanceled ReportKind = "canceled"
-	// ReportBegin is a question: may this delivery run? It is asked before a task that is not idempotent, and before any
-	// task that the server delivered again. The answer is a [Permission].
+	// ReportBegin is a question: may this delivery run? It is asked before a task that is not
+	// idempotent, and before any task that the server delivered again. The answer is a
+	// [Permission].
 	ReportBegin ReportKind = "begin"
-	// ReportReturned says that the worker gives a task back, undone: what it was offered, or what it had pulled and cannot end because it
-	// stops. The latter it says before it hands the message back (-NAK). An attempt that had begun is interrupted, and that does not count.
+	// ReportReturned says that the worker gives a task back, undone: what it was offered, or what
+	// it had pulled and cannot end because it stops. The latter it says before it hands the message
+	// back (-NAK). An attempt that had begun is interrupted, and that does not count.
 	ReportReturned ReportKind = "returned"
-	// ReportLost is the master's question about a task whose lease is over while no worker waits for it: its worker is
-	// lost. The answer is a [Permission] without Go, with what was Done.
+	// ReportLost is the master's question about a task whose lease is over while no worker waits
+	// for it: its worker is lost. The answer is a [Permission] without Go, with what was Done.
 	ReportLost ReportKind = "lost"
 )
 
@@ -213,15 +228,19 @@ const (
 	LostGone LostTask = "gone"
 	// LostStands: the attempt has not begun. Hand the message back, for the next worker.
 	LostStands LostTask = "stands"
-	// LostHeld: a worker had the attempt as an offer, and is being asked whether it still has it. Hand the message back, and ask again soon.
+	// LostHeld: a worker had the attempt as an offer, and is being asked whether it still has it.
+	// Hand the message back, and ask again soon.
 	LostHeld LostTask = "held"
-	// LostReverted: the attempt was interrupted, and the next one is on its list. Remove the message.
+	// LostReverted: the attempt was interrupted, and the next one is on its list. Remove the
+	// message.
 	LostReverted LostTask = "reverted"
-	// LostFailed: the attempt was interrupted, and the activity, which must not run twice, has failed. Remove the message.
+	// LostFailed: the attempt was interrupted, and the activity, which must not run twice, has
+	// failed. Remove the message.
 	LostFailed LostTask = "failed"
 )
 
-// Report is what an activity worker publishes to the task's report subject. Token and Kind are always needed.
+// Report is what an activity worker publishes to the task's report subject. Token and Kind are
+// always needed.
 type Report struct {
 	V        int        `json:"v,omitempty"`
 	Kind     ReportKind `json:"kind"`
@@ -230,22 +249,25 @@ type Report struct {
 	Result   Payload    `json:"result,omitempty"`
 	Reason   string     `json:"reason,omitempty"`
 	Details  Payload    `json:"details,omitempty"`
-	// Elapsed tells, in an outcome, how long ago the work began. The start is as old in the history if it was not reported, and owners offer tasks of
-	// types that are quick.
+	// Elapsed tells, in an outcome, how long ago the work began. The start is as old in the history
+	// if it was not reported, and owners offer tasks of types that are quick.
 	Elapsed Duration `json:"elapsed,omitempty"`
-	// TaskSequence, Redelivered, Nonce and ReplyTo belong to started, begin, returned and lost: the message in the task stream, 0 for an offer, whether
-	// the server delivered it before, a value of the delivery's own, and where the permission goes.
+	// TaskSequence, Redelivered, Nonce and ReplyTo belong to started, begin, returned and lost: the
+	// message in the task stream, 0 for an offer, whether the server delivered it before, a value
+	// of the delivery's own, and where the permission goes.
 	TaskSequence uint64 `json:"taskSequence,omitempty"`
 	Redelivered  bool   `json:"redelivered,omitempty"`
 	Nonce        string `json:"nonce,omitempty"`
 	ReplyTo      string `json:"replyTo,omitempty"`
 	// Offered belongs to started: the task came as an offer, without a message in the task stream.
 	Offered bool `json:"offered,omitempty"`
-	// Ahead belongs to success: the decision that follows. It counts in what is handed to the owner only.
+	// Ahead belongs to success: the decision that follows. It counts in what is handed to the owner
+	// only.
 	Ahead *AheadDecision `json:"ahead,omitempty"`
 }
 
-// Permission answers a begin. Without Go the worker forgets the task, and acks it unless it is told to leave it.
+// Permission answers a begin. Without Go the worker forgets the task, and acks it unless it is told
+// to leave it.
 type Permission struct {
 	V       int    `json:"v,omitempty"`
 	Nonce   string `json:"nonce"`
@@ -253,9 +275,10 @@ type Permission struct {
 	Attempt int    `json:"attempt,omitempty"`
 	Token   string `json:"token,omitempty"`
 	Reason  string `json:"reason,omitempty"`
-	// Leave: neither run the task nor settle it. This delivery is a second one of the message that the attempt began with,
-	// by a server that has lost count; the lease of the first goes on, and if its worker is lost the task comes back. Or the
-	// attempt came to its worker as an offer, and that one is being asked; if it is lost the task comes back as well.
+	// Leave: neither run the task nor settle it. This delivery is a second one of the message that
+	// the attempt began with, by a server that has lost count; the lease of the first goes on, and
+	// if its worker is lost the task comes back. Or the attempt came to its worker as an offer, and
+	// that one is being asked; if it is lost the task comes back as well.
 	Leave bool `json:"leave,omitempty"`
 	// HeartbeatDetails are those of the last heartbeat of an earlier attempt, as in the task.
 	HeartbeatDetails Payload `json:"heartbeatDetails,omitempty"`
@@ -266,13 +289,15 @@ type Permission struct {
 // RequestIDHeader of a signal is its request id: a second signal of one id for a run is dropped.
 const RequestIDHeader = "Drover-Request-Id"
 
-// ReportHeader marks a request to a task's beat subject whose body is a [Report] of an outcome, or a begin about the first delivery of a
-// task that is not idempotent. The answer has the form of JetStream's own to a publish: the stream and the sequence of the history record that
-// holds the outcome, or the start, which means yes; or an error. With an error, or without an answer, the report goes to the task's
-// report subject, a begin with the same nonce.
+// ReportHeader marks a request to a task's beat subject whose body is a [Report] of an outcome, or
+// a begin about the first delivery of a task that is not idempotent. The answer has the form of
+// JetStream's own to a publish: the stream and the sequence of the history record that holds the
+// outcome, or the start, which means yes; or an error. With an error, or without an answer, the
+// report goes to the task's report subject, a begin with the same nonce.
 const ReportHeader = "Drover-Report"
 
-// Heartbeat says that an activity is alive. It is a request to the task's beat subject; the answer is a [BeatAnswer].
+// Heartbeat says that an activity is alive. It is a request to the task's beat subject; the answer
+// is a [BeatAnswer].
 type Heartbeat struct {
 	V       int     `json:"v,omitempty"`
 	Token   string  `json:"token"`
@@ -294,8 +319,8 @@ type Alarm struct {
 	V   int       `json:"v,omitempty"`
 	Run string    `json:"run"`
 	Due Timestamp `json:"due"`
-	// Fence is that of the owner who armed it: an owner with a smaller one may not answer its ring. Without one the alarm is
-	// rung by way of the inbox.
+	// Fence is that of the owner who armed it: an owner with a smaller one may not answer its ring.
+	// Without one the alarm is rung by way of the inbox.
 	Fence uint64 `json:"fence,omitempty"`
 }
 
@@ -326,8 +351,8 @@ type DueRing struct {
 // RingsAnswer says what became of rings, some or all of them; the rest is answered later.
 type RingsAnswer struct {
 	V int `json:"v,omitempty"`
-	// Done are the sequences of alarms that are not needed any more: what they were for is in the history, and if something
-	// else is due later another alarm is stored.
+	// Done are the sequences of alarms that are not needed any more: what they were for is in the
+	// history, and if something else is due later another alarm is stored.
 	Done []uint64 `json:"done,omitempty"`
 	// Refused: this owner answers no more of them. They are to be put into the inbox.
 	Refused bool `json:"refused,omitempty"`

@@ -31,8 +31,9 @@ const (
 	TypeDeprecated TypeStatus = "DEPRECATED"
 )
 
-// TypeInfo is a registered type: its name, its version and the defaults of those that use it. It does not change, but for
-// its status: a change is a new version. It is the value of a key in the types bucket.
+// TypeInfo is a registered type: its name, its version and the defaults of those that use it. It
+// does not change, but for its status: a change is a new version. It is the value of a key in the
+// types bucket.
 type TypeInfo struct {
 	V            int        `json:"v,omitempty"`
 	Kind         TypeKind   `json:"kind"`
@@ -57,7 +58,8 @@ type WorkflowTypeDefaults struct {
 	ActivityDefaults             *ActivityDefaults `json:"activityDefaults,omitempty"`
 }
 
-// ActivityTypeDefaults stand in for what a decision to schedule leaves out. They come before the defaults of the run.
+// ActivityTypeDefaults stand in for what a decision to schedule leaves out. They come before the
+// defaults of the run.
 type ActivityTypeDefaults struct {
 	List                   string       `json:"list,omitempty"`
 	TaskPriority           int          `json:"taskPriority,omitempty"`
@@ -69,14 +71,16 @@ type ActivityTypeDefaults struct {
 	Retry                  *RetryPolicy `json:"retry,omitempty"`
 }
 
-// Limits of a type, as SWF has them, in bytes and in types of one kind in a namespace. A name has the limit of an id.
+// Limits of a type, as SWF has them, in bytes and in types of one kind in a namespace. A name has
+// the limit of an id.
 const (
 	MaxTypeVersionLen     = 64
 	MaxTypeDescriptionLen = 1024
 	MaxTypesOfAKind       = 10_000
 )
 
-// TypeRegisterRequest registers a type. A repeat with the same contents is answered like the first one.
+// TypeRegisterRequest registers a type. A repeat with the same contents is answered like the first
+// one.
 type TypeRegisterRequest struct {
 	V           int                   `json:"v,omitempty"`
 	Kind        TypeKind              `json:"kind"`
@@ -95,8 +99,8 @@ type TypeRequest struct {
 	Version string   `json:"version,omitempty"`
 }
 
-// TypeResponse is a type as it stands after the request; after typeDelete, as it was last. Changed is false when the
-// request found nothing to do, because it was carried out before.
+// TypeResponse is a type as it stands after the request; after typeDelete, as it was last. Changed
+// is false when the request found nothing to do, because it was carried out before.
 type TypeResponse struct {
 	V       int       `json:"v,omitempty"`
 	Type    *TypeInfo `json:"type,omitempty"`
@@ -114,7 +118,8 @@ type TypeListRequest struct {
 	Cursor string     `json:"cursor,omitempty"`
 }
 
-// TypeListResponse is a page of types in the order of kind, name and version; Cursor continues it and is empty at its end.
+// TypeListResponse is a page of types in the order of kind, name and version; Cursor continues it
+// and is empty at its end.
 type TypeListResponse struct {
 	V      int        `json:"v,omitempty"`
 	Types  []TypeInfo `json:"types"`
@@ -135,10 +140,17 @@ func (q *TypeRegisterRequest) Info(at Timestamp) *TypeInfo {
 	}
 }
 
-// Key is the type's key in the bucket: <kind>.<name>.<version>. Every byte of name and version outside A-Z a-z 0-9 _ - is
-// written =XX, and no version is "=", which looks like no escape.
+// Key is the type's key in the bucket: <kind>.<name>.<version>. Every byte of name and version
+// outside A-Z a-z 0-9 _ - is written =XX, and no version is "=", which looks like no escape.
 func (q *TypeRequest) Key() string {
-	return string(q.Kind) + "." + bucketkey.Escape(q.Name) + "." + cmp.Or(bucketkey.Escape(q.Version), "=")
+	return string(
+		q.Kind,
+	) + "." + bucketkey.Escape(
+		q.Name,
+	) + "." + cmp.Or(
+		bucketkey.Escape(q.Version),
+		"=",
+	)
 }
 
 // String names the type as the arguments of the command line do.
@@ -156,8 +168,8 @@ func (q *TypeRequest) String() string {
 	return s
 }
 
-// ParseTypeInfo reads the value of a key of the bucket. One that belongs to another key is refused: anybody may have
-// written it by hand.
+// ParseTypeInfo reads the value of a key of the bucket. One that belongs to another key is refused:
+// anybody may have written it by hand.
 func ParseTypeInfo(key string, value []byte) (*TypeInfo, error) {
 	i := new(TypeInfo)
 	if err := Unmarshal(value, i); err != nil {
@@ -171,7 +183,11 @@ func ParseTypeInfo(key string, value []byte) (*TypeInfo, error) {
 
 // Compare orders types by kind, name and version.
 func (i *TypeInfo) Compare(j *TypeInfo) int {
-	return cmp.Or(cmp.Compare(i.Kind, j.Kind), cmp.Compare(i.Name, j.Name), cmp.Compare(i.Version, j.Version))
+	return cmp.Or(
+		cmp.Compare(i.Kind, j.Kind),
+		cmp.Compare(i.Name, j.Name),
+		cmp.Compare(i.Version, j.Version),
+	)
 }
 
 // Cursor continues a list after i.
@@ -190,7 +206,12 @@ func (i *TypeInfo) ParseCursor(cursor string) *Error {
 	}
 	var parts []string
 	if err := json.Unmarshal([]byte(cursor), &parts); err != nil || len(parts) != 3 {
-		return Errorf(CodeInvalid, "the cursor %q is none that a list has returned", cursor).InField("cursor").WithHint("begin again without one")
+		return Errorf(
+			CodeInvalid,
+			"the cursor %q is none that a list has returned",
+			cursor,
+		).InField("cursor").
+			WithHint("begin again without one")
 	}
 	i.Kind, i.Name, i.Version = TypeKind(parts[0]), parts[1], parts[2]
 	return nil
@@ -198,11 +219,12 @@ func (i *TypeInfo) ParseCursor(cursor string) *Error {
 
 // Matches applies the filters.
 func (q *TypeListRequest) Matches(i *TypeInfo) bool {
-	return (q.Kind == "" || q.Kind == i.Kind) && (q.Status == "" || q.Status == i.Status) && strings.HasPrefix(i.Name, q.Prefix)
+	return (q.Kind == "" || q.Kind == i.Kind) && (q.Status == "" || q.Status == i.Status) &&
+		strings.HasPrefix(i.Name, q.Prefix)
 }
 
-// Differs names the first field, in the order of the alphabet, that the request would change; "" if there is none. Left out
-// and empty are the same.
+// Differs names the first field, in the order of the alphabet, that the request would change; "" if
+// there is none. Left out and empty are the same.
 func (i *TypeInfo) Differs(q *TypeRegisterRequest) string {
 	want := q.Info(i.CreatedAt)
 	want.V, want.Status, want.DeprecatedAt = i.V, i.Status, i.DeprecatedAt
@@ -251,10 +273,22 @@ func differs(x, y any, path string) string {
 // Validate checks the filters; the error names the field.
 func (q *TypeListRequest) Validate() *Error {
 	if q.Kind != "" && q.Kind != WorkflowKind && q.Kind != ActivityKind {
-		return invalidType("kind", "it is %q; want %s or %s, or nothing for both", q.Kind, WorkflowKind, ActivityKind)
+		return invalidType(
+			"kind",
+			"it is %q; want %s or %s, or nothing for both",
+			q.Kind,
+			WorkflowKind,
+			ActivityKind,
+		)
 	}
 	if q.Status != "" && q.Status != TypeRegistered && q.Status != TypeDeprecated {
-		return invalidType("status", "it is %q; want %s or %s, or nothing for both", q.Status, TypeRegistered, TypeDeprecated)
+		return invalidType(
+			"status",
+			"it is %q; want %s or %s, or nothing for both",
+			q.Status,
+			TypeRegistered,
+			TypeDeprecated,
+		)
 	}
 	return nil
 }
@@ -266,9 +300,17 @@ func (q *TypeRegisterRequest) Validate() *Error {
 	}
 	switch {
 	case len(q.Description) > MaxTypeDescriptionLen || !utf8.ValidString(q.Description):
-		return invalidType("description", "%d bytes; want at most %d of UTF-8 text", len(q.Description), MaxTypeDescriptionLen)
+		return invalidType(
+			"description",
+			"%d bytes; want at most %d of UTF-8 text",
+			len(q.Description),
+			MaxTypeDescriptionLen,
+		)
 	case q.Kind == WorkflowKind && q.Activity != nil:
-		return invalidType("activity", "a workflow type has no defaults of an activity type; use workflow.activityDefaults")
+		return invalidType(
+			"activity",
+			"a workflow type has no defaults of an activity type; use workflow.activityDefaults",
+		)
 	case q.Kind == ActivityKind && q.Workflow != nil:
 		return invalidType("workflow", "an activity type has no defaults of a workflow type")
 	case q.Workflow != nil:
@@ -291,7 +333,12 @@ func (q *TypeRequest) Validate() *Error {
 		return nil
 	}
 	if len(q.Version) > MaxTypeVersionLen {
-		return invalidType("version", "%d bytes; want at most %d", len(q.Version), MaxTypeVersionLen)
+		return invalidType(
+			"version",
+			"%d bytes; want at most %d",
+			len(q.Version),
+			MaxTypeVersionLen,
+		)
 	}
 	if err := ValidateID("version", q.Version); err != nil {
 		return Errorf(CodeInvalid, "%v", err).InField("version")
@@ -307,10 +354,24 @@ func (d *WorkflowTypeDefaults) validate() *Error {
 	switch d.ChildPolicy {
 	case "", ChildTerminate, ChildRequestCancel, ChildAbandon:
 	default:
-		return invalidType("workflow.childPolicy", "it is %q; want %s, %s or %s", d.ChildPolicy, ChildTerminate, ChildRequestCancel, ChildAbandon)
+		return invalidType(
+			"workflow.childPolicy",
+			"it is %q; want %s, %s or %s",
+			d.ChildPolicy,
+			ChildTerminate,
+			ChildRequestCancel,
+			ChildAbandon,
+		)
 	}
-	err := validateLimits("workflow.", namedLimit{"executionStartToCloseTimeout", d.ExecutionStartToCloseTimeout},
-		namedLimit{"taskStartToCloseTimeout", d.TaskStartToCloseTimeout}, namedLimit{"taskScheduleToStartTimeout", d.TaskScheduleToStartTimeout})
+	err := validateLimits(
+		"workflow.",
+		namedLimit{"executionStartToCloseTimeout", d.ExecutionStartToCloseTimeout},
+		namedLimit{
+			"taskStartToCloseTimeout",
+			d.TaskStartToCloseTimeout,
+		},
+		namedLimit{"taskScheduleToStartTimeout", d.TaskScheduleToStartTimeout},
+	)
 	if a := d.ActivityDefaults; a != nil && err == nil {
 		err = validateActivity("workflow.activityDefaults.", a)
 	}
@@ -331,7 +392,12 @@ func (d *ActivityTypeDefaults) validate() *Error {
 
 func (r *RetryPolicy) validate(prefix string) *Error {
 	if len(r.NonRetryable) > maxNonRetryable {
-		return invalidType(prefix+"nonRetryable", "%d reasons; want at most %d", len(r.NonRetryable), maxNonRetryable)
+		return invalidType(
+			prefix+"nonRetryable",
+			"%d reasons; want at most %d",
+			len(r.NonRetryable),
+			maxNonRetryable,
+		)
 	}
 	for _, reason := range r.NonRetryable {
 		if err := ValidateID(prefix+"nonRetryable", reason); err != nil {
@@ -341,10 +407,12 @@ func (r *RetryPolicy) validate(prefix string) *Error {
 	return r.validateLimits(prefix)
 }
 
-// validBackoff tells whether a request may ask for the coefficient. Histories and types of earlier versions hold others: what is below 1 counts
-// as 1 there. NaN and infinity are refused: msgpack can say them and JSON cannot, so nobody could be shown the history, not even the run's decider.
+// validBackoff tells whether a request may ask for the coefficient. Histories and types of earlier
+// versions hold others: what is below 1 counts as 1 there. NaN and infinity are refused: msgpack
+// can say them and JSON cannot, so nobody could be shown the history, not even the run's decider.
 func (r *RetryPolicy) validBackoff() bool {
-	return r.BackoffCoefficient == 0 || r.BackoffCoefficient >= 1 && r.BackoffCoefficient <= maxBackoffCoefficient
+	return r.BackoffCoefficient == 0 ||
+		r.BackoffCoefficient >= 1 && r.BackoffCoefficient <= maxBackoffCoefficient
 }
 
 const (

@@ -9,14 +9,16 @@ import (
 	"github.com/droverhq/drover/schemas/codec"
 )
 
-// Duration is a span of time on the wire: seconds in JSON (a number, or a text that [time.ParseDuration] takes),
-// nanoseconds in msgpack. Zero means "not set: take the default"; [Unlimited] ("NONE" in JSON) means "no limit".
+// Duration is a span of time on the wire: seconds in JSON (a number, or a text that
+// [time.ParseDuration] takes), nanoseconds in msgpack. Zero means "not set: take the default";
+// [Unlimited] ("NONE" in JSON) means "no limit".
 type Duration int64
 
 // Unlimited says that there is no limit, even where a default has one.
 const Unlimited Duration = codec.Unlimited
 
-// Seconds returns n seconds, or the longest Duration there is of that sign if none is so long. A NaN is 0.
+// Seconds returns n seconds, or the longest Duration there is of that sign if none is so long. A
+// NaN is 0.
 func Seconds(n float64) Duration {
 	switch d := n * float64(time.Second); { // what does not fit is converted as each machine likes
 	case d >= math.MaxInt64:
@@ -45,13 +47,15 @@ func (d Duration) String() string {
 	}
 }
 
-// MarshalJSON implements [json.Marshaler]. It is exact: a float would lose nanoseconds from 104 days on.
+// MarshalJSON implements [json.Marshaler]. It is exact: a float would lose nanoseconds from 104
+// days on.
 func (d Duration) MarshalJSON() ([]byte, error) { return d.appendJSON(nil), nil }
 
 func (d Duration) appendJSON(b []byte) []byte { return codec.AppendDuration(b, int64(d)) }
 
-// UnmarshalJSON implements [json.Unmarshaler]. It takes every number that MarshalJSON writes, also those that are no limit, since what was
-// taken as msgpack must be shown: what is asked for is judged by itself, as by [StartRequest.ValidateLimits].
+// UnmarshalJSON implements [json.Unmarshaler]. It takes every number that MarshalJSON writes, also
+// those that are no limit, since what was taken as msgpack must be shown: what is asked for is
+// judged by itself, as by [StartRequest.ValidateLimits].
 func (d *Duration) UnmarshalJSON(b []byte) error {
 	if bytes.Equal(b, []byte("null")) {
 		return nil
@@ -66,7 +70,8 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 // Timestamp is an instant: Unix nanoseconds, UTC. In JSON it is RFC 3339 with nanoseconds.
 type Timestamp int64
 
-// At returns t as a Timestamp; the zero time is 0. A time before 1678 or after 2261 is the first or the last Timestamp there is.
+// At returns t as a Timestamp; the zero time is 0. A time before 1678 or after 2261 is the first or
+// the last Timestamp there is.
 func At(t time.Time) Timestamp {
 	switch {
 	case t.IsZero():
@@ -87,7 +92,8 @@ func (ts Timestamp) Time() time.Time {
 	return time.Unix(0, int64(ts)).UTC()
 }
 
-// Add returns the instant d later, or the last one there is if no Timestamp can hold that: one that wrapped around would be over at once.
+// Add returns the instant d later, or the last one there is if no Timestamp can hold that: one that
+// wrapped around would be over at once.
 func (ts Timestamp) Add(d Duration) Timestamp {
 	if d > 0 && ts > math.MaxInt64-Timestamp(d) {
 		return math.MaxInt64

@@ -18,12 +18,14 @@ import (
 )
 
 const (
-	// clusterReplicas is how many nodes of a cluster hold each stream by default: the loss of one is survived.
+	// clusterReplicas is how many nodes of a cluster hold each stream by default: the loss of one
+	// is survived.
 	clusterReplicas = 3
-	// openTimeout bounds one attempt of a node to make or find its namespace. On a cold start each stream elects its leader.
+	// openTimeout bounds one attempt of a node to make or find its namespace. On a cold start each
+	// stream elects its leader.
 	openTimeout = time.Minute
-	// hesitation is how long a cluster whose nodes are all there may refuse to make a stream: its leader learns a little later
-	// than we do what the others offer.
+	// hesitation is how long a cluster whose nodes are all there may refuse to make a stream: its
+	// leader learns a little later than we do what the others offer.
 	hesitation = 30 * time.Second
 	openPause  = 500 * time.Millisecond
 )
@@ -31,8 +33,8 @@ const (
 // clustered tells whether this node's own server is part of a cluster.
 func (n *node) clustered() bool { return n.server != nil && n.server.Clustered() }
 
-// quorum is what brokers ask: whether anything can be acknowledged here. It is nil for a server elsewhere and for one in
-// memory.
+// quorum is what brokers ask: whether anything can be acknowledged here. It is nil for a server
+// elsewhere and for one in memory.
 func (n *node) quorum() func() error {
 	switch {
 	case n.clustered():
@@ -51,7 +53,12 @@ func (n *node) quorum() func() error {
 			hint = "stop the server, put its store back where it was, and start it again"
 		}
 		if bytes, limit := n.server.Room(); err == nil && bytes > limit {
-			err, hint = fmt.Errorf("its streams have %d bytes, and %d are allowed", bytes, limit), "start the server again: it then takes three quarters of what is free on its disk; make room there before"
+			err, hint = fmt.Errorf(
+				"its streams have %d bytes, and %d are allowed",
+				bytes,
+				limit,
+			), "start the server again: it then takes three quarters of what is free on its "+
+				"disk; make room there before"
 		}
 		if err == nil {
 			return nil
@@ -82,7 +89,8 @@ func (n *node) stage() func(stream string) error {
 	return n.server.Stage
 }
 
-// expendable is called before anything goes to a stream of tasks or alarms, nil if these are synced like others.
+// expendable is called before anything goes to a stream of tasks or alarms, nil if these are synced
+// like others.
 func (t *tenant) expendable() func(stream string) error {
 	if !t.space.Relaxed || t.node.server == nil {
 		return nil
@@ -95,8 +103,8 @@ func (n *node) synced() bool {
 	return n.server != nil && n.server.Profile() != embedded.ProfileDev
 }
 
-// predecessors names the servers that had the store of this node's own server before, as far back as they ended with
-// everything on disk.
+// predecessors names the servers that had the store of this node's own server before, as far back
+// as they ended with everything on disk.
 func (n *node) predecessors() []string {
 	if n.server == nil {
 		return nil
@@ -104,8 +112,8 @@ func (n *node) predecessors() []string {
 	return n.server.Predecessors()
 }
 
-// openHome makes the home or finds it. A node of a cluster waits for the others for as long as it takes, and refuses
-// requests meanwhile: it may have been started first, or be the only one left.
+// openHome makes the home or finds it. A node of a cluster waits for the others for as long as it
+// takes, and refuses requests meanwhile: it may have been started first, or be the only one left.
 func (n *node) openHome(ctx context.Context, o topology.Options) error {
 	if !n.clustered() {
 		return n.makeHome(ctx, o)
@@ -134,10 +142,12 @@ func (n *node) openHome(ctx context.Context, o topology.Options) error {
 			return err
 		}
 		seen, size := n.server.Seen()
-		if !passing(err) && (!errors.Is(err, topology.ErrRefused) || seen >= size && time.Since(began) > hesitation) {
+		if !passing(err) &&
+			(!errors.Is(err, topology.ErrRefused) || seen >= size && time.Since(began) > hesitation) {
 			return err
 		}
-		n.log.WithError(err).Warnf("the namespace cannot be opened yet, %d of %d nodes seen; trying again", seen, size)
+		n.log.WithError(err).
+			Warnf("the namespace cannot be opened yet, %d of %d nodes seen; trying again", seen, size)
 		if sleep.For(ctx, openPause) != nil {
 			return context.Cause(ctx)
 		}
@@ -160,9 +170,17 @@ func (n *node) tryHome(ctx context.Context, o topology.Options) error {
 	return n.makeHome(one, o)
 }
 
-// passing tells whether an error may heal by itself: a leader is being elected, or a node is on its way.
+// passing tells whether an error may heal by itself: a leader is being elected, or a node is on its
+// way.
 func passing(err error) bool {
-	return isAny(err, context.DeadlineExceeded, natsconn.ErrTimeout, natsconn.ErrNoResponders, natsconn.ErrNoStream, natsconn.ErrDisconnected)
+	return isAny(
+		err,
+		context.DeadlineExceeded,
+		natsconn.ErrTimeout,
+		natsconn.ErrNoResponders,
+		natsconn.ErrNoStream,
+		natsconn.ErrDisconnected,
+	)
 }
 
 func isAny(err error, targets ...error) bool {

@@ -48,7 +48,8 @@ func (n *node) obey(c schemas.Control) (schemas.NodeStatus, *schemas.Error) {
 	case schemas.ControlAck:
 		if !n.halted.Load() {
 			return "", &schemas.Error{
-				Code: schemas.CodeConflict, Message: fmt.Sprintf("node %s is %s: it waits for no acknowledgement", n.member.Name(), n.member.Status()),
+				Code: schemas.CodeConflict, Message: fmt.Sprintf("node %s is %s: it waits for "+
+					"no acknowledgement", n.member.Name(), n.member.Status()),
 			}
 		}
 		log.Info("an operator has acknowledged the unexpected shutdown")
@@ -56,7 +57,14 @@ func (n *node) obey(c schemas.Control) (schemas.NodeStatus, *schemas.Error) {
 		return schemas.NodeRecovering, nil
 	case schemas.ControlDrain:
 		if c.Timeout < 0 {
-			return "", &schemas.Error{Code: schemas.CodeInvalid, Message: fmt.Sprintf("timeout is %v: use more than 0, or 0 for that of the node", c.Timeout), Field: "timeout"}
+			return "", &schemas.Error{
+				Code: schemas.CodeInvalid,
+				Message: fmt.Sprintf(
+					"timeout is %v: use more than 0, or 0 for that of the node",
+					c.Timeout,
+				),
+				Field: "timeout",
+			}
 		}
 		log.Info("an operator has told this node to drain")
 		if c.Timeout > 0 {
@@ -65,7 +73,15 @@ func (n *node) obey(c schemas.Control) (schemas.NodeStatus, *schemas.Error) {
 		n.stop(errDrained)
 		return schemas.NodeDraining, nil
 	}
-	return "", &schemas.Error{Code: schemas.CodeInvalid, Message: fmt.Sprintf("kind is %q: a node knows %s and %s", c.Kind, schemas.ControlDrain, schemas.ControlAck)}
+	return "", &schemas.Error{
+		Code: schemas.CodeInvalid,
+		Message: fmt.Sprintf(
+			"kind is %q: a node knows %s and %s",
+			c.Kind,
+			schemas.ControlDrain,
+			schemas.ControlAck,
+		),
+	}
 }
 
 // drainLimit is how long what runs may take to finish.

@@ -1,6 +1,7 @@
 package server
 
-// Info is what a server that is ready says of itself. As JSON it is the ready line of "drover server --json".
+// Info is what a server that is ready says of itself. As JSON it is the ready line of "drover
+// server --json".
 type Info struct {
 	Ready      bool     `json:"ready"`
 	URL        string   `json:"url"`
@@ -10,8 +11,8 @@ type Info struct {
 	Node       string   `json:"node"`
 	Roles      []string `json:"roles"`
 	Store      string   `json:"store,omitempty"`
-	// Of a node of a cluster alone: its name, that of this server in it, how many nodes it has when it is whole, and how many
-	// of them hold each stream.
+	// Of a node of a cluster alone: its name, that of this server in it, how many nodes it has when
+	// it is whole, and how many of them hold each stream.
 	Cluster  string `json:"cluster,omitempty"`
 	Server   string `json:"server,omitempty"`
 	Size     int    `json:"clusterSize,omitempty"`
@@ -20,7 +21,8 @@ type Info struct {
 
 func (n *node) info() Info {
 	r := Info{
-		Ready: true, Profile: "external", Namespace: string(n.home.space.Name), Partitions: n.home.space.Partitions, Node: n.member.Name(), Roles: n.o.Roles,
+		Ready: true, Profile: "external", Namespace: string(n.home.space.Name),
+		Partitions: n.home.space.Partitions, Node: n.member.Name(), Roles: n.o.Roles,
 	}
 	if n.server == nil {
 		r.URL = n.conn.URL()

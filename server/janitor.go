@@ -14,7 +14,8 @@ import (
 func (t *tenant) janitor() (*retention.Janitor, error) {
 	deployed := store.Open(t.conn, t.space.Name)
 	return retention.New(retention.Options{
-		Conn: t.conn, Namespace: t.space.Name, Partitions: t.space.Partitions, Logger: t.log, Node: t.claims.Node(), Holds: t.windows.Holds,
+		Conn: t.conn, Namespace: t.space.Name, Partitions: t.space.Partitions, Logger: t.log,
+		Node: t.claims.Node(), Holds: t.windows.Holds,
 		FlowDefault: t.space.FlowRetention, Default: t.space.Retention,
 		Flows: func(ctx context.Context) (map[string]bool, error) {
 			all, err := deployed.List(ctx)
@@ -36,9 +37,16 @@ func (t *tenant) janitor() (*retention.Janitor, error) {
 func (t *tenant) retention() (*policies.Policy, error) {
 	p, err := policies.ParseDefault(t.space.FlowRetention)
 	if err != nil {
-		return nil, fmt.Errorf("namespace %s: %w: mend it with: drover namespace create %s --retention-flows %q", t.space.Name, err, t.space.Name, topology.DefaultFlowRetention)
+		return nil, fmt.Errorf(
+			"namespace %s: %w: mend it with: drover namespace create %s --retention-flows %q",
+			t.space.Name,
+			err,
+			t.space.Name,
+			topology.DefaultFlowRetention,
+		)
 	}
 	t.log.WithField("flows", t.space.FlowRetention).WithField("others", t.space.Retention).
-		Info("retention: closed runs that say nothing themselves are kept so; drover namespace create --retention changes it")
+		Info("retention: closed runs that say nothing themselves are kept so; drover namespace " +
+			"create --retention changes it")
 	return &p, nil
 }

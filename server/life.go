@@ -16,11 +16,13 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// life is what the roles of a node have from one recycle to the next: their connections, which are no other's. So a role that hangs can be cut off:
-// without its connections it holds no claim any more and writes nothing, and whatever it left is claimed as after a crash.
+// life is what the roles of a node have from one recycle to the next: their connections, which are
+// no other's. So a role that hangs can be cut off: without its connections it holds no claim any
+// more and writes nothing, and whatever it left is claimed as after a crash.
 //
-// A life begins when the one before has given its partitions back. That one passes on what it was asked and has not answered, which
-// goes to the owners of this life: so its last goroutines may end a little later.
+// A life begins when the one before has given its partitions back. That one passes on what it was
+// asked and has not answered, which goes to the owners of this life: so its last goroutines may end
+// a little later.
 type life struct {
 	node *node
 	home chan struct{} // closed when there are roles for the home
@@ -96,7 +98,10 @@ func (l *life) serve(b *broker.Broker, isHome bool) {
 func (l *life) working() []*broker.Broker {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(l.brokers), func(b *broker.Broker) bool { return len(b.Owned()) == 0 })
+	return slices.DeleteFunc(
+		slices.Clone(l.brokers),
+		func(b *broker.Broker) bool { return len(b.Owned()) == 0 },
+	)
 }
 
 // lives runs the roles until ctx ends or one of them does, life after life.
@@ -109,7 +114,9 @@ func (n *node) lives(ctx context.Context) error {
 	})
 	parts := map[string]runner{
 		"namespace " + string(n.home.space.Name): runnerFunc(n.home.stay),
-		"namespaces":                             runnerFunc(func(ctx context.Context) error { return n.attend(ctx, ready) }),
+		"namespaces": runnerFunc(
+			func(ctx context.Context) error { return n.attend(ctx, ready) },
+		),
 	}
 	for {
 		t, err := n.live(ctx, &former, parts)
@@ -126,8 +133,13 @@ func (n *node) lives(ctx context.Context) error {
 	}
 }
 
-// live runs parts until ctx ends or one of them does, whose error it returns, or until it is their turn in a recycle.
-func (n *node) live(ctx context.Context, former *sync.WaitGroup, parts map[string]runner) (*turn, error) {
+// live runs parts until ctx ends or one of them does, whose error it returns, or until it is their
+// turn in a recycle.
+func (n *node) live(
+	ctx context.Context,
+	former *sync.WaitGroup,
+	parts map[string]runner,
+) (*turn, error) {
 	l := n.life.Load()
 	work, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -167,7 +179,8 @@ func (n *node) live(ctx context.Context, former *sync.WaitGroup, parts map[strin
 	return nil, failure
 }
 
-// giveBack waits until the brokers own nothing any more or the roles have ended. If that takes too long they are cut off (S2-1).
+// giveBack waits until the brokers own nothing any more or the roles have ended. If that takes too
+// long they are cut off (S2-1).
 func (l *life) giveBack(ended <-chan struct{}, most time.Duration) {
 	limit := time.NewTimer(most)
 	defer limit.Stop()
@@ -188,7 +201,8 @@ func (l *life) giveBack(ended <-chan struct{}, most time.Duration) {
 	}
 }
 
-// await waits until the roles have ended, cuts them off when it takes too long, and then gives them a moment to notice.
+// await waits until the roles have ended, cuts them off when it takes too long, and then gives them
+// a moment to notice.
 func (l *life) await(ended <-chan struct{}, most time.Duration) {
 	for _, limit := range []time.Duration{max(most, 0), failureTimeout} {
 		t := time.NewTimer(limit)
@@ -201,7 +215,9 @@ func (l *life) await(ended <-chan struct{}, most time.Duration) {
 		}
 		l.cutOff()
 	}
-	l.node.log.Error("a role that was cut off does not end; it holds nothing any more, and the roles have begun anew beside it")
+	l.node.log.Error(
+		"a role that was cut off does not end; it holds nothing any more, and the roles have begun anew beside it",
+	)
 }
 
 // cutOff is sever for roles that have not ended in time.
@@ -244,7 +260,8 @@ func (n *node) attendAgain(ctx context.Context, ready func()) error {
 	for ctx.Err() == nil {
 		err := s.serveHome(ctx, ready)
 		if err != nil && ctx.Err() == nil {
-			n.log.WithError(err).Errorf("the namespace cannot be served; trying again within %v", studyEvery)
+			n.log.WithError(err).
+				Errorf("the namespace cannot be served; trying again within %v", studyEvery)
 		}
 		sleep.For(ctx, studyEvery)
 	}

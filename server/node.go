@@ -17,8 +17,8 @@ import (
 	"github.com/droverhq/drover/broker/topology"
 )
 
-// node is a server at work: what its namespaces share. Its home is the namespace that it makes by itself, and whose failure
-// is its own; the others come and go while it runs.
+// node is a server at work: what its namespaces share. Its home is the namespace that it makes by
+// itself, and whose failure is its own; the others come and go while it runs.
 type node struct {
 	o   Options
 	log logrus.FieldLogger
@@ -27,28 +27,37 @@ type node struct {
 	member   *nodes.Member // this node's record; nil until its name is known
 	served   namesServed
 	stop     context.CancelCauseFunc // begins a planned stop
-	drain    atomic.Int64            // limit of that stop by the word of an operator, in ns; 0 without one
-	halted   atomic.Bool             // the roles wait for the word of an operator
-	acked    chan struct{}           // closed by ack
-	ack      func()                  // may be called more than once
-	telling  sync.WaitGroup          // of what makes the stop known
-	failed   bool                    // it did not end properly
-	ready    func()                  // called once, when requests are answered; not for use before run
-	serving  atomic.Bool             // ready was called
+	// limit of that stop by the word of an operator, in ns; 0 without one
+	drain   atomic.Int64
+	halted  atomic.Bool    // the roles wait for the word of an operator
+	acked   chan struct{}  // closed by ack
+	ack     func()         // may be called more than once
+	telling sync.WaitGroup // of what makes the stop known
+	failed  bool           // it did not end properly
+	// called once, when requests are answered; not for use before run
+	ready   func()
+	serving atomic.Bool // ready was called
 
 	server *embedded.Server // nil with External
 	conn   *natsconn.Conn   // to look after the namespaces; of no role
-	home   *tenant          // of the first life; later ones serve the home as they do other namespaces
-	life   atomic.Pointer[life]
-	since  atomic.Int64  // when that began, by the NATS server's clock, in ns since the epoch
-	turns  chan *turn    // recycles that the roles are to make
-	ended  chan struct{} // closed when the roles have ended for good
+	// of the first life; later ones serve the home as they do other namespaces
+	home  *tenant
+	life  atomic.Pointer[life]
+	since atomic.Int64  // when that began, by the NATS server's clock, in ns since the epoch
+	turns chan *turn    // recycles that the roles are to make
+	ended chan struct{} // closed when the roles have ended for good
 }
 
 // newNode prepares a node. Its planned stop ends the returned context.
 func newNode(ctx context.Context, o Options) (*node, context.Context) {
 	o = o.withDefaults()
-	n := &node{o: o, log: o.Logger, acked: make(chan struct{}), turns: make(chan *turn), ended: make(chan struct{})}
+	n := &node{
+		o:     o,
+		log:   o.Logger,
+		acked: make(chan struct{}),
+		turns: make(chan *turn),
+		ended: make(chan struct{}),
+	}
 	n.ack = sync.OnceFunc(func() { close(n.acked) })
 	ctx, n.stop = context.WithCancelCause(ctx)
 	return n, ctx
@@ -85,16 +94,24 @@ func (n *node) open(ctx context.Context) error {
 	return n.openHome(ctx, o)
 }
 
-// makeHome makes the home or finds it. A deletion of it that was cut short is completed before, on a NATS server of its own: that ends
-// with this process, and a cluster with those that refuse to start, so nobody else could. Other nodes may do the same.
+// makeHome makes the home or finds it. A deletion of it that was cut short is completed before, on
+// a NATS server of its own: that ends with this process, and a cluster with those that refuse to
+// start, so nobody else could. Other nodes may do the same.
 func (n *node) makeHome(ctx context.Context, o topology.Options) error {
 	err := n.home.open(ctx, o)
 	if n.server == nil || !errors.Is(err, topology.ErrDeleting) {
 		return err
 	}
-	n.log.WithError(err).Warn("the deletion of the home was cut short; completing it, then the home is made anew")
-	err = topology.Delete(ctx, n.conn, subject.Namespace(o.Namespace), topology.DeleteOptions{Logger: n.log})
-	if err != nil && !errors.Is(err, topology.ErrNoNamespace) && !errors.Is(err, topology.ErrConflict) {
+	n.log.WithError(err).
+		Warn("the deletion of the home was cut short; completing it, then the home is made anew")
+	err = topology.Delete(
+		ctx,
+		n.conn,
+		subject.Namespace(o.Namespace),
+		topology.DeleteOptions{Logger: n.log},
+	)
+	if err != nil && !errors.Is(err, topology.ErrNoNamespace) &&
+		!errors.Is(err, topology.ErrConflict) {
 		return err
 	}
 	return n.home.open(ctx, o)
@@ -154,7 +171,8 @@ func (n *node) run(ctx context.Context) error {
 	return err
 }
 
-// serveNamespaces answers those who make and delete namespaces. It has a connection of its own, which ends with it.
+// serveNamespaces answers those who make and delete namespaces. It has a connection of its own,
+// which ends with it.
 func (n *node) serveNamespaces(ctx context.Context) error {
 	conn, err := n.dial(ctx, n.member.Name()+" namespaces")
 	if err != nil {
@@ -162,7 +180,8 @@ func (n *node) serveNamespaces(ctx context.Context) error {
 	}
 	defer conn.Close()
 	return topology.Serve(ctx, conn, topology.ServeOptions{
-		Memory: n.memory(), Replicas: n.replicas(), Synced: n.single(), Node: n.member.Name(), Version: n.o.semanticVersion(), Logger: n.log,
+		Memory: n.memory(), Replicas: n.replicas(), Synced: n.single(), Node: n.member.Name(),
+		Version: n.o.semanticVersion(), Logger: n.log,
 	})
 }
 

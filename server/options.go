@@ -64,37 +64,40 @@ type Options struct {
 	// Embedded configures the NATS server in this process. Its Logger is not used: Logger is.
 	// Not used with External. Defaults to one in memory.
 	Embedded embedded.Options
-	// External says how to connect to a NATS server or cluster elsewhere, which may be in this process too.
-	// Its Name and Logger are not used. Defaults to none.
+	// External says how to connect to a NATS server or cluster elsewhere, which may be in this
+	// process too. Its Name and Logger are not used. Defaults to none.
 	External *natsconn.Options
 	// Roles of this process, some of [Roles]. Defaults to all.
 	Roles []string
 	// Partitions of a new home, 1 to 256. Defaults to what it has, or 4.
 	Partitions int
-	// Replicas are how many NATS servers hold each stream of the home: 1, 3 or 5. Defaults to what it has,
-	// or 3 on an embedded node of a cluster, else 1.
+	// Replicas are how many NATS servers hold each stream of the home: 1, 3 or 5. Defaults to what
+	// it has, or 3 on an embedded node of a cluster, else 1.
 	Replicas int
 	// MaxBytes limits each stream of the home, in bytes, at least 16 MiB; -1 takes the limit away.
 	// Defaults to what it has, or none.
 	MaxBytes int64
-	// MaxEvents is after how many events a history may not grow, the same on every server. Defaults to 50,000.
+	// MaxEvents is after how many events a history may not grow, the same on every server. Defaults
+	// to 50,000.
 	MaxEvents int64
 	// ClaimTTL is how long the claims of this process outlive it. Defaults to 10 s.
 	ClaimTTL time.Duration
-	// Node names this process: up to 256 bytes. Defaults to the host name, with a number while another live
-	// node has it.
+	// Node names this process: up to 256 bytes. Defaults to the host name, with a number while
+	// another live node has it.
 	Node string
 	// AfterCrash says what to do when an earlier self of this node did not end properly:
-	// [AfterCrashRecover] or [AfterCrashHalt]. The latter needs Node with External. Defaults to AfterCrashRecover.
+	// [AfterCrashRecover] or [AfterCrashHalt]. The latter needs Node with External. Defaults to
+	// AfterCrashRecover.
 	AfterCrash string
 	// DrainTimeout bounds a planned stop. Defaults to 5 min.
 	DrainTimeout time.Duration
-	// RecycleExit ends [Server.Run] with [ErrRecycled] in its turn of a recycle, instead of restarting the roles.
-	// Defaults to false.
+	// RecycleExit ends [Server.Run] with [ErrRecycled] in its turn of a recycle, instead of
+	// restarting the roles. Defaults to false.
 	RecycleExit bool
 	// Version of the program, for the records of nodes. Defaults to "dev".
 	Version string
-	// Logger is told what the server does. Defaults to one that writes warnings and errors to stderr.
+	// Logger is told what the server does. Defaults to one that writes warnings and errors to
+	// stderr.
 	Logger logrus.FieldLogger
 	// Hurry cuts a stop short when it is closed. Defaults to never.
 	Hurry <-chan struct{}
@@ -135,9 +138,18 @@ func (o Options) validate() error {
 	}
 	switch {
 	case o.AfterCrash != AfterCrashRecover && o.AfterCrash != AfterCrashHalt:
-		return bad("AfterCrash is %q: use %s or %s", o.AfterCrash, AfterCrashRecover, AfterCrashHalt)
+		return bad(
+			"AfterCrash is %q: use %s or %s",
+			o.AfterCrash,
+			AfterCrashRecover,
+			AfterCrashHalt,
+		)
 	case o.AfterCrash == AfterCrashHalt && o.External != nil && o.Node == "":
-		return bad("AfterCrash is %s, which needs Node beside a NATS elsewhere: without a name of its own a node does not know its earlier self", o.AfterCrash)
+		return bad(
+			"AfterCrash is %s, which needs Node beside a NATS elsewhere: without a name of its "+
+				"own a node does not know its earlier self",
+			o.AfterCrash,
+		)
 	case o.MaxEvents < 0:
 		return bad("MaxEvents is %d: use at least 1, or 0 for 50000", o.MaxEvents)
 	case o.DrainTimeout < 0:
@@ -157,7 +169,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// optionsError is what a package below says of options that were given to this one. It is [ErrInvalidOptions].
+// optionsError is what a package below says of options that were given to this one. It is
+// [ErrInvalidOptions].
 type optionsError struct {
 	text  string
 	cause error
@@ -168,7 +181,9 @@ func (e *optionsError) Unwrap() error        { return e.cause }
 func (e *optionsError) Is(target error) bool { return target == ErrInvalidOptions }
 
 // semantic is the form that NATS demands of a service's version.
-var semantic = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
+var semantic = regexp.MustCompile(
+	`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`,
+)
 
 // semanticVersion is the version where only a semantic one will do; 0.0.0 for one that is none.
 func (o Options) semanticVersion() string {

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// backTimeout is how long a node that begins its roles anew waits for its home before it counts as back.
+	// backTimeout is how long a node that begins its roles anew waits for its home before it counts
+	// as back.
 	backTimeout = time.Minute
 )
 
@@ -96,7 +97,8 @@ func (n *node) restart(ctx context.Context, slot time.Time) error {
 	return nil
 }
 
-// exit ends the process as a planned stop does, for something else to start it again. It returns when the roles have ended.
+// exit ends the process as a planned stop does, for something else to start it again. It returns
+// when the roles have ended.
 func (n *node) exit(context.Context, time.Time) error {
 	n.stop(ErrRecycled)
 	<-n.ended

@@ -48,12 +48,14 @@ func (s *namesServed) add(name string) (remove func()) {
 func (s *namesServed) sorted() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Compact(slices.Sorted(slices.Values(s.names))) // in a recycle one may be there twice
+	// in a recycle one may be there twice
+	return slices.Compact(slices.Sorted(slices.Values(s.names)))
 }
 
-// join gives the node its name, the same in all namespaces, and writes its record. A name that was given is taken as it is: a
-// server that is started again after a crash must not wait until its former self is forgotten. Any other is the host's,
-// with a number after it while a live node has it.
+// join gives the node its name, the same in all namespaces, and writes its record. A name that was
+// given is taken as it is: a server that is started again after a crash must not wait until its
+// former self is forgotten. Any other is the host's, with a number after it while a live node has
+// it.
 func (n *node) join(ctx context.Context, home subject.Namespace) error {
 	var err error
 	if n.register, err = nodes.Open(n.conn, nodes.Options{Logger: n.log}); err != nil {
@@ -75,7 +77,11 @@ func (n *node) join(ctx context.Context, home subject.Namespace) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%d nodes named %s-… are alive: name this one by Options.Node", nodeNames, host)
+	return fmt.Errorf(
+		"%d nodes named %s-… are alive: name this one by Options.Node",
+		nodeNames,
+		host,
+	)
 }
 
 // record is what does not change about this node.
@@ -90,7 +96,8 @@ func (n *node) record(home subject.Namespace) schemas.NodeRecord {
 	if n.server == nil {
 		return rec
 	}
-	rec.Boot, rec.StoreID, rec.Profile = n.server.Boot(), n.server.StoreID(), n.server.Profile().String()
+	rec.Boot, rec.StoreID, rec.Profile = n.server.Boot(), n.server.StoreID(), n.server.Profile().
+		String()
 	switch {
 	case n.server.Memory():
 	case n.server.Profile() == embedded.ProfileDev:
@@ -117,13 +124,19 @@ func (n *node) fill(rec *schemas.NodeRecord) {
 	}
 }
 
-// begin is what comes before the roles: the recovery, and with [AfterCrashHalt] the word of an operator before that. It
-// returns false if the node is to stop.
+// begin is what comes before the roles: the recovery, and with [AfterCrashHalt] the word of an
+// operator before that. It returns false if the node is to stop.
 func (n *node) begin(ctx context.Context) bool {
 	if former := n.member.Former(); former != nil {
-		log := n.log.WithField("node", n.member.Name()).WithField("pid", former.PID).WithField("lastHeard", former.HeardAt().UTC().Format(time.RFC3339))
+		log := n.log.WithField("node", n.member.Name()).
+			WithField("pid", former.PID).
+			WithField("lastHeard", former.HeardAt().UTC().Format(time.RFC3339))
 		if n.o.AfterCrash == AfterCrashHalt {
-			log.Errorf("unexpected shutdown: an earlier self of this node did not end properly. Its roles wait for: drover node ack %s", n.member.Name())
+			log.Errorf(
+				"unexpected shutdown: an earlier self of this node did not end properly. Its "+
+					"roles wait for: drover node ack %s",
+				n.member.Name(),
+			)
 			if !n.halt(ctx) {
 				return false
 			}
@@ -141,7 +154,8 @@ func (n *node) begin(ctx context.Context) bool {
 	return true
 }
 
-// halt waits for the word of an operator. A node that is stopped meanwhile keeps its record: it waits again next time.
+// halt waits for the word of an operator. A node that is stopped meanwhile keeps its record: it
+// waits again next time.
 func (n *node) halt(ctx context.Context) bool {
 	n.halted.Store(true)
 	select {
@@ -165,13 +179,14 @@ func (n *node) write(ctx context.Context, s schemas.NodeStatus) {
 	}
 }
 
-// unacked tells whether the word of an operator about an earlier self is still to come: also of a node that does not come to
-// wait for it.
+// unacked tells whether the word of an operator about an earlier self is still to come: also of a
+// node that does not come to wait for it.
 func (n *node) unacked() bool {
 	return n.o.AfterCrash == AfterCrashHalt && n.member.Former() != nil && !closed(n.acked)
 }
 
-// leave takes the record away, unless what it says of this node is the truth: that it did not end properly.
+// leave takes the record away, unless what it says of this node is the truth: that it did not end
+// properly.
 func (n *node) leave() {
 	if n.member == nil {
 		return
@@ -184,6 +199,7 @@ func (n *node) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	if err := n.member.Leave(ctx); err != nil {
-		n.log.WithError(err).Warn("the node's record is not taken away; its next start will look like one after a crash")
+		n.log.WithError(err).
+			Warn("the node's record is not taken away; its next start will look like one after a crash")
 	}
 }

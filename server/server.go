@@ -12,8 +12,10 @@ var (
 	// ErrNotReady says that the server has not begun to answer requests.
 	ErrNotReady = errors.New("the server is not ready")
 	// ErrNoNATS says that the server has no NATS server of its own.
-	ErrNoNATS = errors.New("the server has no NATS server of its own: connect to that of Options.External")
-	errAgain  = errors.New("the server was run before: make another one with New")
+	ErrNoNATS = errors.New(
+		"the server has no NATS server of its own: connect to that of Options.External",
+	)
+	errAgain = errors.New("the server was run before: make another one with New")
 )
 
 // Server is a server of Drover. Its methods may be called by several goroutines.
@@ -39,12 +41,12 @@ func New(o Options) (*Server, error) {
 	return &Server{o: o, ready: make(chan struct{}), ended: make(chan struct{})}, nil
 }
 
-// Run runs the server until ctx is done and its roles have stopped: they take no more work, finish what runs within
-// Options.DrainTimeout and hand over what they hold. A server can be run once.
+// Run runs the server until ctx is done and its roles have stopped: they take no more work, finish
+// what runs within Options.DrainTimeout and hand over what they hold. A server can be run once.
 //
-// It returns nil after a clean stop, and the first failure otherwise: one of the start, or of a role that ended by
-// itself. It returns [ErrRecycled] after a recycle with Options.RecycleExit, and [ErrCutShort] if Options.Hurry has cut
-// the stop short.
+// It returns nil after a clean stop, and the first failure otherwise: one of the start, or of a
+// role that ended by itself. It returns [ErrRecycled] after a recycle with Options.RecycleExit, and
+// [ErrCutShort] if Options.Hurry has cut the stop short.
 func (s *Server) Run(ctx context.Context) error {
 	if s.began.Swap(true) {
 		return errAgain
@@ -70,8 +72,8 @@ func (s *Server) run(ctx context.Context) error {
 	return n.run(ctx)
 }
 
-// Ready waits until the server answers requests, and says where it is. If the server ends before, the error wraps
-// [ErrNotReady] and that of [Server.Run].
+// Ready waits until the server answers requests, and says where it is. If the server ends before,
+// the error wraps [ErrNotReady] and that of [Server.Run].
 func (s *Server) Ready(ctx context.Context) (Info, error) {
 	select {
 	case <-s.ready:

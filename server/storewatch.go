@@ -14,16 +14,19 @@ import (
 )
 
 const (
-	// brokenEvery is how often a server looks whether its store can be written again only after a start. It looks at every stream.
+	// brokenEvery is how often a server looks whether its store can be written again only after a
+	// start. It looks at every stream.
 	brokenEvery = 3 * time.Second
-	// brokenStop bounds the stop of a server whose store takes nothing any more: what its roles would say at the end cannot be stored.
+	// brokenStop bounds the stop of a server whose store takes nothing any more: what its roles
+	// would say at the end cannot be stored.
 	brokenStop = 5 * time.Second
 )
 
 var errUnwritten = errors.New("the store cannot be written")
 
-// watchStore ends when the store of this node's own server can be written again only after a start: then the process ends, and whoever watches over
-// it starts it again. A disk that has become full is waited for, and those who ask are told of it; one that is full as the server starts is not.
+// watchStore ends when the store of this node's own server can be written again only after a start:
+// then the process ends, and whoever watches over it starts it again. A disk that has become full
+// is waited for, and those who ask are told of it; one that is full as the server starts is not.
 func (n *node) watchStore(ctx context.Context) error {
 	tick := time.NewTicker(brokenEvery)
 	defer tick.Stop()
@@ -85,7 +88,16 @@ func explainDisk(full string, err error) error {
 	return e
 }
 
-// wantsRoom tells whether an error of the NATS server may come of a full disk: it says that a limit is reached, or nothing at all.
+// wantsRoom tells whether an error of the NATS server may come of a full disk: it says that a limit
+// is reached, or nothing at all.
 func wantsRoom(err error) bool {
-	return isAny(err, topology.ErrRefused, natsconn.ErrFull, natsconn.ErrSwitchedOff, natsconn.ErrTimeout, natsconn.ErrNoResponders, context.DeadlineExceeded)
+	return isAny(
+		err,
+		topology.ErrRefused,
+		natsconn.ErrFull,
+		natsconn.ErrSwitchedOff,
+		natsconn.ErrTimeout,
+		natsconn.ErrNoResponders,
+		context.DeadlineExceeded,
+	)
 }

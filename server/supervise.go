@@ -12,8 +12,8 @@ import (
 const (
 	// failureTimeout bounds the stop of the other roles when one has failed.
 	failureTimeout = 15 * time.Second
-	// readyTimeout bounds how long a server of its own waits for its partitions before it calls itself ready: a large
-	// backlog is worked off after the ready line.
+	// readyTimeout bounds how long a server of its own waits for its partitions before it calls
+	// itself ready: a large backlog is worked off after the ready line.
 	readyTimeout = 5 * time.Second
 )
 
@@ -34,7 +34,8 @@ type runnerFunc func(ctx context.Context) error
 
 func (f runnerFunc) Run(ctx context.Context) error { return f(ctx) }
 
-// supervise runs the parts of a node until ctx is done or one of them ends, then waits for the others.
+// supervise runs the parts of a node until ctx is done or one of them ends, then waits for the
+// others.
 func (n *node) supervise(ctx context.Context, parts map[string]runner) error {
 	work, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

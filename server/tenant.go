@@ -53,7 +53,8 @@ type tenant struct {
 	built   chan struct{}  // closed when there are roles to run
 	dropped chan struct{}  // closed by drop
 	ended   chan struct{}  // closed when nothing of it runs any more
-	failed  bool           // whether the home has ended by an error, and the node is about to; not for use before ended
+	// whether the home has ended by an error, and the node is about to; not for use before ended
+	failed bool
 }
 
 func newTenant(n *node, log logrus.FieldLogger, conn *natsconn.Conn) *tenant {
@@ -105,7 +106,14 @@ func (t *tenant) build() error {
 	if err != nil {
 		return err
 	}
-	t.windows, err = windows.New(windows.Options{Conn: t.conn, Namespace: t.space.Name, Node: t.claims.Node(), Logger: t.log})
+	t.windows, err = windows.New(
+		windows.Options{
+			Conn:      t.conn,
+			Namespace: t.space.Name,
+			Node:      t.claims.Node(),
+			Logger:    t.log,
+		},
+	)
 	if err != nil {
 		return err
 	}
@@ -123,9 +131,12 @@ func (t *tenant) build() error {
 		case RoleBroker:
 			t.broker, err = t.wiring().Broker(broker.Options{
 				RequireTypes: t.space.RequireTypes, Version: t.node.o.semanticVersion(),
-				Synced: t.node.synced() && !t.space.Relaxed, Predecessors: t.node.predecessors(), Quorum: t.node.quorum(), Quota: t.node.room(),
+				Synced: t.node.synced() &&
+					!t.space.Relaxed, Predecessors: t.node.predecessors(), Quorum: t.node.quorum(),
+				Quota: t.node.room(),
 				Stage: t.node.stage(), Expendable: t.expendable(), Closed: janitor.Closed,
-				DrainTimeout: t.node.o.DrainTimeout, Execution: execution.Config{MaxEvents: t.node.o.MaxEvents, Retention: system},
+				DrainTimeout: t.node.o.DrainTimeout,
+				Execution:    execution.Config{MaxEvents: t.node.o.MaxEvents, Retention: system},
 			})
 			r = t.broker
 		case RoleTimers:
@@ -135,7 +146,12 @@ func (t *tenant) build() error {
 		case RoleFlows:
 			r = t.flows()
 		default:
-			err = fmt.Errorf("%w: there is no role %q: use some of %s", errUnknownRole, name, strings.Join(allRoles, ","))
+			err = fmt.Errorf(
+				"%w: there is no role %q: use some of %s",
+				errUnknownRole,
+				name,
+				strings.Join(allRoles, ","),
+			)
 		}
 		if err != nil {
 			return err
@@ -149,12 +165,15 @@ func (t *tenant) build() error {
 
 func (t *tenant) wiring() *wiring.Wiring {
 	return &wiring.Wiring{
-		Conn: t.conn, Dial: t.life.dial, Namespace: t.space.Name, Partitions: t.space.Partitions, Claims: t.claims, Logger: t.log,
+		Conn: t.conn, Dial: t.life.dial, Namespace: t.space.Name, Partitions: t.space.Partitions,
+		Claims: t.claims, Logger: t.log,
 	}
 }
 
 func (t *tenant) master(janitor *retention.Janitor) (*ops.Master, error) {
-	lost, err := ops.NewReverter(ops.ReverterOptions{Conn: t.conn, Namespace: t.space.Name, Logger: t.log})
+	lost, err := ops.NewReverter(
+		ops.ReverterOptions{Conn: t.conn, Namespace: t.space.Name, Logger: t.log},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -164,8 +183,9 @@ func (t *tenant) master(janitor *retention.Janitor) (*ops.Master, error) {
 		o.Nodes, o.Self, o.Home = n.register, n.member, string(t.space.Name)
 	}
 	auditor, err := audit.New(audit.Options{
-		Conn: t.conn, Namespace: t.space.Name, Partitions: t.space.Partitions, Claims: t.claims, Identity: t.claims.Node(),
-		Rate: auditRate, Logger: t.log,
+		Conn: t.conn, Namespace: t.space.Name, Partitions: t.space.Partitions, Claims: t.claims,
+		Identity: t.claims.Node(),
+		Rate:     auditRate, Logger: t.log,
 	})
 	if err != nil {
 		return nil, err
@@ -178,19 +198,39 @@ func (t *tenant) master(janitor *retention.Janitor) (*ops.Master, error) {
 	if err != nil {
 		return nil, err
 	}
-	recycles := recycle.NewKeeper(recycle.KeeperOptions{Conn: t.conn, Namespace: t.space.Name, Node: t.claims.Node(), Nodes: t.node.register, Logger: t.log})
+	recycles := recycle.NewKeeper(
+		recycle.KeeperOptions{
+			Conn:      t.conn,
+			Namespace: t.space.Name,
+			Node:      t.claims.Node(),
+			Nodes:     t.node.register,
+			Logger:    t.log,
+		},
+	)
 	scheduler, err := schedules.New(schedules.Options{
 		Conn: t.conn, Namespace: t.space.Name, RequireTypes: t.space.RequireTypes, Node: t.claims.Node(), Logger: t.log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	o.Tasks = append(o.Tasks, auditor.Run, noted.Run, scheduler.Run, always.Run, recycles.Run, janitorAfter(scheduler, janitor))
+	o.Tasks = append(
+		o.Tasks,
+		auditor.Run,
+		noted.Run,
+		scheduler.Run,
+		always.Run,
+		recycles.Run,
+		janitorAfter(scheduler, janitor),
+	)
 	return t.wiring().Master(o)
 }
 
-// janitorAfter begins to purge when it is settled what an earlier master was starting: a run that was purged could be started again.
-func janitorAfter(scheduler *schedules.Scheduler, janitor *retention.Janitor) func(context.Context) error {
+// janitorAfter begins to purge when it is settled what an earlier master was starting: a run that
+// was purged could be started again.
+func janitorAfter(
+	scheduler *schedules.Scheduler,
+	janitor *retention.Janitor,
+) func(context.Context) error {
 	return func(ctx context.Context) error {
 		select {
 		case <-scheduler.Settled():
@@ -201,14 +241,16 @@ func janitorAfter(scheduler *schedules.Scheduler, janitor *retention.Janitor) fu
 	}
 }
 
-// auditRate is how many runs a second the master looks at: a full pass over many must leave the machine to the work.
+// auditRate is how many runs a second the master looks at: a full pass over many must leave the
+// machine to the work.
 const auditRate = 200
 
-// run runs the roles until ctx is done, the tenant is dropped, or one of them ends, and waits for the others. It returns an
-// error only in the last case.
+// run runs the roles until ctx is done, the tenant is dropped, or one of them ends, and waits for
+// the others. It returns an error only in the last case.
 //
-// The role flows ends after the broker. A broker that leaves waits for decisions that are being made, and a task that is on
-// its way to deciders that no longer listen is answered by nobody: partitions would have no owner until its timeout.
+// The role flows ends after the broker. A broker that leaves waits for decisions that are being
+// made, and a task that is on its way to deciders that no longer listen is answered by nobody:
+// partitions would have no owner until its timeout.
 func (t *tenant) run(ctx context.Context) error {
 	defer t.unlist()
 	work, stop := context.WithCancelCause(ctx)
@@ -258,9 +300,10 @@ func (t *tenant) stay(ctx context.Context) error {
 	return err
 }
 
-// awaitBroker waits until its broker listens for requests: one that cannot begin, as under a limit of the NATS server, ends before. In a server that
-// has all partitions to itself and is no node of a cluster it waits until it owns them, so that the first request after the ready line finds an owner.
-// It reports false if ctx ended, or the tenant failed.
+// awaitBroker waits until its broker listens for requests: one that cannot begin, as under a limit
+// of the NATS server, ends before. In a server that has all partitions to itself and is no node of
+// a cluster it waits until it owns them, so that the first request after the ready line finds an
+// owner. It reports false if ctx ended, or the tenant failed.
 func (t *tenant) awaitBroker(ctx context.Context) bool {
 	if t.broker == nil {
 		return ctx.Err() == nil
@@ -289,8 +332,8 @@ func (t *tenant) awaitBroker(ctx context.Context) bool {
 	}
 }
 
-// serves tells whether this is the namespace that is served: not a later one of the same name, nor one that demands
-// something else of its types or keeps its closed runs otherwise.
+// serves tells whether this is the namespace that is served: not a later one of the same name, nor
+// one that demands something else of its types or keeps its closed runs otherwise.
 func (t *tenant) serves(i *topology.Info) bool {
 	if t.seen == nil {
 		t.seen = i // the home's

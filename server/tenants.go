@@ -17,16 +17,19 @@ import (
 )
 
 const (
-	// lookEvery is how often the names of the namespaces are asked for, one question however many there are.
+	// lookEvery is how often the names of the namespaces are asked for, one question however many
+	// there are.
 	lookEvery = time.Second
-	// studyEvery is how often each of them is looked at: for those that are marked for deletion by somebody whose word
-	// has not come through, and for those that could not be served.
+	// studyEvery is how often each of them is looked at: for those that are marked for deletion by
+	// somebody whose word has not come through, and for those that could not be served.
 	studyEvery = 10 * time.Second
-	// openings is how many namespaces are opened at once, so that those that are served already get their share.
+	// openings is how many namespaces are opened at once, so that those that are served already get
+	// their share.
 	openings = 4
 )
 
-// tenants are the namespaces that a node serves, its home among them. Its fields belong to the goroutine that watches.
+// tenants are the namespaces that a node serves, its home among them. Its fields belong to the
+// goroutine that watches.
 type tenants struct {
 	node    *node
 	log     logrus.FieldLogger
@@ -48,11 +51,15 @@ func newTenants(n *node) *tenants {
 	}
 }
 
-// watch takes up namespaces that appear and drops those that go, until ctx ends and those that it began have ended. It calls
-// ready once, when those that it has found at first are served.
+// watch takes up namespaces that appear and drops those that go, until ctx ends and those that it
+// began have ended. It calls ready once, when those that it has found at first are served.
 func (s *tenants) watch(ctx context.Context, ready func()) error {
 	defer s.wg.Wait()
-	sub, err := s.node.conn.Subscribe(schemas.NamespacesChanged, "", func(natsconn.Msg) { s.hint() })
+	sub, err := s.node.conn.Subscribe(
+		schemas.NamespacesChanged,
+		"",
+		func(natsconn.Msg) { s.hint() },
+	)
 	if err == nil {
 		defer sub.Close()
 	} // without that right it takes a little longer
@@ -80,8 +87,9 @@ func (s *tenants) watch(ctx context.Context, ready func()) error {
 	}
 }
 
-// await waits, for as long as the ready line may wait, until the namespaces are served, and on a NATS server of its own have all their owners. It
-// reports false if the server is to stop, or the home has failed, which ends it.
+// await waits, for as long as the ready line may wait, until the namespaces are served, and on a
+// NATS server of its own have all their owners. It reports false if the server is to stop, or the
+// home has failed, which ends it.
 func (s *tenants) await(ctx context.Context) bool {
 	limit, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -97,7 +105,8 @@ func (s *tenants) await(ctx context.Context) bool {
 	return ctx.Err() == nil && !(home.over() && home.failed)
 }
 
-// awaitHome hints when the home has been dropped and is over, as begin does for the others: it may be there anew.
+// awaitHome hints when the home has been dropped and is over, as begin does for the others: it may
+// be there anew.
 func (s *tenants) awaitHome(ctx context.Context) {
 	select {
 	case <-s.node.home.ended:
@@ -121,7 +130,8 @@ func (s *tenants) complain(err error) {
 		s.said = ""
 	case err.Error() != s.said:
 		s.said = err.Error()
-		s.log.WithError(err).Warn("the namespaces cannot be listed now; those that are known are served")
+		s.log.WithError(err).
+			Warn("the namespaces cannot be listed now; those that are known are served")
 	}
 }
 
@@ -132,7 +142,8 @@ func (s *tenants) look(ctx context.Context, told bool) error {
 		return errors.New(s.said) // it may not be allowed at all
 	}
 	names, err := topology.Names(ctx, s.node.conn)
-	if err == nil && !told && slices.Equal(names, s.names) && !s.parting() && time.Since(s.studied) < studyEvery {
+	if err == nil && !told && slices.Equal(names, s.names) && !s.parting() &&
+		time.Since(s.studied) < studyEvery {
 		return nil
 	}
 	s.studied = time.Now()
@@ -162,7 +173,8 @@ func (s *tenants) study(ctx context.Context, names []subject.Namespace) error {
 		return err
 	case err.Error() != s.unread:
 		s.unread = err.Error()
-		s.log.WithError(err).Warn("not all namespaces can be looked at now; the others are, and those that are known are served")
+		s.log.WithError(err).
+			Warn("not all namespaces can be looked at now; the others are, and those that are known are served")
 	}
 	s.names = names
 	found := make(map[subject.Namespace]*topology.Info, len(list))
@@ -177,7 +189,8 @@ func (s *tenants) study(ctx context.Context, names []subject.Namespace) error {
 		}
 		if i := found[name]; i == nil || !t.serves(i) {
 			if !t.leaving() {
-				s.log.WithField("namespace", name).Info("the namespace is deleted or was changed; letting go of it")
+				s.log.WithField("namespace", name).
+					Info("the namespace is deleted or was changed; letting go of it")
 			}
 			t.drop()
 		}
@@ -190,7 +203,8 @@ func (s *tenants) study(ctx context.Context, names []subject.Namespace) error {
 	return nil
 }
 
-// begin serves a namespace until it is dropped, ctx ends, or it fails; the next study of it tries again then.
+// begin serves a namespace until it is dropped, ctx ends, or it fails; the next study of it tries
+// again then.
 func (s *tenants) begin(ctx context.Context, i *topology.Info) {
 	t := newTenant(s.node, s.log.WithField("namespace", i.Name), nil)
 	t.seen = i
@@ -205,7 +219,8 @@ func (s *tenants) begin(ctx context.Context, i *topology.Info) {
 		case errors.Is(err, topology.ErrDeleting), errors.Is(err, topology.ErrNoNamespace):
 			t.log.WithError(err).Info("the namespace was deleted before it could be served")
 		default:
-			t.log.WithError(err).Errorf("the namespace cannot be served; trying again within %v", studyEvery)
+			t.log.WithError(err).
+				Errorf("the namespace cannot be served; trying again within %v", studyEvery)
 		}
 	})
 }
@@ -231,7 +246,8 @@ func (s *tenants) open(ctx context.Context, t *tenant) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if err := t.open(ctx, topology.Options{Namespace: string(t.seen.Name), Memory: t.seen.Memory, Synced: s.node.single()}); err != nil {
+	if err := t.open(ctx,
+		topology.Options{Namespace: string(t.seen.Name), Memory: t.seen.Memory, Synced: s.node.single()}); err != nil {
 		return err
 	}
 	return t.build()

@@ -12,17 +12,21 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// ReasonUnreadable is the reason that [DeadLetters] gives to an entry of the stream that is no dead letter.
+// ReasonUnreadable is the reason that [DeadLetters] gives to an entry of the stream that is no dead
+// letter.
 const ReasonUnreadable = "unreadable-letter"
 
-// Place tells where the message stood that a dead letter is about. Two messages never have the same place.
+// Place tells where the message stood that a dead letter is about. Two messages never have the same
+// place.
 type Place struct {
-	// Partition is the number of a partition, or what stands for it where there is none, such as "tasks".
+	// Partition is the number of a partition, or what stands for it where there is none, such as
+	// "tasks".
 	Partition string
-	// Stream is the kind of the log within the partition, such as "in", "signals" or "alarms"; for tasks, the list.
+	// Stream is the kind of the log within the partition, such as "in", "signals" or "alarms"; for
+	// tasks, the list.
 	Stream string
-	// Incarnation tells apart the messages that had the same sequence in a stream that lost its tail: a number, or the
-	// digest of the message.
+	// Incarnation tells apart the messages that had the same sequence in a stream that lost its
+	// tail: a number, or the digest of the message.
 	Incarnation string
 	// Sequence is the message's number in its stream.
 	Sequence uint64
@@ -38,10 +42,16 @@ type DeadOptions struct {
 	Limit int
 }
 
-// DeadLetters reads the dead letters of a namespace, the oldest first, up to the last one at the time of the call. An
-// error ends the sequence: natsconn.ErrNoStream when the namespace does not exist. An entry that cannot be decoded is no
-// error; it comes with the reason [ReasonUnreadable] and its body as it stands.
-func DeadLetters(ctx context.Context, conn Conn, namespace string, o DeadOptions) iter.Seq2[schemas.DeadEntry, error] {
+// DeadLetters reads the dead letters of a namespace, the oldest first, up to the last one at the
+// time of the call. An error ends the sequence: natsconn.ErrNoStream when the namespace does not
+// exist. An entry that cannot be decoded is no error; it comes with the reason [ReasonUnreadable]
+// and its body as it stands.
+func DeadLetters(
+	ctx context.Context,
+	conn Conn,
+	namespace string,
+	o DeadOptions,
+) iter.Seq2[schemas.DeadEntry, error] {
 	return func(yield func(schemas.DeadEntry, error) bool) {
 		read, err := o.read(subject.Namespace(namespace))
 		c, closed := connected(conn)
@@ -87,7 +97,10 @@ func (o DeadOptions) read(ns subject.Namespace) (natsconn.ReadOptions, error) {
 		return natsconn.ReadOptions{}, err
 	}
 	if o.Limit < 0 {
-		return natsconn.ReadOptions{}, fmt.Errorf("DeadOptions.Limit is %d: want at least 1, or 0 for all", o.Limit)
+		return natsconn.ReadOptions{}, fmt.Errorf(
+			"DeadOptions.Limit is %d: want at least 1, or 0 for all",
+			o.Limit,
+		)
 	}
 	filter := ns.AllDead()
 	if o.Reason != "" {
@@ -96,27 +109,46 @@ func (o DeadOptions) read(ns subject.Namespace) (natsconn.ReadOptions, error) {
 		}
 		filter = ns.Dead(o.Reason) + ".>"
 	}
-	return natsconn.ReadOptions{FilterSubjects: []string{filter}, StartSeq: dead.Behind(o.After)}, nil
+	return natsconn.ReadOptions{
+		FilterSubjects: []string{filter},
+		StartSeq:       dead.Behind(o.After),
+	}, nil
 }
 
 func entry(m natsconn.Stored) schemas.DeadEntry {
 	e := schemas.DeadEntry{Sequence: m.Seq}
 	if err := schemas.Unmarshal(m.Data, &e.DeadLetter); err != nil {
-		e.DeadLetter = schemas.DeadLetter{Reason: ReasonUnreadable, Details: err.Error(), Subject: m.Subject, Time: schemas.At(m.Time), Body: m.Data}
+		e.DeadLetter = schemas.DeadLetter{
+			Reason:  ReasonUnreadable,
+			Details: err.Error(),
+			Subject: m.Subject,
+			Time:    schemas.At(m.Time),
+			Body:    m.Data,
+		}
 	}
 	return e
 }
 
 func hint(namespace string, err error) error {
 	if errors.Is(err, natsconn.ErrNoStream) {
-		return fmt.Errorf("dead letters: namespace %q does not exist: create it, or name another: %w", namespace, err)
+		return fmt.Errorf(
+			"dead letters: namespace %q does not exist: create it, or name another: %w",
+			namespace,
+			err,
+		)
 	}
 	return fmt.Errorf("dead letters: %w", err)
 }
 
-// Bury writes a dead letter, once for each reason and place: a second letter about the same message counts as written. It
-// tries until ctx ends. The reason is lower-case letters and dashes.
-func Bury(ctx context.Context, conn Conn, namespace string, at Place, letter schemas.DeadLetter) error {
+// Bury writes a dead letter, once for each reason and place: a second letter about the same message
+// counts as written. It tries until ctx ends. The reason is lower-case letters and dashes.
+func Bury(
+	ctx context.Context,
+	conn Conn,
+	namespace string,
+	at Place,
+	letter schemas.DeadLetter,
+) error {
 	if err := subject.ValidateNamespace(namespace); err != nil {
 		return fmt.Errorf("dead letter: %w", err)
 	}

@@ -8,13 +8,16 @@ import (
 	"github.com/droverhq/drover/internal/compactmap"
 )
 
-// alarm is one run's alarm. There may be a million of them, so it has no pointers, and the book holds all that there is of it
-// in some 85 bytes.
+// alarm is one run's alarm. There may be a million of them, so it has no pointers, and the book
+// holds all that there is of it in some 85 bytes.
 type alarm struct {
-	message uint64 // its sequence, and above it, from seqBits on, the number of the fence of the owner who armed it (fences)
-	due     int64  // Unix nanoseconds, by the server's clock
-	late    uint32 // how much later than due to ring, in tenths of a second: 0 unless a ring was not stored
-	place   int32  // in the queue; ringing when it is not there
+	// its sequence, and above it, from seqBits on, the number of the fence of the owner who armed
+	// it (fences)
+	message uint64
+	due     int64 // Unix nanoseconds, by the server's clock
+	// how much later than due to ring, in tenths of a second: 0 unless a ring was not stored
+	late  uint32
+	place int32 // in the queue; ringing when it is not there
 	// Its neighbours in the order of their messages; nobody if there is none.
 	previous, next compactmap.ID
 }
@@ -43,20 +46,24 @@ const (
 	nobody = ^compactmap.ID(0)
 )
 
-// alarmIndex holds the newest alarm of each run, in three orders: by name, by when to ring, and by message.
+// alarmIndex holds the newest alarm of each run, in three orders: by name, by when to ring, and by
+// message.
 //
-// The last tells which is the first message that is still needed: what stands before it in the stream may be purged at once,
-// which costs the server as much as the deletion of one message does. Considered: to look for the smallest sequence. It holds everything
-// up while it looks at a million alarms.
+// The last tells which is the first message that is still needed: what stands before it in the
+// stream may be purged at once, which costs the server as much as the deletion of one message does.
+// Considered: to look for the smallest sequence. It holds everything up while it looks at a million
+// alarms.
 //
-// Who remembers an alarm by its number remembers the sequence too: the number may be that of another alarm by now (is).
+// Who remembers an alarm by its number remembers the sequence too: the number may be that of
+// another alarm by now (is).
 type alarmIndex struct {
 	alarms      *compactmap.Map[alarm] // by what their subjects end in
 	queue       []compactmap.ID        // a heap: the one to ring first at its head
 	first, last compactmap.ID          // by message
-	pins        []uint64               // messages that no alarm stands for and that are needed, ascending
-	fences      fences
-	read        uint64 // the highest sequence that was noted
+	// messages that no alarm stands for and that are needed, ascending
+	pins   []uint64
+	fences fences
+	read   uint64 // the highest sequence that was noted
 }
 
 // newAlarmIndex makes a book for so many alarms at most.
@@ -64,8 +71,8 @@ func newAlarmIndex(most int) alarmIndex {
 	return alarmIndex{alarms: compactmap.New[alarm](most), first: nobody, last: nobody}
 }
 
-// note writes down an alarm, in place of the one of that name. It tells whether the alarm is now the first to ring, and false if the
-// book has no room for it.
+// note writes down an alarm, in place of the one of that name. It tells whether the alarm is now
+// the first to ring, and false if the book has no room for it.
 func (b *alarmIndex) note(name string, seq, fence uint64, due int64) (head, ok bool) {
 	if seq>>seqBits != 0 {
 		return false, false

@@ -12,16 +12,19 @@ import (
 )
 
 const (
-	// answerLimit is how long the owner may take for a ring. Then it goes through the inbox, where it is safe. Both do no harm.
+	// answerLimit is how long the owner may take for a ring. Then it goes through the inbox, where
+	// it is safe. Both do no harm.
 	answerLimit = 2 * time.Second
 	// stuckAfter is how long a ring counts for the window.
 	stuckAfter = 500 * time.Millisecond
-	// Rings go through the inbox at once for a while when nobody listens, or when whoever does gives no answer.
+	// Rings go through the inbox at once for a while when nobody listens, or when whoever does
+	// gives no answer.
 	absentPause = 500 * time.Millisecond
 	silentPause = 10 * time.Second
 )
 
-// direct is what goes to the owner of the partition without a stored message, in the term's mu (ADR 0022).
+// direct is what goes to the owner of the partition without a stored message, in the term's mu (ADR
+// 0022).
 type direct struct {
 	prefix       string // of the subjects for answers
 	next         uint64
@@ -42,8 +45,9 @@ type alarmBatch struct {
 // open tells whether rings may go to the owner. The caller holds mu.
 func (st *direct) open() bool { return !st.closed && !time.Now().Before(st.not) }
 
-// most is how many rings may be under way. Those of runs that are stuck, whose history cannot be read for example, keep nobody from
-// ringing; next is when the next of them will count as stuck, zero if none will. The caller holds mu.
+// most is how many rings may be under way. Those of runs that are stuck, whose history cannot be
+// read for example, keep nobody from ringing; next is when the next of them will count as stuck,
+// zero if none will. The caller holds mu.
 func (st *direct) most() (most int, next time.Time) {
 	now := time.Now()
 	most = st.inFlight.most()
@@ -61,15 +65,21 @@ func (st *direct) most() (most int, next time.Time) {
 
 // listen makes ready for the owner's answers.
 func (s *term) listen() (hangUp func(), err error) {
-	s.direct = direct{prefix: s.conn.NATS().NewInbox() + ".", alarmBatches: make(map[uint64]*alarmBatch), inFlight: newInFlightWindow()}
+	s.direct = direct{
+		prefix:       s.conn.NATS().NewInbox() + ".",
+		alarmBatches: make(map[uint64]*alarmBatch),
+		inFlight:     newInFlightWindow(),
+	}
 	sub, err := s.conn.Subscribe(s.direct.prefix+"*", "", s.answered)
 	if err != nil {
 		return nil, fmt.Errorf("answers to rings: %w", err)
 	}
 	owner := s.ns.Fire(s.partition)
 	unhook := s.conn.OnRefused(func(e *natsconn.RefusedError) {
-		if !e.Subscribe && e.Subject == owner || e.Subscribe && strings.HasPrefix(s.direct.prefix, strings.TrimRight(e.Subject, "*>")) {
-			s.log.WithField("err", e).Warn("the owner may not be told of due alarms; every ring goes through the inbox")
+		if !e.Subscribe && e.Subject == owner ||
+			e.Subscribe && strings.HasPrefix(s.direct.prefix, strings.TrimRight(e.Subject, "*>")) {
+			s.log.WithField("err", e).
+				Warn("the owner may not be told of due alarms; every ring goes through the inbox")
 			s.giveUp(true)
 		}
 	})
@@ -86,7 +96,8 @@ func (s *term) listen() (hangUp func(), err error) {
 	}, nil
 }
 
-// fireOwner sends rings to the owner of the partition, and returns those that must go through the inbox.
+// fireOwner sends rings to the owner of the partition, and returns those that must go through the
+// inbox.
 func (s *term) fireOwner(calls []call) (rest []call) {
 	s.mu.Lock()
 	open := s.direct.open()
@@ -103,7 +114,16 @@ func (s *term) fireOwner(calls []call) (rest []call) {
 			continue
 		}
 		p.calls[c.seq] = c
-		q.Rings = append(q.Rings, schemas.DueRing{WorkflowID: wid, Run: run, Due: schemas.Timestamp(c.due), Sequence: c.seq, Fence: c.fence})
+		q.Rings = append(
+			q.Rings,
+			schemas.DueRing{
+				WorkflowID: wid,
+				Run:        run,
+				Due:        schemas.Timestamp(c.due),
+				Sequence:   c.seq,
+				Fence:      c.fence,
+			},
+		)
 	}
 	if len(q.Rings) == 0 {
 		return rest
@@ -116,7 +136,8 @@ func (s *term) fireOwner(calls []call) (rest []call) {
 	if !ok { // by now
 		return calls
 	}
-	if err := s.conn.PublishReply(s.ns.Fire(s.partition), s.direct.prefix+strconv.FormatUint(id, 36), nil, body); err != nil {
+	if err := s.conn.PublishReply(s.ns.Fire(s.partition),
+		s.direct.prefix+strconv.FormatUint(id, 36), nil, body); err != nil {
 		s.unanswered(id, absentPause)
 	}
 	return rest
@@ -156,7 +177,8 @@ func (s *term) answered(m natsconn.Msg) {
 	}
 }
 
-// outcome takes what the owner says of rings, and tells whether it has refused some. It does not block.
+// outcome takes what the owner says of rings, and tells whether it has refused some. It does not
+// block.
 func (s *term) outcome(id uint64, a *schemas.RingsAnswer) (refused bool) {
 	s.mu.Lock()
 	p := s.direct.alarmBatches[id]
@@ -209,7 +231,8 @@ func (s *term) unanswered(id uint64, wait time.Duration) {
 	s.byInbox(p)
 }
 
-// giveUp puts everything that waits for the owner into the inbox, and with closed also whatever comes.
+// giveUp puts everything that waits for the owner into the inbox, and with closed also whatever
+// comes.
 func (s *term) giveUp(closed bool) {
 	s.mu.Lock()
 	s.direct.closed = s.direct.closed || closed

@@ -1,8 +1,9 @@
 package timers
 
-// fences are those of the owners who have armed alarms, by numbers: a partition has had few owners while one worker held its alarms, and an alarm with a
-// number takes less than one with a fence. Number 0 is a fence that is not known. So is each that comes when there are no
-// numbers left: those alarms are rung by way of the inbox.
+// fences are those of the owners who have armed alarms, by numbers: a partition has had few owners
+// while one worker held its alarms, and an alarm with a number takes less than one with a fence.
+// Number 0 is a fence that is not known. So is each that comes when there are no numbers left:
+// those alarms are rung by way of the inbox.
 type fences struct {
 	all     []uint64 // by number, less one
 	numbers map[uint64]uint64

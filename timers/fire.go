@@ -18,8 +18,8 @@ const (
 	fireAgain = 500 * time.Millisecond
 )
 
-// fireDue rings everything whose time has come and tells how long to wait for the next; more is false if nothing is to
-// be waited for but an outcome, the clock or a new alarm.
+// fireDue rings everything whose time has come and tells how long to wait for the next; more is
+// false if nothing is to be waited for but an outcome, the clock or a new alarm.
 func (s *term) fireDue() (wait time.Duration, more bool) {
 	var calls []call
 	for {
@@ -62,7 +62,16 @@ func (s *term) due(calls []call) (due []call, wait time.Duration, more bool) {
 		s.flying++
 		s.lastFired = time.Now()
 		a := s.alarmIndex.alarms.At(id)
-		calls = append(calls, call{id: id, subject: s.prefix + nameText(s.alarmIndex.alarms.Text(id)), seq: a.seq(), fence: s.alarmIndex.fence(a), due: a.due})
+		calls = append(
+			calls,
+			call{
+				id:      id,
+				subject: s.prefix + nameText(s.alarmIndex.alarms.Text(id)),
+				seq:     a.seq(),
+				fence:   s.alarmIndex.fence(a),
+				due:     a.due,
+			},
+		)
 	}
 	s.waiting = s.flying >= most
 	switch {
@@ -79,7 +88,14 @@ func (s *term) fire(c call) {
 	_, wid, run, err := subject.ParseAlarm(c.subject)
 	var body []byte
 	if err == nil {
-		body, err = schemas.Marshal(&schemas.Ring{V: schemas.Version, Run: run, Due: schemas.Timestamp(c.due), Sequence: c.seq})
+		body, err = schemas.Marshal(
+			&schemas.Ring{
+				V:        schemas.Version,
+				Run:      run,
+				Due:      schemas.Timestamp(c.due),
+				Sequence: c.seq,
+			},
+		)
 	}
 	if err != nil { // it was decoded before, so this does not happen
 		s.fired(c, err)
@@ -93,12 +109,16 @@ func (s *term) fire(c call) {
 func (s *term) done(c call) {
 	if s.flying--; s.alarmIndex.is(c.id, c.seq) {
 		s.alarmIndex.strike(c.id)
-		s.tombstones = append(s.tombstones, tombstone{seq: c.seq, subject: c.subject, due: c.due, epoch: s.epoch})
+		s.tombstones = append(
+			s.tombstones,
+			tombstone{seq: c.seq, subject: c.subject, due: c.due, epoch: s.epoch},
+		)
 		kick(s.dirty)
 	}
 }
 
-// fired takes the outcome of a ring through the inbox. One whose fate is unknown is sent again, unless another alarm has replaced it.
+// fired takes the outcome of a ring through the inbox. One whose fate is unknown is sent again,
+// unless another alarm has replaced it.
 func (s *term) fired(c call, err error) {
 	s.mu.Lock()
 	changed := s.failing != (err != nil)

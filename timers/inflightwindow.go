@@ -5,8 +5,8 @@ import "time"
 const (
 	// fewDirect and mostDirect bound the rings that the owner has in hand.
 	fewDirect, mostDirect = 64, 2048
-	// soonAnswered is an answer that came in good time whatever the quickest takes: half as long as records of rings wait for
-	// decisions (ADR 0032, 0044).
+	// soonAnswered is an answer that came in good time whatever the quickest takes: half as long as
+	// records of rings wait for decisions (ADR 0032, 0044).
 	soonAnswered = 100 * time.Millisecond
 	// pacedBy is how many answers make the mean of what they took.
 	pacedBy = 64
@@ -14,13 +14,16 @@ const (
 	bestLasts = 5 * time.Minute
 )
 
-// inFlightWindow is how many rings the owner may have in hand. What is due beyond waits in the worker, where it costs nothing. If the owner
-// has more than it gets done at once, each of them waits for the others at every step: records no longer wait for the decisions
-// that they cause, and become two (ADR 0020), runs stay in memory for longer, and in the end rings are taken for lost and go through the
-// inbox as well. So the window follows how long answers take: it shrinks while the mean is above twice the quickest, and grows else.
+// inFlightWindow is how many rings the owner may have in hand. What is due beyond waits in the
+// worker, where it costs nothing. If the owner has more than it gets done at once, each of them
+// waits for the others at every step: records no longer wait for the decisions that they cause, and
+// become two (ADR 0020), runs stay in memory for longer, and in the end rings are taken for lost
+// and go through the inbox as well. So the window follows how long answers take: it shrinks while
+// the mean is above twice the quickest, and grows else.
 //
-// A decider that is slow makes few answers slow: records of its type soon wait for nothing. A disk that is slow makes all of them
-// slow, the quickest too. That is forgotten slowly, since under load what was waited for in line looks like it.
+// A decider that is slow makes few answers slow: records of its type soon wait for nothing. A disk
+// that is slow makes all of them slow, the quickest too. That is forgotten slowly, since under load
+// what was waited for in line looks like it.
 type inFlightWindow struct {
 	size  float64
 	mean  time.Duration
@@ -34,7 +37,8 @@ func newInFlightWindow() inFlightWindow { return inFlightWindow{size: fewDirect}
 // most is how many rings the owner may have in hand.
 func (w *inFlightWindow) most() int { return int(w.size) }
 
-// answered takes the outcome of n rings that were sent together; full says that others wait for the window.
+// answered takes the outcome of n rings that were sent together; full says that others wait for the
+// window.
 func (w *inFlightWindow) answered(sent, now time.Time, n int, full bool) {
 	took := max(now.Sub(sent), time.Microsecond)
 	if w.best == 0 {

@@ -7,7 +7,8 @@ import (
 	"github.com/droverhq/drover/internal/shortid"
 )
 
-// nameOf is the name that the book has for an alarm, of what its subject ends in: the workflow's token, a dot, and the run.
+// nameOf is the name that the book has for an alarm, of what its subject ends in: the workflow's
+// token, a dot, and the run.
 func nameOf(end string) string {
 	wid, run, _ := strings.Cut(end, ".") // it was judged before, so there is one
 	var room [128]byte

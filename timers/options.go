@@ -12,12 +12,14 @@ import (
 	"github.com/droverhq/drover/internal/logx"
 )
 
-// ErrInvalidOptions is wrapped by the error of [Worker.Run] when options are missing or out of bounds.
+// ErrInvalidOptions is wrapped by the error of [Worker.Run] when options are missing or out of
+// bounds.
 var ErrInvalidOptions = errors.New("invalid timer options")
 
 const defaultNamespace = "default"
 
-// Options of a [Worker]. Partitions and Claims are required; the zero value of every other field is its default.
+// Options of a [Worker]. Partitions and Claims are required; the zero value of every other field is
+// its default.
 type Options struct {
 	// Namespace is served. Defaults to "default".
 	Namespace string
@@ -53,9 +55,16 @@ func (o Options) validate() error {
 	}
 	switch {
 	case o.Partitions < 1:
-		return fmt.Errorf("%w: Partitions is %d: use what topology.Ensure reports, at least 1", ErrInvalidOptions, o.Partitions)
+		return fmt.Errorf(
+			"%w: Partitions is %d: use what topology.Ensure reports, at least 1",
+			ErrInvalidOptions,
+			o.Partitions,
+		)
 	case o.Claims == nil:
-		return fmt.Errorf("%w: Claims is missing: open the namespace's claims bucket", ErrInvalidOptions)
+		return fmt.Errorf(
+			"%w: Claims is missing: open the namespace's claims bucket",
+			ErrInvalidOptions,
+		)
 	}
 	return nil
 }

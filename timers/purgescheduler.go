@@ -5,13 +5,15 @@ import (
 	"time"
 )
 
-// restShare is how many times as long as the last purge took the next one waits. What a purge removes costs the same whenever it is removed; the
-// block that is loaded for it and the state that is written after it are each purge's own.
+// restShare is how many times as long as the last purge took the next one waits. What a purge
+// removes costs the same whenever it is removed; the block that is loaded for it and the state that
+// is written after it are each purge's own.
 const restShare = 16
 
-// purgeScheduler lets the partitions of a worker purge one after the other. They are woken at the same pace, so that all of them would purge at once:
-// each purge takes a core for some 20 ms of a burst, with the block that the server loads and the state that it writes, and with four of them nobody
-// else would have one (ADR 0045).
+// purgeScheduler lets the partitions of a worker purge one after the other. They are woken at the
+// same pace, so that all of them would purge at once: each purge takes a core for some 20 ms of a
+// burst, with the block that the server loads and the state that it writes, and with four of them
+// nobody else would have one (ADR 0045).
 type purgeScheduler struct {
 	mu   sync.Mutex
 	busy bool

@@ -2,8 +2,8 @@ package timers
 
 import "github.com/droverhq/drover/internal/compactmap"
 
-// The queue of a book is a binary heap of numbers; each alarm knows its place in it. The heap of the standard library would
-// put every number that it is given or gives into memory of its own.
+// The queue of a book is a binary heap of numbers; each alarm knows its place in it. The heap of
+// the standard library would put every number that it is given or gives into memory of its own.
 
 // put queues an alarm for a time, or moves it to where that says.
 func (b *alarmIndex) put(id compactmap.ID, at int64) {

@@ -16,9 +16,11 @@ import (
 const (
 	sweepers   = 8 // of what must be looked at first
 	sweepAgain = 2 * time.Second
-	// sweepPause is how long tombstones are gathered. Until nothing has rung for sweepRest nothing is deleted by itself as long as there are no
-	// more than fewTombstones, and none for longer than sweepLimit: where sleepers are rung nearly in order, a purge takes most of them soon. Else
-	// sweepShare are deleted, and of more than mostTombstones what is above: a worker that dies leaves them to be rung once more.
+	// sweepPause is how long tombstones are gathered. Until nothing has rung for sweepRest nothing
+	// is deleted by itself as long as there are no more than fewTombstones, and none for longer
+	// than sweepLimit: where sleepers are rung nearly in order, a purge takes most of them soon.
+	// Else sweepShare are deleted, and of more than mostTombstones what is above: a worker that
+	// dies leaves them to be rung once more.
 	sweepPause     = 100 * time.Millisecond
 	sweepRest      = time.Second
 	sweepLimit     = 2 * time.Second // the audit takes alarms for overdue after five
@@ -26,14 +28,16 @@ const (
 	sweepShare     = 100
 	fewTombstones  = 1024
 	mostTombstones = 4096
-	// worthPurge is how many deletions a purge must spare. The server writes the state of the whole stream after each, which
-	// for some 60 alarms takes as long as one deletion: so many alarms that stay cost one deletion more (staysPerDeletion).
-	// Meanwhile a purge waits until it removes a share of what stays (purgeShare): ten a second, each after the writing
-	// of 25,000 alarms, took a sixth of the server's time while 100,000 sleepers woke.
+	// worthPurge is how many deletions a purge must spare. The server writes the state of the whole
+	// stream after each, which for some 60 alarms takes as long as one deletion: so many alarms
+	// that stay cost one deletion more (staysPerDeletion). Meanwhile a purge waits until it removes
+	// a share of what stays (purgeShare): ten a second, each after the writing of 25,000 alarms,
+	// took a sixth of the server's time while 100,000 sleepers woke.
 	worthPurge       = 32
 	staysPerDeletion = 64
 	purgeShare       = 4
-	// buryLimit bounds one try of a dead letter, so that a missing stream does not keep rung alarms from being deleted.
+	// buryLimit bounds one try of a dead letter, so that a missing stream does not keep rung alarms
+	// from being deleted.
 	buryLimit = 5 * time.Second
 )
 
@@ -44,7 +48,8 @@ type tombstone struct {
 	due     int64
 	epoch   int
 
-	letter *natsconn.Stored // not nil: it cannot be read, and becomes a dead letter first; the book has a pin for it
+	// not nil: it cannot be read, and becomes a dead letter first; the book has a pin for it
+	letter *natsconn.Stored
 	cause  error
 }
 
@@ -60,8 +65,9 @@ func (s *term) discard(sc tombstone) {
 	kick(s.dirty)
 }
 
-// reconnected makes the sweeper look twice at what it was to delete: the server may have been restarted, may have lost
-// its unsynced tail, and may have given the sequence to another alarm since (P-9).
+// reconnected makes the sweeper look twice at what it was to delete: the server may have been
+// restarted, may have lost its unsynced tail, and may have given the sequence to another alarm
+// since (P-9).
 func (s *term) reconnected() {
 	s.mu.Lock()
 	s.epoch++
@@ -69,11 +75,13 @@ func (s *term) reconnected() {
 	s.giveUp(false)
 }
 
-// sweep deletes what was rung, until ctx ends. What is left over then is rung once more by the next holder.
+// sweep deletes what was rung, until ctx ends. What is left over then is rung once more by the next
+// holder.
 //
-// A deletion costs the server more than half of what the ring does, and nobody waits for it. So rings go first: tombstones are
-// gathered for a moment, purged if nothing that is needed stands before them in the stream, and else deleted a few at a time as long
-// as alarms ring, unless there are too many.
+// A deletion costs the server more than half of what the ring does, and nobody waits for it. So
+// rings go first: tombstones are gathered for a moment, purged if nothing that is needed stands
+// before them in the stream, and else deleted a few at a time as long as alarms ring, unless there
+// are too many.
 func (s *term) sweep(ctx context.Context) {
 	var since time.Time // when the oldest of the tombstones was found
 	for {
@@ -114,7 +122,8 @@ func (s *term) sweep(ctx context.Context) {
 	}
 }
 
-// fires tells whether alarms ring, or have just rung: between two of them there may be nothing to wait for. The caller holds mu.
+// fires tells whether alarms ring, or have just rung: between two of them there may be nothing to
+// wait for. The caller holds mu.
 func (s *term) fires() bool {
 	return !s.finishing && (s.flying > 0 || time.Since(s.lastFired) < sweepRest)
 }
@@ -135,10 +144,15 @@ func (s *term) share(batch []tombstone, old bool) (now, later []tombstone) {
 	return batch[:n], batch[n:]
 }
 
-// purge removes everything before the first alarm that is needed, if that is worth its while, and returns what is left to
-// delete, and what waits for a purge that is. A stream that may have lost its end since it was read is left alone: there may be
-// other alarms on those numbers. One server loses nothing while the connection lives; of several it is not known.
-func (s *term) purge(ctx context.Context, batch []tombstone, age time.Duration) (rest, waiting []tombstone) {
+// purge removes everything before the first alarm that is needed, if that is worth its while, and
+// returns what is left to delete, and what waits for a purge that is. A stream that may have lost
+// its end since it was read is left alone: there may be other alarms on those numbers. One server
+// loses nothing while the connection lives; of several it is not known.
+func (s *term) purge(
+	ctx context.Context,
+	batch []tombstone,
+	age time.Duration,
+) (rest, waiting []tombstone) {
 	s.mu.Lock()
 	keep, stays := s.alarmIndex.lowest(), s.alarmIndex.alarms.Len()
 	may, fires := s.epoch == 0 && !s.noPurge, s.fires()
@@ -198,7 +212,12 @@ func (s *term) look(ctx context.Context, slow []tombstone) {
 
 // eraseAll deletes what needs no look, and returns the rest.
 func (s *term) eraseAll(ctx context.Context, batch []tombstone) (slow []tombstone) {
-	stream, inFlightWindow := s.ns.StreamAlarms(s.partition), make(chan struct{}, natsconn.DeletesAtOnce)
+	stream, inFlightWindow := s.ns.StreamAlarms(
+		s.partition,
+	), make(
+		chan struct{},
+		natsconn.DeletesAtOnce,
+	)
 	for _, sc := range batch {
 		s.mu.Lock()
 		same := sc.letter == nil && sc.epoch == s.epoch
@@ -239,7 +258,8 @@ func (s *term) remove(ctx context.Context, sc tombstone) {
 	s.removed(ctx, sc, err)
 }
 
-// removed takes the outcome of a deletion. One that failed is tried again for as long as the term lasts.
+// removed takes the outcome of a deletion. One that failed is tried again for as long as the term
+// lasts.
 func (s *term) removed(ctx context.Context, sc tombstone, err error) {
 	if err == nil || errors.Is(err, natsconn.ErrNotFound) || ctx.Err() != nil {
 		if sc.letter != nil {
@@ -249,7 +269,9 @@ func (s *term) removed(ctx context.Context, sc tombstone, err error) {
 		}
 		return
 	}
-	s.log.WithField("seq", sc.seq).WithField("err", err).Debug("an alarm message was not deleted; trying again")
+	s.log.WithField("seq", sc.seq).
+		WithField("err", err).
+		Debug("an alarm message was not deleted; trying again")
 	time.AfterFunc(sweepAgain, func() {
 		if ctx.Err() == nil {
 			sc.epoch = neverSeen
@@ -295,11 +317,16 @@ func (s *term) bury(ctx context.Context, sc tombstone) error {
 	ctx, cancel := context.WithTimeout(ctx, buryLimit)
 	defer cancel()
 	m := sc.letter
-	s.log.WithField("seq", m.Seq).WithField("err", sc.cause).Warn("an alarm that cannot be read goes to the dead letters")
+	s.log.WithField("seq", m.Seq).
+		WithField("err", sc.cause).
+		Warn("an alarm that cannot be read goes to the dead letters")
 	place := dead.Place{
-		Partition: strconv.Itoa(s.partition), Stream: "alarms", Incarnation: dead.Digest(m.Subject, m.Data), Sequence: m.Seq,
+		Partition: strconv.Itoa(
+			s.partition,
+		), Stream: "alarms", Incarnation: dead.Digest(m.Subject, m.Data), Sequence: m.Seq,
 	}
 	return dead.Bury(ctx, s.conn, s.ns, place, schemas.DeadLetter{
-		Reason: dead.ReasonUndecodableAlarm, Details: sc.cause.Error(), Subject: m.Subject, Time: schemas.At(m.Time), Body: m.Data,
+		Reason: dead.ReasonUndecodableAlarm, Details: sc.cause.Error(), Subject: m.Subject,
+		Time: schemas.At(m.Time), Body: m.Data,
 	})
 }

@@ -55,8 +55,14 @@ type term struct {
 func newTerm(w *Worker, partition int, l *claims.Lease) *term {
 	return &term{
 		Worker: w, partition: partition, lease: l, log: w.log.WithField("partition", partition),
-		prefix: strings.TrimSuffix(w.ns.AllAlarms(partition), ">"), alarmIndex: newAlarmIndex(w.mostAlarms),
-		wake: make(chan struct{}, 1), doubt: make(chan struct{}, 1), dirty: make(chan struct{}, 1), hurry: make(chan struct{}),
+		prefix: strings.TrimSuffix(
+			w.ns.AllAlarms(partition),
+			">",
+		), alarmIndex: newAlarmIndex(w.mostAlarms),
+		wake: make(
+			chan struct{},
+			1,
+		), doubt: make(chan struct{}, 1), dirty: make(chan struct{}, 1), hurry: make(chan struct{}),
 	}
 }
 
@@ -71,7 +77,8 @@ func (s *term) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer hangUp()
-	own, cancel := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx until the last deletions are done
+	// outlives ctx until the last deletions are done
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var helpers sync.WaitGroup
 	defer helpers.Wait()
 	defer cancel()
@@ -93,7 +100,11 @@ func (s *term) run(ctx context.Context) (err error) {
 			s.finish()
 			return nil
 		case <-reader.Done():
-			return fmt.Errorf("alarms: stream %s: %w", stream, errors.Join(natsconn.ErrClosed, reader.Err()))
+			return fmt.Errorf(
+				"alarms: stream %s: %w",
+				stream,
+				errors.Join(natsconn.ErrClosed, reader.Err()),
+			)
 		case <-s.wake:
 		case <-timer.C:
 		}
@@ -101,7 +112,11 @@ func (s *term) run(ctx context.Context) (err error) {
 			return s.lease.Err()
 		}
 		if s.overflows() {
-			return fmt.Errorf("alarms: stream %s has more than %d runs with one: give the namespace more partitions", stream, s.mostAlarms)
+			return fmt.Errorf(
+				"alarms: stream %s has more than %d runs with one: give the namespace more partitions",
+				stream,
+				s.mostAlarms,
+			)
 		}
 		wait, more := s.fireDue()
 		if more {
@@ -112,15 +127,16 @@ func (s *term) run(ctx context.Context) (err error) {
 	}
 }
 
-// overflows tells whether there are alarms that the book has no room for: then none of them may be thought to be in it.
+// overflows tells whether there are alarms that the book has no room for: then none of them may be
+// thought to be in it.
 func (s *term) overflows() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.full
 }
 
-// finish waits, at a planned stop, until what was rung is deleted, so that the next holder does not ring it again. It
-// does not wait long: ringing twice is harmless.
+// finish waits, at a planned stop, until what was rung is deleted, so that the next holder does not
+// ring it again. It does not wait long: ringing twice is harmless.
 func (s *term) finish() {
 	s.mu.Lock()
 	s.finishing = true
@@ -152,7 +168,12 @@ func (s *term) take(m natsconn.Stored) {
 		return
 	}
 	s.mu.Lock()
-	first, ok := s.alarmIndex.note(nameOf(strings.TrimPrefix(m.Subject, s.prefix)), m.Seq, fence, int64(due))
+	first, ok := s.alarmIndex.note(
+		nameOf(strings.TrimPrefix(m.Subject, s.prefix)),
+		m.Seq,
+		fence,
+		int64(due),
+	)
 	s.full = s.full || !ok
 	s.mu.Unlock()
 	if first || !ok {
@@ -172,7 +193,12 @@ func (s *term) decode(m natsconn.Stored) (due schemas.Timestamp, fence uint64, e
 	}
 	switch {
 	case !strings.HasPrefix(m.Subject, s.prefix): // which names both
-		return 0, 0, fmt.Errorf("the subject names partition %d, the stream is that of partition %d of namespace %s", partition, s.partition, s.ns)
+		return 0, 0, fmt.Errorf(
+			"the subject names partition %d, the stream is that of partition %d of namespace %s",
+			partition,
+			s.partition,
+			s.ns,
+		)
 	case a.Run != run:
 		return 0, 0, fmt.Errorf("the alarm is for run %q, its subject names run %q", a.Run, run)
 	case a.Due <= 0:

@@ -14,9 +14,10 @@ const (
 	lookLimit = 5 * time.Second
 )
 
-// watchClock asks for the time of the server that brokers ask too, until ctx ends. That of another stream would not do, nor the timestamps of
-// alarms: its leader may be another server with another clock, and an alarm that is read late tells little. It asks at once when the owner has
-// refused a ring: one of the two may have a clock that is over, because the leader of that stream has moved.
+// watchClock asks for the time of the server that brokers ask too, until ctx ends. That of another
+// stream would not do, nor the timestamps of alarms: its leader may be another server with another
+// clock, and an alarm that is read late tells little. It asks at once when the owner has refused a
+// ring: one of the two may have a clock that is over, because the leader of that stream has moved.
 func (s *term) watchClock(ctx context.Context) {
 	var wall clock.Wall
 	said := "" // the last error that was logged: each look may fail of the same

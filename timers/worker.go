@@ -39,26 +39,34 @@ func New(conn Conn, opts *Options) *Worker {
 	}
 	o := opts.withDefaults()
 	return &Worker{
-		conn: natsconn.Of(conn), opts: o, ns: subject.Namespace(o.Namespace), now: time.Now, mostAlarms: compactmap.MaxLen,
+		conn: natsconn.Of(
+			conn,
+		), opts: o, ns: subject.Namespace(o.Namespace), now: time.Now, mostAlarms: compactmap.MaxLen,
 		log: o.Logger.WithFields(logrus.Fields{"role": "timers", "node": o.Node}),
 	}
 }
 
-// Run claims the alarms of every partition and rings those that it gets, until ctx ends. It then gives the claims back
-// and returns nil. It returns [ErrInvalidOptions] if it did not begin, and stops by itself with [natsconn.ErrClosed] if its connection is closed.
+// Run claims the alarms of every partition and rings those that it gets, until ctx ends. It then
+// gives the claims back and returns nil. It returns [ErrInvalidOptions] if it did not begin, and
+// stops by itself with [natsconn.ErrClosed] if its connection is closed.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.opts.validate(); err != nil {
 		return err
 	}
 	if w.conn == nil {
-		return fmt.Errorf("%w: New has a nil connection, or one that is closed: give it a client", ErrInvalidOptions)
+		return fmt.Errorf(
+			"%w: New has a nil connection, or one that is closed: give it a client",
+			ErrInvalidOptions,
+		)
 	}
 	w.log.Debugf("timer worker begins: %s", w.opts)
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
-	defer w.conn.OnClose(func() { cut(natsconn.ErrClosed) })() // a worker that rings nothing any more would look healthy
+	// a worker that rings nothing any more would look healthy
+	defer w.conn.OnClose(func() { cut(natsconn.ErrClosed) })()
 	errs := make([]error, w.opts.Partitions)
-	// Others are told first that this worker leaves, so that they take each partition at once when it is given back.
+	// Others are told first that this worker leaves, so that they take each partition at once when
+	// it is given back.
 	holding, release := context.WithCancel(context.WithoutCancel(ctx))
 	defer release()
 	share, left := w.opts.Claims.Share(claims.RoleTimers), make(chan struct{})
@@ -73,11 +81,16 @@ func (w *Worker) Run(ctx context.Context) error {
 	for p := range w.opts.Partitions {
 		prefer := func() bool { return share.Mine(p) }
 		wg.Go(func() {
-			errs[p] = w.opts.Claims.Hold(holding, claims.Alarms(p), claims.HoldOptions{Prefer: prefer, Conn: w.conn}, func(ctx context.Context, l *claims.Lease) error {
-				ctx, done := ends[p].begin(ctx)
-				defer done()
-				return newTerm(w, p, l).run(ctx)
-			})
+			errs[p] = w.opts.Claims.Hold(
+				holding,
+				claims.Alarms(p),
+				claims.HoldOptions{Prefer: prefer, Conn: w.conn},
+				func(ctx context.Context, l *claims.Lease) error {
+					ctx, done := ends[p].begin(ctx)
+					defer done()
+					return newTerm(w, p, l).run(ctx)
+				},
+			)
 		})
 	}
 	<-ctx.Done()
@@ -120,7 +133,8 @@ func (e *termEnd) begin(ctx context.Context) (own context.Context, done func()) 
 	}
 }
 
-// look ends the term at the third look at which another worker is preferred: one that has come may go again at once.
+// look ends the term at the third look at which another worker is preferred: one that has come may
+// go again at once.
 func (e *termEnd) look(wanted bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

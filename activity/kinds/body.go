@@ -9,8 +9,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// content is what is sent for a body: a JSON string as its text, any other JSON as it is, and other text or bytes as they
-// are. isJSON tells the second.
+// content is what is sent for a body: a JSON string as its text, any other JSON as it is, and other
+// text or bytes as they are. isJSON tells the second.
 func content(p schemas.Payload) (body []byte, isJSON bool) {
 	trimmed := bytes.TrimSpace(p)
 	if len(trimmed) == 0 || !json.Valid(trimmed) {
@@ -23,7 +23,8 @@ func content(p schemas.Payload) (body []byte, isJSON bool) {
 	return p, true
 }
 
-// answered is the inverse: JSON that is said to be JSON stays what it is, text becomes a JSON string, other bytes stay.
+// answered is the inverse: JSON that is said to be JSON stays what it is, text becomes a JSON
+// string, other bytes stay.
 func answered(body []byte, saidJSON bool) schemas.Payload {
 	switch {
 	case len(body) == 0:
@@ -44,7 +45,8 @@ func answered(body []byte, saidJSON bool) schemas.Payload {
 func validHeader(name, value string) bool {
 	const signs = "!#$%&'*+-.^_`|~"
 	for _, c := range []byte(name) {
-		if ('a' > c || c > 'z') && ('A' > c || c > 'Z') && ('0' > c || c > '9') && !strings.Contains(signs, string(rune(c))) {
+		if ('a' > c || c > 'z') && ('A' > c || c > 'Z') && ('0' > c || c > '9') &&
+			!strings.Contains(signs, string(rune(c))) {
 			return false
 		}
 	}

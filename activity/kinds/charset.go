@@ -20,7 +20,12 @@ var decoders = map[string]decoder{
 	"utf-16": wide(nil), "utf-16le": wide(binary.LittleEndian), "utf-16be": wide(binary.BigEndian),
 }
 
-var charsetNames = map[string]string{"utf8": "utf-8", "ascii": "us-ascii", "latin1": "iso-8859-1", "latin-1": "iso-8859-1"}
+var charsetNames = map[string]string{
+	"utf8":    "utf-8",
+	"ascii":   "us-ascii",
+	"latin1":  "iso-8859-1",
+	"latin-1": "iso-8859-1",
+}
 
 func charsets() []string { return slices.Sorted(maps.Keys(decoders)) }
 

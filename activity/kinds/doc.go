@@ -1,28 +1,31 @@
-// Package kinds holds kinds of activities that need no code of the user: a call over HTTP, a text from a URL or a file, a message or a
-// request over NATS, and a command of a shell. A worker serves them when they are registered with it:
+// Package kinds holds kinds of activities that need no code of the user: a call over HTTP, a text
+// from a URL or a file, a message or a request over NATS, and a command of a shell. A worker serves
+// them when they are registered with it:
 //
 //	activity.Register(w, kinds.TypeHTTP, kinds.HTTP(nil))
 //	activity.Register(w, kinds.TypeRequest, kinds.Request(client, nil))
 //
-// The command "drover worker" serves them without any program, the shell only if it is told to. It may be imported by programs that run workers; it keeps
-// no state but the HTTP connections.
+// The command "drover worker" serves them without any program, the shell only if it is told to. It
+// may be imported by programs that run workers; it keeps no state but the HTTP connections.
 //
 // # Once or more than once
 //
-// Like every activity a call is made at least once, unless it is scheduled with NotIdempotent. A GET or HEAD can be
-// repeated; for any other method, and for a request that changes something, schedule it with NotIdempotent, or make sure
-// that the service recognises repeats: each call carries the activity's idempotency key, the same for all its attempts, in
-// the header Idempotency-Key.
+// Like every activity a call is made at least once, unless it is scheduled with NotIdempotent. A
+// GET or HEAD can be repeated; for any other method, and for a request that changes something,
+// schedule it with NotIdempotent, or make sure that the service recognises repeats: each call
+// carries the activity's idempotency key, the same for all its attempts, in the header
+// Idempotency-Key.
 //
 // # Failures
 //
-// The reasons of failures are words that a decider or a retry policy can compare; they are listed as constants. A retry
-// policy that names [NonRetryable] does not repeat what a repeat cannot mend.
+// The reasons of failures are words that a decider or a retry policy can compare; they are listed
+// as constants. A retry policy that names [NonRetryable] does not repeat what a repeat cannot mend.
 //
 // # What a workflow may reach
 //
-// The input says where a call goes, so whoever may start workflows can make the worker call: give it the network and the
-// NATS user of somebody who may do no harm, and set HTTPOptions.Allow. Environment variables for proxies are not heeded.
+// The input says where a call goes, so whoever may start workflows can make the worker call: give
+// it the network and the NATS user of somebody who may do no harm, and set HTTPOptions.Allow.
+// Environment variables for proxies are not heeded.
 package kinds
 
 import (
@@ -44,8 +47,8 @@ const (
 // HeaderKey carries the idempotency key of the activity.
 const HeaderKey = "Idempotency-Key"
 
-// Reasons of failures. Append-only. A status that was not expected is "http_status_" and the number, an error that a
-// micro service answers with is "service_error_" and its code.
+// Reasons of failures. Append-only. A status that was not expected is "http_status_" and the
+// number, an error that a micro service answers with is "service_error_" and its code.
 const (
 	// ReasonDenied: the worker may not call that. Nothing was sent.
 	ReasonDenied = "denied"
@@ -53,7 +56,8 @@ const (
 	ReasonTimeout = "timeout"
 	// ReasonUnreachable: no connection came about. Nothing was sent.
 	ReasonUnreachable = "http_unreachable"
-	// ReasonBroken: the connection broke before the whole answer had come. What became of the call is unknown.
+	// ReasonBroken: the connection broke before the whole answer had come. What became of the call
+	// is unknown.
 	ReasonBroken = "http_broken"
 	// ReasonRedirects: the answer was one redirect too many.
 	ReasonRedirects = "http_redirects"
@@ -70,14 +74,24 @@ const (
 	serviceReason = "service_error_"
 )
 
-// NonRetryable are the reasons for which another attempt would fail in the same way: input that cannot be sent, answers
-// that cannot be taken, and the statuses 400 to 451 but for 408 (timeout), 421, 423, 425 and 429 (later). It is meant for the
-// field of that name in a retry policy.
+// NonRetryable are the reasons for which another attempt would fail in the same way: input that
+// cannot be sent, answers that cannot be taken, and the statuses 400 to 451 but for 408 (timeout),
+// 421, 423, 425 and 429 (later). It is meant for the field of that name in a retry policy.
 func NonRetryable() []string {
-	reasons := []string{activity.ReasonBadInput, ReasonDenied, ReasonRedirects, ReasonTooLarge, ReasonNoText}
+	reasons := []string{
+		activity.ReasonBadInput,
+		ReasonDenied,
+		ReasonRedirects,
+		ReasonTooLarge,
+		ReasonNoText,
+	}
 	for code := http.StatusBadRequest; code <= http.StatusUnavailableForLegalReasons; code++ {
 		switch code {
-		case http.StatusRequestTimeout, http.StatusMisdirectedRequest, http.StatusLocked, http.StatusTooEarly, http.StatusTooManyRequests:
+		case http.StatusRequestTimeout,
+			http.StatusMisdirectedRequest,
+			http.StatusLocked,
+			http.StatusTooEarly,
+			http.StatusTooManyRequests:
 			continue
 		}
 		if http.StatusText(code) != "" {

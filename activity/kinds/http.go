@@ -35,19 +35,20 @@ type HTTPInput struct {
 	// URL is absolute, with scheme http or https.
 	URL     string            `json:"url"`
 	Headers map[string]string `json:"headers,omitempty"`
-	// Body is sent as JSON, with that content type unless Headers has one; a JSON string is sent as its text, and text or
-	// bytes as they are.
+	// Body is sent as JSON, with that content type unless Headers has one; a JSON string is sent as
+	// its text, and text or bytes as they are.
 	Body schemas.Payload `json:"body,omitempty"`
 	// Timeout bounds the call with all redirects. Defaults to what is left to the activity.
 	Timeout schemas.Duration `json:"timeout,omitempty"`
 	// Expect are the statuses that are a success. Defaults to 200 to 299.
 	Expect []int `json:"expect,omitempty"`
-	// Username and Password are sent as HTTP Basic, and after a redirect to the same server only, as Cookie is; other headers go wherever a
-	// redirect leads. They stand in the history, as all input does.
+	// Username and Password are sent as HTTP Basic, and after a redirect to the same server only,
+	// as Cookie is; other headers go wherever a redirect leads. They stand in the history, as all
+	// input does.
 	Username string `json:"username,omitempty"`
 	Password string `json:"password,omitempty"`
-	// Charset is how text in the answer is encoded: utf-8, us-ascii, iso-8859-1, utf-16, utf-16le or utf-16be. Defaults to what the
-	// answer says, else utf-8.
+	// Charset is how text in the answer is encoded: utf-8, us-ascii, iso-8859-1, utf-16, utf-16le
+	// or utf-16be. Defaults to what the answer says, else utf-8.
 	Charset string     `json:"charset,omitempty"`
 	Config  HTTPConfig `json:"config,omitzero"`
 }
@@ -56,7 +57,8 @@ type HTTPInput struct {
 type HTTPConfig struct {
 	// Timeout is the same as HTTPInput.Timeout, which goes before it.
 	Timeout schemas.Duration `json:"timeout,omitempty"`
-	// Redirects is how many are followed at most; 0 is none. Defaults to what the worker follows, and is never more.
+	// Redirects is how many are followed at most; 0 is none. Defaults to what the worker follows,
+	// and is never more.
 	Redirects *int `json:"redirects,omitempty"`
 }
 
@@ -71,10 +73,12 @@ func (c *HTTPConfig) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// HTTPOutput is the result of the kind http, and the details of a failure with an unexpected status.
+// HTTPOutput is the result of the kind http, and the details of a failure with an unexpected
+// status.
 type HTTPOutput struct {
 	Status int `json:"status"`
-	// Headers have canonical names, such as Content-Type. Values of one name are joined by a comma and a space.
+	// Headers have canonical names, such as Content-Type. Values of one name are joined by a comma
+	// and a space.
 	Headers map[string]string `json:"headers,omitempty"`
 	// Body is the value if the answer is JSON by its content type, else a string, else bytes.
 	Body schemas.Payload `json:"body,omitempty"`
@@ -84,18 +88,20 @@ type HTTPOutput struct {
 
 // HTTPOptions of [HTTP]. The zero value of every field is its default.
 type HTTPOptions struct {
-	// Allow judges each address before it is called, redirects included; an error is the reason why not. Defaults to all.
+	// Allow judges each address before it is called, redirects included; an error is the reason why
+	// not. Defaults to all.
 	Allow func(*url.URL) error
 	// MaxBody is how many bytes an answer may have. Defaults to 1 MiB.
 	MaxBody int64
 	// MaxRedirects is how many redirects are followed; -1 means none. Defaults to 5.
 	MaxRedirects int
-	// Transport makes the calls. Defaults to one of its own, which heeds no proxy of the environment.
+	// Transport makes the calls. Defaults to one of its own, which heeds no proxy of the
+	// environment.
 	Transport http.RoundTripper
 }
 
-// AllowHosts is an HTTPOptions.Allow for the named hosts alone, without port. A name that begins with a dot stands for
-// every host below it.
+// AllowHosts is an HTTPOptions.Allow for the named hosts alone, without port. A name that begins
+// with a dot stands for every host below it.
 func AllowHosts(hosts ...string) func(*url.URL) error {
 	return func(u *url.URL) error {
 		host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
@@ -109,16 +115,24 @@ func AllowHosts(hosts ...string) func(*url.URL) error {
 	}
 }
 
-// HTTP returns the function of the kind http; nil options mean all defaults. It panics if MaxBody is negative.
+// HTTP returns the function of the kind http; nil options mean all defaults. It panics if MaxBody
+// is negative.
 //
-// An answer with another status than the expected ones fails with "http_status_" and the number, and the answer as details.
+// An answer with another status than the expected ones fails with "http_status_" and the number,
+// and the answer as details.
 func HTTP(o *HTTPOptions) func(ctx context.Context, in HTTPInput) (HTTPOutput, error) {
 	if o == nil {
 		o = &HTTPOptions{}
 	}
 	c := caller{HTTPOptions: *o}
 	if c.MaxBody < 0 {
-		panic(fmt.Sprintf("kinds: HTTPOptions.MaxBody is %d: use more than 0, or 0 for %d", c.MaxBody, defaultMaxBody))
+		panic(
+			fmt.Sprintf(
+				"kinds: HTTPOptions.MaxBody is %d: use more than 0, or 0 for %d",
+				c.MaxBody,
+				defaultMaxBody,
+			),
+		)
 	}
 	c.MaxBody = cmp.Or(c.MaxBody, defaultMaxBody)
 	c.MaxRedirects = cmp.Or(c.MaxRedirects, defaultMaxRedirects)
@@ -149,7 +163,11 @@ func (c *caller) call(ctx context.Context, in HTTPInput) (HTTPOutput, error) {
 	}
 	charset, ok := decoderOf(in.Charset)
 	if !ok {
-		return out, badInput("charset %q is not known: use one of %s", in.Charset, strings.Join(charsets(), ", "))
+		return out, badInput(
+			"charset %q is not known: use one of %s",
+			in.Charset,
+			strings.Join(charsets(), ", "),
+		)
 	}
 	req, err := request(ctx, in)
 	if err != nil {
@@ -169,7 +187,10 @@ func (c *caller) call(ctx context.Context, in HTTPInput) (HTTPOutput, error) {
 		return out, failure(whole, ctx, err)
 	}
 	if int64(len(body)) > c.MaxBody {
-		return out, activity.Fail(ReasonTooLarge, fmt.Sprintf("status %d with more than %d bytes", resp.StatusCode, c.MaxBody))
+		return out, activity.Fail(
+			ReasonTooLarge,
+			fmt.Sprintf("status %d with more than %d bytes", resp.StatusCode, c.MaxBody),
+		)
 	}
 	if charset == nil {
 		charset = saidCharset(resp.Header)
@@ -178,7 +199,8 @@ func (c *caller) call(ctx context.Context, in HTTPInput) (HTTPOutput, error) {
 		body = text
 	}
 	out = HTTPOutput{
-		Status: resp.StatusCode, Headers: make(map[string]string, len(resp.Header)), Body: answered(body, isJSON(resp.Header)),
+		Status: resp.StatusCode, Headers: make(map[string]string, len(resp.Header)),
+		Body:     answered(body, isJSON(resp.Header)),
 		Duration: schemas.Duration(time.Since(began)),
 	}
 	for name, values := range resp.Header {
@@ -195,15 +217,22 @@ func (c *caller) call(ctx context.Context, in HTTPInput) (HTTPOutput, error) {
 
 // request builds what is sent, or says what is wrong with the input.
 func request(ctx context.Context, in HTTPInput) (*http.Request, error) {
-	in.URL = strings.ReplaceAll(in.URL, " ", "%20") // what an expression puts into an address is text
+	// what an expression puts into an address is text
+	in.URL = strings.ReplaceAll(in.URL, " ", "%20")
 	u, err := url.Parse(in.URL)
 	switch {
-	case err != nil && strings.Contains(in.URL, "@"): // the text of the error holds what should be a password
-		return nil, badInput("url cannot be read: signs in user and password that mean something in an address are written as %%XX")
+	case err != nil && strings.Contains(in.URL, "@"):
+		// the text of the error holds what should be a password
+		return nil, badInput(
+			"url cannot be read: signs in user and password that mean something in an address are written as %%XX",
+		)
 	case err != nil:
 		return nil, badInput("url: %v", err)
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return nil, badInput("url is %q: want an absolute one with scheme http or https", u.Redacted())
+		return nil, badInput(
+			"url is %q: want an absolute one with scheme http or https",
+			u.Redacted(),
+		)
 	}
 	body, asJSON := content(in.Body)
 	method := cmp.Or(strings.ToUpper(in.Method), http.MethodGet)
@@ -213,7 +242,11 @@ func request(ctx context.Context, in HTTPInput) (*http.Request, error) {
 	}
 	for name, value := range in.Headers {
 		if !validHeader(name, value) {
-			return nil, badInput("header %q cannot be sent: want a name of letters, digits and signs, and a value without control characters", name)
+			return nil, badInput(
+				"header %q cannot be sent: want a name of letters, digits and signs, and a "+
+					"value without control characters",
+				name,
+			)
 		}
 		req.Header.Set(name, value)
 	}
@@ -243,7 +276,8 @@ func (c *caller) allow(u *url.URL) error {
 	return c.Allow(u)
 }
 
-// redirects judges each redirect; most may lower the limit. With a limit of 0 the redirect itself is the answer.
+// redirects judges each redirect; most may lower the limit. With a limit of 0 the redirect itself
+// is the answer.
 func (c *caller) redirects(most *int) func(*http.Request, []*http.Request) error {
 	limit := c.MaxRedirects
 	if most != nil {
@@ -268,8 +302,8 @@ func (c *caller) redirects(most *int) func(*http.Request, []*http.Request) error
 	}
 }
 
-// sameServer tells whether what may be said to one address may be said to another of the same host, which net/http looks at alone: a port is a
-// server of its own, and what was encrypted stays so.
+// sameServer tells whether what may be said to one address may be said to another of the same host,
+// which net/http looks at alone: a port is a server of its own, and what was encrypted stays so.
 func sameServer(from, to *url.URL) bool {
 	port := func(u *url.URL) string {
 		if u.Scheme == "https" {
@@ -277,7 +311,8 @@ func sameServer(from, to *url.URL) bool {
 		}
 		return cmp.Or(u.Port(), "80")
 	}
-	upgrade := from.Scheme == "http" && to.Scheme == "https" && port(from) == "80" && port(to) == "443"
+	upgrade := from.Scheme == "http" && to.Scheme == "https" && port(from) == "80" &&
+		port(to) == "443"
 	return upgrade || port(from) == port(to) && (from.Scheme == to.Scheme || to.Scheme == "https")
 }
 
@@ -311,7 +346,8 @@ func (in *HTTPInput) expects(status int) bool {
 	return status >= 200 && status < 300
 }
 
-// isJSON tells whether the content type is JSON, such as application/json or application/problem+json.
+// isJSON tells whether the content type is JSON, such as application/json or
+// application/problem+json.
 func isJSON(h http.Header) bool {
 	t, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	return err == nil && (t == "application/json" || strings.HasSuffix(t, "+json"))

@@ -20,7 +20,8 @@ import (
 
 // LoadInput is the input of the kind load. Its result is a text.
 type LoadInput struct {
-	// URL is one with scheme http or https, or file with a path that the worker allows, or such a path.
+	// URL is one with scheme http or https, or file with a path that the worker allows, or such a
+	// path.
 	URL string `json:"url"`
 	// Charset as in [HTTPInput].
 	Charset string           `json:"charset,omitempty"`
@@ -31,12 +32,13 @@ type LoadInput struct {
 type LoadOptions struct {
 	// HTTP is how URLs are called; see [HTTPOptions]. MaxBody bounds files too.
 	HTTP HTTPOptions
-	// Dirs are folders of which files may be read, with all below them; links that lead out of them are not followed. Defaults to none.
+	// Dirs are folders of which files may be read, with all below them; links that lead out of them
+	// are not followed. Defaults to none.
 	Dirs []string
 }
 
-// Load returns the function of the kind load: a text, such as YAML or JSON, from a URL or from a file. Nil options mean all defaults. It
-// panics if MaxBody is negative.
+// Load returns the function of the kind load: a text, such as YAML or JSON, from a URL or from a
+// file. Nil options mean all defaults. It panics if MaxBody is negative.
 func Load(o *LoadOptions) func(ctx context.Context, in LoadInput) (string, error) {
 	if o == nil {
 		o = &LoadOptions{}
@@ -65,13 +67,28 @@ func (l *loader) load(ctx context.Context, in LoadInput) (string, error) {
 }
 
 func (l *loader) fetch(ctx context.Context, in LoadInput) (string, error) {
-	out, err := l.call(ctx, HTTPInput{URL: in.URL, Charset: in.Charset, Timeout: in.Timeout, Headers: map[string]string{"Accept": "*/*"}})
+	out, err := l.call(
+		ctx,
+		HTTPInput{
+			URL:     in.URL,
+			Charset: in.Charset,
+			Timeout: in.Timeout,
+			Headers: map[string]string{"Accept": "*/*"},
+		},
+	)
 	if err != nil || len(out.Body) == 0 {
 		return "", err
 	}
 	text, isJSON := content(out.Body)
 	if !isJSON && !utf8.Valid(text) {
-		return "", activity.Fail(ReasonNoText, fmt.Sprintf("%s gave %s, which is no text in this charset", in.URL, cmp.Or(out.Headers["Content-Type"], http.DetectContentType(text))))
+		return "", activity.Fail(
+			ReasonNoText,
+			fmt.Sprintf(
+				"%s gave %s, which is no text in this charset",
+				in.URL,
+				cmp.Or(out.Headers["Content-Type"], http.DetectContentType(text)),
+			),
+		)
 	}
 	return string(text), nil
 }
@@ -80,11 +97,18 @@ func (l *loader) fetch(ctx context.Context, in LoadInput) (string, error) {
 func (l *loader) read(in LoadInput) (string, error) {
 	charset, ok := decoderOf(cmp.Or(in.Charset, "utf-8"))
 	if !ok {
-		return "", badInput("charset %q is not known: use one of %s", in.Charset, strings.Join(charsets(), ", "))
+		return "", badInput(
+			"charset %q is not known: use one of %s",
+			in.Charset,
+			strings.Join(charsets(), ", "),
+		)
 	}
 	path := filepath.Clean(in.URL)
 	if in.URL == "" || !filepath.IsAbs(path) {
-		return "", badInput("url is %q: want one with scheme http, https or file, or an absolute path", in.URL)
+		return "", badInput(
+			"url is %q: want one with scheme http, https or file, or an absolute path",
+			in.URL,
+		)
 	}
 	for _, dir := range l.dirs {
 		dir, err := filepath.Abs(dir)
@@ -101,14 +125,21 @@ func (l *loader) read(in LoadInput) (string, error) {
 		}
 		text, ok := charset(body)
 		if !ok {
-			return "", activity.Fail(ReasonNoText, fmt.Sprintf("%s is no text in this charset", path))
+			return "", activity.Fail(
+				ReasonNoText,
+				fmt.Sprintf("%s is no text in this charset", path),
+			)
 		}
 		return string(text), nil
 	}
-	return "", activity.Fail(ReasonDenied, fmt.Sprintf("%s is in none of the folders that this worker may read", path))
+	return "", activity.Fail(
+		ReasonDenied,
+		fmt.Sprintf("%s is in none of the folders that this worker may read", path),
+	)
 }
 
-// file reads one plain file, which may be no longer than allowed. A link out of dir fails as every path out of it does.
+// file reads one plain file, which may be no longer than allowed. A link out of dir fails as every
+// path out of it does.
 func (l *loader) file(dir, name string) ([]byte, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -134,7 +165,10 @@ func (l *loader) file(dir, name string) ([]byte, error) {
 		return nil, fmt.Errorf("load: %w", err)
 	}
 	if int64(len(body)) > l.most {
-		return nil, activity.Fail(ReasonTooLarge, fmt.Sprintf("%s has more than %d bytes", name, l.most))
+		return nil, activity.Fail(
+			ReasonTooLarge,
+			fmt.Sprintf("%s has more than %d bytes", name, l.most),
+		)
 	}
 	return body, nil
 }

@@ -20,22 +20,24 @@ const (
 	headerServiceCode  = "Nats-Service-Error-Code"
 )
 
-// RequestInput is the input of the kind request. Its result is the body of the reply: JSON, text or bytes.
+// RequestInput is the input of the kind request. Its result is the body of the reply: JSON, text or
+// bytes.
 type RequestInput struct {
-	// Subject must not belong to Drover or to the server: those begin with "drover.", "drover-server.", "$" and "_", or with the
-	// prefix under which the worker reaches JetStream.
+	// Subject must not belong to Drover or to the server: those begin with "drover.",
+	// "drover-server.", "$" and "_", or with the prefix under which the worker reaches JetStream.
 	Subject string            `json:"subject"`
 	Headers map[string]string `json:"headers,omitempty"`
 	// Body is sent as it is, except that a JSON string is sent as its text.
 	Body schemas.Payload `json:"body,omitempty"`
-	// Timeout bounds the request. Defaults to what is left to the activity, and to a minute if that has no limit.
+	// Timeout bounds the request. Defaults to what is left to the activity, and to a minute if that
+	// has no limit.
 	Timeout schemas.Duration `json:"timeout,omitempty"`
 }
 
 // RequestOptions of [Request]. The zero value of every field is its default.
 type RequestOptions struct {
-	// Allow judges each subject before anything is sent; an error is the reason why not. Subjects of Drover and of the
-	// server are denied before. Defaults to all others.
+	// Allow judges each subject before anything is sent; an error is the reason why not. Subjects
+	// of Drover and of the server are denied before. Defaults to all others.
 	Allow func(subject string) error
 }
 
@@ -46,11 +48,15 @@ type ServiceError struct {
 	Body        schemas.Payload `json:"body,omitempty"`
 }
 
-// Request returns the function of the kind request: one request over conn to whoever listens, be it a micro service or any
-// subscriber that replies. Nil options mean all defaults.
+// Request returns the function of the kind request: one request over conn to whoever listens, be it
+// a micro service or any subscriber that replies. Nil options mean all defaults.
 //
-// An answer with the error headers of micro services fails with "service_error_" and the code, and a [ServiceError] as details.
-func Request(on activity.Conn, o *RequestOptions) func(ctx context.Context, in RequestInput) (schemas.Payload, error) {
+// An answer with the error headers of micro services fails with "service_error_" and the code, and
+// a [ServiceError] as details.
+func Request(
+	on activity.Conn,
+	o *RequestOptions,
+) func(ctx context.Context, in RequestInput) (schemas.Payload, error) {
 	conn := natsconn.Of(on)
 	if conn == nil {
 		panic("kinds: Request needs a connection")
@@ -73,7 +79,13 @@ func Request(on activity.Conn, o *RequestOptions) func(ctx context.Context, in R
 }
 
 // exchange sends the request and judges the answer.
-func exchange(ctx context.Context, conn *natsconn.Conn, in RequestInput, h natsconn.Header, body []byte) (schemas.Payload, error) {
+func exchange(
+	ctx context.Context,
+	conn *natsconn.Conn,
+	in RequestInput,
+	h natsconn.Header,
+	body []byte,
+) (schemas.Payload, error) {
 	whole := ctx
 	limit := in.Timeout.Std()
 	if _, bounded := ctx.Deadline(); !in.Timeout.Limited() && !bounded {
@@ -110,15 +122,22 @@ func exchange(ctx context.Context, conn *natsconn.Conn, in RequestInput, h natsc
 	return m.Data, nil
 }
 
-// allowed refuses subjects that nobody can listen on and those of Drover and of the server: a request there would be made
-// with the worker's rights.
+// allowed refuses subjects that nobody can listen on and those of Drover and of the server: a
+// request there would be made with the worker's rights.
 func allowed(conn *natsconn.Conn, to string, allow func(string) error) error {
 	switch {
-	case to == "" || strings.ContainsAny(to, " \t\r\n*>") || strings.ContainsFunc(to, func(r rune) bool { return r < ' ' }) ||
+	case to == "" || strings.ContainsAny(to, " \t\r\n*>") ||
+		strings.ContainsFunc(to, func(r rune) bool { return r < ' ' }) ||
 		strings.HasPrefix(to, ".") || strings.HasSuffix(to, ".") || strings.Contains(to, ".."):
-		return badInput("subject is %q: want tokens with dots between them, without white space and wildcards", to)
+		return badInput(
+			"subject is %q: want tokens with dots between them, without white space and wildcards",
+			to,
+		)
 	case subject.Reserved(to) || conn.OfServer(to) || strings.HasPrefix(to, "_"):
-		return activity.Fail(ReasonDenied, fmt.Sprintf("subject %q belongs to Drover or to the NATS server", to))
+		return activity.Fail(
+			ReasonDenied,
+			fmt.Sprintf("subject %q belongs to Drover or to the NATS server", to),
+		)
 	case allow == nil:
 		return nil
 	}
@@ -130,14 +149,21 @@ func allowed(conn *natsconn.Conn, to string, allow func(string) error) error {
 
 // badSubject is the failure for a subject that cannot be sent.
 func badSubject(subject string) error {
-	return badInput("subject has %d bytes: want fewer, as many as a line of the NATS protocol takes", len(subject))
+	return badInput(
+		"subject has %d bytes: want fewer, as many as a line of the NATS protocol takes",
+		len(subject),
+	)
 }
 
 func headersOf(ctx context.Context, headers map[string]string) (natsconn.Header, error) {
 	h, keyed := natsconn.Header{}, false
 	for name, value := range headers {
 		if !validHeader(name, value) || len(name) > 4 && strings.EqualFold(name[:5], "Nats-") {
-			return nil, badInput("header %q cannot be sent: want a name of letters, digits and signs that does not begin with Nats-, and a value without control characters", name)
+			return nil, badInput(
+				"header %q cannot be sent: want a name of letters, digits and signs that does "+
+					"not begin with Nats-, and a value without control characters",
+				name,
+			)
 		}
 		h.Set(name, value)
 		keyed = keyed || strings.EqualFold(name, HeaderKey)

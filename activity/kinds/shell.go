@@ -20,7 +20,8 @@ import (
 const (
 	defaultOutput = 100_000
 	maxOutput     = 1 << 20
-	// shellGrace is how long output may still come when the command has ended or was killed: what it left over may hold the pipes.
+	// shellGrace is how long output may still come when the command has ended or was killed: what
+	// it left over may hold the pipes.
 	shellGrace  = 2 * time.Second
 	shellPath   = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	maxCommand  = 100_000 // bytes; the kernel takes little more in one argument
@@ -31,15 +32,18 @@ const (
 type ShellInput struct {
 	// Command is handed to /bin/sh -c.
 	Command string `json:"command"`
-	// Env are variables of the command, beside those of [ShellOptions] and PATH. Values that are no texts are written as JSON.
+	// Env are variables of the command, beside those of [ShellOptions] and PATH. Values that are no
+	// texts are written as JSON.
 	Env map[string]any `json:"env,omitempty"`
-	// OutputMaxSize is how many bytes of stdout, and of stderr, are kept: the last ones. Defaults to 100,000; at most 1 MiB.
+	// OutputMaxSize is how many bytes of stdout, and of stderr, are kept: the last ones. Defaults
+	// to 100,000; at most 1 MiB.
 	OutputMaxSize int `json:"output_max_size,omitempty"`
 	// Timeout bounds the command. Defaults to what is left to the activity.
 	Timeout schemas.Duration `json:"timeout,omitempty"`
 }
 
-// ShellOutput is the result of the kind shell, whatever the exit code, and the details of a failure by timeout.
+// ShellOutput is the result of the kind shell, whatever the exit code, and the details of a failure
+// by timeout.
 type ShellOutput struct {
 	Stdout string `json:"stdout"`
 	Stderr string `json:"stderr"`
@@ -49,17 +53,21 @@ type ShellOutput struct {
 
 // ShellOptions of [Shell]. The zero value of every field is its default.
 type ShellOptions struct {
-	// Dir is the working directory. Defaults to an empty one for each command, which is removed after it.
+	// Dir is the working directory. Defaults to an empty one for each command, which is removed
+	// after it.
 	Dir string
-	// Env are variables, as NAME=VALUE, of every command. Nothing else is inherited from the worker. Defaults to none but PATH.
+	// Env are variables, as NAME=VALUE, of every command. Nothing else is inherited from the
+	// worker. Defaults to none but PATH.
 	Env []string
 }
 
-// Shell returns the function of the kind shell: a command of /bin/sh, with the rights of the worker. Register it only where whoever may
-// start workflows may do that. Nil options mean all defaults.
+// Shell returns the function of the kind shell: a command of /bin/sh, with the rights of the
+// worker. Register it only where whoever may start workflows may do that. Nil options mean all
+// defaults.
 //
-// When the activity ends, by a timeout or because it is no longer wanted, everything that the command has started in its process group is
-// killed. The same happens to what is left in it when the command has ended by itself.
+// When the activity ends, by a timeout or because it is no longer wanted, everything that the
+// command has started in its process group is killed. The same happens to what is left in it when
+// the command has ended by itself.
 func Shell(o *ShellOptions) func(ctx context.Context, in ShellInput) (ShellOutput, error) {
 	if o == nil {
 		o = &ShellOptions{}
@@ -106,7 +114,8 @@ func (s sheller) run(ctx context.Context, in ShellInput) (out ShellOutput, err e
 	}
 	_, signaled := errors.AsType[*exec.ExitError](err)
 	switch {
-	case cmd.ProcessState != nil && cmd.ProcessState.Exited(): // by itself, even if time was up while something that it has left over kept the pipes
+	case cmd.ProcessState != nil && cmd.ProcessState.Exited():
+		// by itself, even if time was up while something that it has left over kept the pipes
 		return out, nil
 	case whole.Err() != nil:
 		return out, context.Cause(whole)
@@ -124,9 +133,18 @@ func (s sheller) env(ctx context.Context, in ShellInput) ([]string, error) {
 	case in.Command == "" || strings.ContainsRune(in.Command, 0):
 		return nil, badInput("command is empty or holds a NUL: say what is to run")
 	case len(in.Command) > maxCommand:
-		return nil, badInput("command has %d bytes, more than %d: put it into a file", len(in.Command), maxCommand)
+		return nil, badInput(
+			"command has %d bytes, more than %d: put it into a file",
+			len(in.Command),
+			maxCommand,
+		)
 	case in.OutputMaxSize < 0 || in.OutputMaxSize > maxOutput:
-		return nil, badInput("output_max_size is %d: use 1 to %d, or leave it out for %d", in.OutputMaxSize, maxOutput, defaultOutput)
+		return nil, badInput(
+			"output_max_size is %d: use 1 to %d, or leave it out for %d",
+			in.OutputMaxSize,
+			maxOutput,
+			defaultOutput,
+		)
 	}
 	env := append([]string{"PATH=" + shellPath}, s.Env...)
 	if key := activity.Info(ctx).IdempotencyKey; key != "" {

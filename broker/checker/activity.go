@@ -38,7 +38,8 @@ func (h *History) applyActivity(e schemas.Event) bool {
 	case *schemas.ActivityCancelRequested:
 		if act := h.openActivity(e, a.ScheduledEventID); act != nil {
 			if act.id != a.ActivityID {
-				h.report(RuleActivity, e.ID, "the activity of event %d is %q, not %q", a.ScheduledEventID, act.id, a.ActivityID)
+				h.report(RuleActivity, e.ID, "the activity of event %d is %q, not %q",
+					a.ScheduledEventID, act.id, a.ActivityID)
 			}
 			act.cancelRequested = e.ID
 		}
@@ -54,11 +55,18 @@ func (h *History) applyActivity(e schemas.Event) bool {
 	return true
 }
 
-// openActivity returns the open activity of a scheduled event; without one it reports and returns nil.
+// openActivity returns the open activity of a scheduled event; without one it reports and returns
+// nil.
 func (h *History) openActivity(e schemas.Event, scheduled int64) *activity {
 	act := h.activities[scheduled]
 	if act == nil {
-		h.report(RuleActivity, e.ID, "%s names event %d, which scheduled no activity that is open", e.Type(), scheduled)
+		h.report(
+			RuleActivity,
+			e.ID,
+			"%s names event %d, which scheduled no activity that is open",
+			e.Type(),
+			scheduled,
+		)
 	}
 	return act
 }
@@ -71,10 +79,20 @@ func (h *History) activityScheduled(e schemas.Event, a *schemas.ActivitySchedule
 	h.activities[e.ID] = &activity{
 		id: a.ActivityID, since: h.now(e), attempt: 1, notIdempotent: a.NotIdempotent, retry: a.Retry,
 		limits: schemas.ActivityDefaults{
-			ScheduleToStartTimeout: firstSet(a.ScheduleToStartTimeout, h.defaults.ScheduleToStartTimeout),
-			StartToCloseTimeout:    firstSet(a.StartToCloseTimeout, h.defaults.StartToCloseTimeout, defaultStartToClose),
-			ScheduleToCloseTimeout: firstSet(a.ScheduleToCloseTimeout, h.defaults.ScheduleToCloseTimeout),
-			HeartbeatTimeout:       firstSet(a.HeartbeatTimeout, h.defaults.HeartbeatTimeout),
+			ScheduleToStartTimeout: firstSet(
+				a.ScheduleToStartTimeout,
+				h.defaults.ScheduleToStartTimeout,
+			),
+			StartToCloseTimeout: firstSet(
+				a.StartToCloseTimeout,
+				h.defaults.StartToCloseTimeout,
+				defaultStartToClose,
+			),
+			ScheduleToCloseTimeout: firstSet(
+				a.ScheduleToCloseTimeout,
+				h.defaults.ScheduleToCloseTimeout,
+			),
+			HeartbeatTimeout: firstSet(a.HeartbeatTimeout, h.defaults.HeartbeatTimeout),
 		},
 	}
 }
@@ -86,12 +104,31 @@ func (h *History) activityStarted(e schemas.Event, a *schemas.ActivityStarted) {
 	}
 	switch {
 	case act.running != 0:
-		h.report(RuleAttempt, e.ID, "activity %q starts again while attempt %d runs since event %d", act.id, act.attempt, act.running)
+		h.report(
+			RuleAttempt,
+			e.ID,
+			"activity %q starts again while attempt %d runs since event %d",
+			act.id,
+			act.attempt,
+			act.running,
+		)
 	case act.interrupted && act.notIdempotent:
-		h.report(RuleAttempt, e.ID, "activity %q is not idempotent and starts again after an interrupt", act.id)
+		h.report(
+			RuleAttempt,
+			e.ID,
+			"activity %q is not idempotent and starts again after an interrupt",
+			act.id,
+		)
 	}
 	if a.Attempt != act.attempt {
-		h.report(RuleAttempt, e.ID, "activity %q starts attempt %d; want %d", act.id, a.Attempt, act.attempt)
+		h.report(
+			RuleAttempt,
+			e.ID,
+			"activity %q starts attempt %d; want %d",
+			act.id,
+			a.Attempt,
+			act.attempt,
+		)
 	}
 	act.running, act.started, act.runningSince, act.interrupted = e.ID, e.ID, h.now(e), false
 }
@@ -103,13 +140,21 @@ func (h *History) activityInterrupted(e schemas.Event, a *schemas.ActivityInterr
 	}
 	h.checkRunning(e, act, a.StartedEventID)
 	if a.Attempt != act.attempt {
-		h.report(RuleAttempt, e.ID, "attempt %d of activity %q is interrupted; the current one is %d", a.Attempt, act.id, act.attempt)
+		h.report(
+			RuleAttempt,
+			e.ID,
+			"attempt %d of activity %q is interrupted; the current one is %d",
+			a.Attempt,
+			act.id,
+			act.attempt,
+		)
 	}
 	act.attempt, act.running, act.interrupted = act.attempt+1, 0, true
 	act.lost++
 }
 
-// activityRetried follows an attempt that failed, one that was interrupted, or one that nobody took.
+// activityRetried follows an attempt that failed, one that was interrupted, or one that nobody
+// took.
 func (h *History) activityRetried(e schemas.Event, a *schemas.ActivityRetryScheduled) {
 	act := h.openActivity(e, a.ScheduledEventID)
 	if act == nil {
@@ -122,10 +167,18 @@ func (h *History) activityRetried(e schemas.Event, a *schemas.ActivityRetrySched
 	if act.running != 0 {
 		h.checkRunning(e, act, a.StartedEventID)
 	} else if a.StartedEventID != 0 && (!act.interrupted || a.StartedEventID != act.started) {
-		h.report(RuleActivity, e.ID, "%s names the start at event %d; no attempt of activity %q is running", e.Type(), a.StartedEventID, act.id)
+		h.report(RuleActivity, e.ID, "%s names the start at event %d; no attempt of activity %q "+
+			"is running", e.Type(), a.StartedEventID, act.id)
 	}
 	if a.Attempt != ended {
-		h.report(RuleAttempt, e.ID, "a retry follows attempt %d of activity %q; the one that ended is %d", a.Attempt, act.id, ended)
+		h.report(
+			RuleAttempt,
+			e.ID,
+			"a retry follows attempt %d of activity %q; the one that ended is %d",
+			a.Attempt,
+			act.id,
+			ended,
+		)
 	}
 	h.checkRetry(e, act, a)
 	act.attempt, act.running, act.interrupted = ended+1, 0, false
@@ -137,17 +190,44 @@ func (h *History) checkRetry(e schemas.Event, act *activity, a *schemas.Activity
 	case p == nil:
 		h.report(RuleAttempt, e.ID, "activity %q is tried again, and has no retry policy", act.id)
 	case p.MaximumAttempts > 0 && a.Attempt-act.lost >= p.MaximumAttempts:
-		h.report(RuleAttempt, e.ID, "activity %q is tried again after attempt %d; its policy allows %d", act.id, a.Attempt, p.MaximumAttempts)
+		h.report(
+			RuleAttempt,
+			e.ID,
+			"activity %q is tried again after attempt %d; its policy allows %d",
+			act.id,
+			a.Attempt,
+			p.MaximumAttempts,
+		)
 	case slices.Contains(p.NonRetryable, a.Cause):
-		h.report(RuleAttempt, e.ID, "activity %q is tried again after %q, which its policy rules out", act.id, a.Cause)
+		h.report(
+			RuleAttempt,
+			e.ID,
+			"activity %q is tried again after %q, which its policy rules out",
+			act.id,
+			a.Cause,
+		)
 	case act.cancelRequested != 0:
-		h.report(RuleAttempt, e.ID, "activity %q is tried again, though event %d wants its end", act.id, act.cancelRequested)
+		h.report(
+			RuleAttempt,
+			e.ID,
+			"activity %q is tried again, though event %d wants its end",
+			act.id,
+			act.cancelRequested,
+		)
 	}
 }
 
 // checkRunning checks that an event names the running attempt.
 func (h *History) checkRunning(e schemas.Event, act *activity, started int64) {
 	if act.running == 0 || started != act.running {
-		h.report(RuleActivity, e.ID, "%s names the start at event %d; activity %q runs since event %d (0: it does not)", e.Type(), started, act.id, act.running)
+		h.report(
+			RuleActivity,
+			e.ID,
+			"%s names the start at event %d; activity %q runs since event %d (0: it does not)",
+			e.Type(),
+			started,
+			act.id,
+			act.running,
+		)
 	}
 }

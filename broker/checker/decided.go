@@ -2,8 +2,8 @@ package checker
 
 import "github.com/droverhq/drover/schemas"
 
-// checkDecided checks that what a decider decided stands directly after its DeciderCompleted, and ends the block of
-// decisions at the first event that is not one.
+// checkDecided checks that what a decider decided stands directly after its DeciderCompleted, and
+// ends the block of decisions at the first event that is not one.
 func (h *History) checkDecided(e schemas.Event) {
 	completed, decided := decidedBy(e.Attributes)
 	d := &h.decider
@@ -13,9 +13,22 @@ func (h *History) checkDecided(e schemas.Event) {
 			d.block = 0
 		}
 	case d.block == 0:
-		h.report(RuleDecided, e.ID, "%s says that it was decided at event %d, but does not stand directly after it", e.Type(), completed)
+		h.report(
+			RuleDecided,
+			e.ID,
+			"%s says that it was decided at event %d, but does not stand directly after it",
+			e.Type(),
+			completed,
+		)
 	case completed != d.block:
-		h.report(RuleDecided, e.ID, "%s names DeciderCompleted %d; it stands after %d", e.Type(), completed, d.block)
+		h.report(
+			RuleDecided,
+			e.ID,
+			"%s names DeciderCompleted %d; it stands after %d",
+			e.Type(),
+			completed,
+			d.block,
+		)
 	}
 }
 
@@ -50,8 +63,8 @@ func (h *History) askedInBlock(scheduled int64) bool {
 	return x != nil && x.decided == h.decider.block
 }
 
-// decidedBy returns the DeciderCompleted that an event names, and whether it must stand after it. Answers that come
-// later, and what the service does on its own, need not.
+// decidedBy returns the DeciderCompleted that an event names, and whether it must stand after it.
+// Answers that come later, and what the service does on its own, need not.
 func decidedBy(a schemas.Attributes) (completed int64, decided bool) {
 	switch a := a.(type) {
 	case *schemas.LockReleased:

@@ -22,7 +22,8 @@ type decider struct {
 	blamed  int64 // the waking event that RuleWake was reported for
 
 	block int64 // the DeciderCompleted that decisions may stand after here, 0 if none
-	// unseen: a waking event came between the start and the completion of block; others: one that is no signal.
+	// unseen: a waking event came between the start and the completion of block; others: one that
+	// is no signal.
 	unseen, others bool
 	// blockStart is the DeciderStarted of block.
 	blockStart int64
@@ -50,8 +51,10 @@ func (h *History) applyDecider(e schemas.Event) bool {
 	case *schemas.WorkflowCanceled:
 		h.checkClose(e, a.DeciderCompletedEventID)
 	case *schemas.WorkflowCloseFailed:
-		if a.Cause == schemas.CauseUnhandledDecision && h.decider.block != 0 && h.decider.woken <= h.decider.blockStart {
-			h.report(RuleUnhandled, e.ID, "%s is refused as %s, but nothing woke the decider since its start at event %d", a.Decision, a.Cause, h.decider.blockStart)
+		if a.Cause == schemas.CauseUnhandledDecision && h.decider.block != 0 &&
+			h.decider.woken <= h.decider.blockStart {
+			h.report(RuleUnhandled, e.ID, "%s is refused as %s, but nothing woke the decider "+
+				"since its start at event %d", a.Decision, a.Cause, h.decider.blockStart)
 		}
 	default:
 		return false
@@ -62,13 +65,28 @@ func (h *History) applyDecider(e schemas.Event) bool {
 func (h *History) deciderScheduled(e schemas.Event, a *schemas.DeciderScheduled) {
 	d := &h.decider
 	if d.pending != 0 {
-		h.report(RuleDeciderScheduled, e.ID, "DeciderScheduled while the one of event %d is pending", d.pending)
+		h.report(
+			RuleDeciderScheduled,
+			e.ID,
+			"DeciderScheduled while the one of event %d is pending",
+			d.pending,
+		)
 	}
 	if max(d.woken, h.lastUnknown) <= d.started {
-		h.report(RuleDeciderScheduled, e.ID, "DeciderScheduled, but nothing woke the decider since its start at event %d", d.started)
+		h.report(
+			RuleDeciderScheduled,
+			e.ID,
+			"DeciderScheduled, but nothing woke the decider since its start at event %d",
+			d.started,
+		)
 	}
 	if h.paused != 0 {
-		h.report(RulePaused, e.ID, "DeciderScheduled while the run is paused since event %d", h.paused)
+		h.report(
+			RulePaused,
+			e.ID,
+			"DeciderScheduled while the run is paused since event %d",
+			h.paused,
+		)
 	}
 	d.pending, d.pendingSince = e.ID, h.now(e)
 	d.pendingLimits = limits{
@@ -80,19 +98,37 @@ func (h *History) deciderScheduled(e schemas.Event, a *schemas.DeciderScheduled)
 func (h *History) deciderStarted(e schemas.Event, a *schemas.DeciderStarted) {
 	d := &h.decider
 	if d.running != 0 {
-		h.report(RuleDeciderStarted, e.ID, "DeciderStarted while the decider of event %d is running", d.running)
+		h.report(
+			RuleDeciderStarted,
+			e.ID,
+			"DeciderStarted while the decider of event %d is running",
+			d.running,
+		)
 	}
 	switch {
 	case d.pending == 0:
 		h.report(RuleDeciderStarted, e.ID, "DeciderStarted, but no DeciderScheduled is pending")
 		h.checkWake()
 	case a.ScheduledEventID != d.pending:
-		h.report(RuleDeciderStarted, e.ID, "DeciderStarted names event %d; DeciderScheduled %d is pending", a.ScheduledEventID, d.pending)
+		h.report(
+			RuleDeciderStarted,
+			e.ID,
+			"DeciderStarted names event %d; DeciderScheduled %d is pending",
+			a.ScheduledEventID,
+			d.pending,
+		)
 	}
 	if h.paused != 0 {
-		h.report(RulePaused, e.ID, "DeciderStarted while the run is paused since event %d", h.paused)
+		h.report(
+			RulePaused,
+			e.ID,
+			"DeciderStarted while the run is paused since event %d",
+			h.paused,
+		)
 	}
-	d.running, d.runningOf, d.runningSince, d.runningLimits = e.ID, a.ScheduledEventID, h.now(e), d.pendingLimits
+	d.running, d.runningOf, d.runningSince, d.runningLimits = e.ID, a.ScheduledEventID, h.now(
+		e,
+	), d.pendingLimits
 	d.started, d.pending = e.ID, 0
 }
 
@@ -103,14 +139,23 @@ func (h *History) settle(e schemas.Event, scheduled, started int64) {
 	case d.running == 0:
 		h.report(RuleDeciderClosed, e.ID, "%s, but no decider is running", e.Type())
 	case scheduled != d.runningOf || started != d.running:
-		h.report(RuleDeciderClosed, e.ID, "%s names events %d and %d; the running decider is of %d and %d", e.Type(), scheduled, started, d.runningOf, d.running)
+		h.report(
+			RuleDeciderClosed,
+			e.ID,
+			"%s names events %d and %d; the running decider is of %d and %d",
+			e.Type(),
+			scheduled,
+			started,
+			d.runningOf,
+			d.running,
+		)
 	}
 	d.running = 0
 	d.waitFrom(e)
 }
 
-// waitFrom lets the wait of a pending decision begin with e: nobody could have taken it before. By the server's clock it is
-// known to have begun with the DeciderScheduled; that is the lower bound.
+// waitFrom lets the wait of a pending decision begin with e: nobody could have taken it before. By
+// the server's clock it is known to have begun with the DeciderScheduled; that is the lower bound.
 func (d *decider) waitFrom(e schemas.Event) {
 	if d.pending != 0 {
 		d.pendingSince.event = e.Time
@@ -122,40 +167,82 @@ func (h *History) deciderTimedOut(e schemas.Event, a *schemas.DeciderTimedOut) {
 	switch a.TimeoutType {
 	case schemas.TimeoutStartToClose:
 		if d.running != 0 {
-			h.checkEarly(e, d.runningSince, d.runningLimits.startToClose, "the decider's start-to-close timeout")
+			h.checkEarly(
+				e,
+				d.runningSince,
+				d.runningLimits.startToClose,
+				"the decider's start-to-close timeout",
+			)
 		}
 		h.settle(e, a.ScheduledEventID, a.StartedEventID)
 	case schemas.TimeoutScheduleToStart:
 		if d.pending == 0 || a.ScheduledEventID != d.pending || a.StartedEventID != 0 {
-			h.report(RuleDeciderClosed, e.ID, "DeciderTimedOut names events %d and %d; DeciderScheduled %d is pending and not started (0: none)",
-				a.ScheduledEventID, a.StartedEventID, d.pending)
+			h.report(
+				RuleDeciderClosed,
+				e.ID,
+				"DeciderTimedOut names events %d and %d; DeciderScheduled %d is pending and not started (0: none)",
+				a.ScheduledEventID,
+				a.StartedEventID,
+				d.pending,
+			)
 		}
 		if d.pending != 0 {
-			h.checkEarly(e, d.pendingSince, d.pendingLimits.scheduleToStart, "the decider's schedule-to-start timeout")
+			h.checkEarly(
+				e,
+				d.pendingSince,
+				d.pendingLimits.scheduleToStart,
+				"the decider's schedule-to-start timeout",
+			)
 			if blocker := max(d.running, h.paused); blocker != 0 {
-				h.report(RuleEarly, e.ID, "nobody took DeciderScheduled %d in time, it says; because of event %d nobody could", d.pending, blocker)
+				h.report(
+					RuleEarly,
+					e.ID,
+					"nobody took DeciderScheduled %d in time, it says; because of event %d nobody could",
+					d.pending,
+					blocker,
+				)
 			}
 		}
 		d.pending = 0
 	default:
-		h.report(RuleEvent, e.ID, "DeciderTimedOut of type %q; want %s or %s", a.TimeoutType, schemas.TimeoutStartToClose, schemas.TimeoutScheduleToStart)
+		h.report(
+			RuleEvent,
+			e.ID,
+			"DeciderTimedOut of type %q; want %s or %s",
+			a.TimeoutType,
+			schemas.TimeoutStartToClose,
+			schemas.TimeoutScheduleToStart,
+		)
 		h.settle(e, a.ScheduledEventID, a.StartedEventID)
 	}
 }
 
-// checkClose checks a decision that ends the run. The service may fail a run too; then completed is 0.
+// checkClose checks a decision that ends the run. The service may fail a run too; then completed is
+// 0.
 func (h *History) checkClose(e schemas.Event, completed int64) {
 	if completed != 0 && h.decider.block != 0 && h.decider.unseen {
-		h.report(RuleUnhandled, e.ID, "%s, but a waking event came between the decider's start at event %d and its DeciderCompleted", e.Type(), h.decider.blockStart)
+		h.report(
+			RuleUnhandled,
+			e.ID,
+			"%s, but a waking event came between the decider's start at event %d and its DeciderCompleted",
+			e.Type(),
+			h.decider.blockStart,
+		)
 	}
 }
 
 // checkWake checks that somebody will look at the last waking event. It blames each event once.
 func (h *History) checkWake() {
 	d := &h.decider
-	if h.Closed() || h.paused != 0 || d.pending != 0 || d.woken <= d.started || d.woken == d.blamed {
+	if h.Closed() || h.paused != 0 || d.pending != 0 || d.woken <= d.started ||
+		d.woken == d.blamed {
 		return
 	}
 	d.blamed = d.woken
-	h.report(RuleWake, d.woken, "no DeciderScheduled is pending after %s, and no decider has seen it", d.wokenBy)
+	h.report(
+		RuleWake,
+		d.woken,
+		"no DeciderScheduled is pending after %s, and no decider has seen it",
+		d.wokenBy,
+	)
 }

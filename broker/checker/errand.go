@@ -6,8 +6,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// errand is a signal or cancel request of one workflow to another, as source and target have it. Either side may be unread
-// yet.
+// errand is a signal or cancel request of one workflow to another, as source and target have it.
+// Either side may be unread yet.
 type errand struct {
 	// The source's side.
 	asked     at
@@ -42,9 +42,18 @@ func (n *Namespace) errand(q question) *errand {
 func (n *Namespace) witnessErrand(h *History, e schemas.Event) bool {
 	switch a := e.Attributes.(type) {
 	case *schemas.SignalExternalScheduled:
-		n.sent(h, e, message{schemas.Execution{WorkflowID: a.WorkflowID, Run: a.Run}, schemas.EventSignal, a.SignalName, content(a.Input)})
+		n.sent(h, e,
+			message{
+				schemas.Execution{WorkflowID: a.WorkflowID, Run: a.Run},
+				schemas.EventSignal,
+				a.SignalName, content(a.Input),
+			})
 	case *schemas.CancelExternalScheduled:
-		n.sent(h, e, message{schemas.Execution{WorkflowID: a.WorkflowID, Run: a.Run}, schemas.EventWorkflowCancelRequested, "", content(nil)})
+		n.sent(h, e,
+			message{
+				schemas.Execution{WorkflowID: a.WorkflowID, Run: a.Run},
+				schemas.EventWorkflowCancelRequested, "", content(nil),
+			})
 	case *schemas.ExternalSignaled:
 		n.delivered(h, e, a.ScheduledEventID, a.WorkflowExecution)
 	case *schemas.ExternalCancelRequested:
@@ -57,7 +66,8 @@ func (n *Namespace) witnessErrand(h *History, e schemas.Event) bool {
 		if a.OriginRun != "" {
 			return true // the origin counts
 		}
-		n.received(h, e, a.ExternalWorkflowExecution, a.ExternalScheduledEventID, message{h.execution(), e.Type(), a.SignalName, content(a.Input)})
+		n.received(h, e, a.ExternalWorkflowExecution, a.ExternalScheduledEventID,
+			message{h.execution(), e.Type(), a.SignalName, content(a.Input)})
 	case *schemas.WorkflowCancelRequested:
 		n.cancelRequested(h, e, a)
 	default:
@@ -91,14 +101,29 @@ func (n *Namespace) failed(h *History, e schemas.Event, scheduled int64) {
 	n.settleErrand(q, x)
 }
 
-func (n *Namespace) received(h *History, e schemas.Event, source *schemas.Execution, scheduled int64, m message) {
+func (n *Namespace) received(
+	h *History,
+	e schemas.Event,
+	source *schemas.Execution,
+	scheduled int64,
+	m message,
+) {
 	if source == nil || scheduled == 0 {
 		return
 	}
 	q := question{*source, scheduled}
 	x := n.errand(q)
 	if x.received.set() {
-		n.report(RuleDelivery, h.execution(), e.ID, "what %s sent is at event %d of workflow %q run %s already", q, x.received.event, x.received.WorkflowID, x.received.Run)
+		n.report(
+			RuleDelivery,
+			h.execution(),
+			e.ID,
+			"what %s sent is at event %d of workflow %q run %s already",
+			q,
+			x.received.event,
+			x.received.WorkflowID,
+			x.received.Run,
+		)
 		return
 	}
 	x.received, x.is = n.here(h, e), m
@@ -106,19 +131,37 @@ func (n *Namespace) received(h *History, e schemas.Event, source *schemas.Execut
 	n.settleErrand(q, x)
 }
 
-func (n *Namespace) cancelRequested(h *History, e schemas.Event, a *schemas.WorkflowCancelRequested) {
+func (n *Namespace) cancelRequested(
+	h *History,
+	e schemas.Event,
+	a *schemas.WorkflowCancelRequested,
+) {
 	n.canceled[schemas.Execution{WorkflowID: h.workflowID, Run: h.chain()}] = true
 	q, isChild := h.asker()
 	if isChild {
 		n.child(q).canceled = true
 	}
 	if a.Cause != schemas.CauseChildPolicyApplied {
-		n.received(h, e, a.ExternalWorkflowExecution, a.ExternalScheduledEventID, message{h.execution(), e.Type(), "", content(nil)})
+		n.received(
+			h,
+			e,
+			a.ExternalWorkflowExecution,
+			a.ExternalScheduledEventID,
+			message{h.execution(), e.Type(), "", content(nil)},
+		)
 		return
 	}
 	n.policyApplied(h, e, schemas.ChildRequestCancel)
-	if x := a.ExternalWorkflowExecution; x != nil && isChild && (*x != q.Execution || a.ExternalScheduledEventID != 0 && a.ExternalScheduledEventID != q.event) {
-		n.report(RuleChildPolicy, h.execution(), e.ID, "the policy is that of %s, it says; the run is the child of %s", question{*x, a.ExternalScheduledEventID}, q)
+	if x := a.ExternalWorkflowExecution; x != nil && isChild &&
+		(*x != q.Execution || a.ExternalScheduledEventID != 0 && a.ExternalScheduledEventID != q.event) {
+		n.report(
+			RuleChildPolicy,
+			h.execution(),
+			e.ID,
+			"the policy is that of %s, it says; the run is the child of %s",
+			question{*x, a.ExternalScheduledEventID},
+			q,
+		)
 	}
 }
 
@@ -129,20 +172,45 @@ func (n *Namespace) compareMessages(q question, x *errand) {
 	}
 	p, _, _ := n.run(is.Execution)
 	switch {
-	case is.kind != want.kind || is.WorkflowID != want.WorkflowID || want.Run != "" && want.Run != is.Run && want.Run != p.chain:
-		n.report(RuleDelivery, is.Execution, x.received.event, "%s sent %s to workflow %q run %q", q, want.kind, want.WorkflowID, want.Run)
+	case is.kind != want.kind || is.WorkflowID != want.WorkflowID || want.Run != "" &&
+		want.Run != is.Run && want.Run != p.chain:
+		n.report(
+			RuleDelivery,
+			is.Execution,
+			x.received.event,
+			"%s sent %s to workflow %q run %q",
+			q,
+			want.kind,
+			want.WorkflowID,
+			want.Run,
+		)
 	case is.name != want.name:
-		n.report(RuleDelivery, is.Execution, x.received.event, "%s sent the signal %q, not %q", q, want.name, is.name)
+		n.report(
+			RuleDelivery,
+			is.Execution,
+			x.received.event,
+			"%s sent the signal %q, not %q",
+			q,
+			want.name,
+			is.name,
+		)
 	case is.input != want.input:
-		n.report(RuleDelivery, is.Execution, x.received.event, "the signal has another input than %s gave to it", q)
+		n.report(
+			RuleDelivery,
+			is.Execution,
+			x.received.event,
+			"the signal has another input than %s gave to it",
+			q,
+		)
 	}
 }
 
-// settleErrand judges an errand as soon as both sides have said their last word, and forgets it. One that comes back after
-// that names an event that has sent nothing.
+// settleErrand judges an errand as soon as both sides have said their last word, and forgets it.
+// One that comes back after that names an event that has sent nothing.
 //
-// One that failed may have arrived all the same: a workflow that did not exist remembers nothing, so that a request which is
-// repeated because its answer was late may find a run that has begun meanwhile.
+// One that failed may have arrived all the same: a workflow that did not exist remembers nothing,
+// so that a request which is repeated because its answer was late may find a run that has begun
+// meanwhile.
 func (n *Namespace) settleErrand(q question, x *errand) {
 	_, _, closed := n.run(q.Execution)
 	switch {
@@ -158,14 +226,25 @@ func (n *Namespace) settleErrand(q question, x *errand) {
 	delete(n.errands, q)
 }
 
-// compareTargets tells whether the run that the answer names is known. It may be a later run of the chain than the one
-// that has the message, or the first one, or of a later chain that began with the knowledge of it.
+// compareTargets tells whether the run that the answer names is known. It may be a later run of the
+// chain than the one that has the message, or the first one, or of a later chain that began with
+// the knowledge of it.
 func (n *Namespace) compareTargets(q question, x *errand) bool {
 	got, known, _ := n.run(x.to)
 	want, _, _ := n.run(x.received.Execution)
-	if x.to.WorkflowID != x.received.WorkflowID || known && got.chain != want.chain && !n.ids[x.to.WorkflowID].knew(got.chain, q) {
-		n.report(RuleDelivery, x.delivered.Execution, x.delivered.event, "the request of event %d is in workflow %q run %s, it says; it is in workflow %q run %s",
-			x.asked.event, x.to.WorkflowID, x.to.Run, x.received.WorkflowID, x.received.Run)
+	if x.to.WorkflowID != x.received.WorkflowID ||
+		known && got.chain != want.chain && !n.ids[x.to.WorkflowID].knew(got.chain, q) {
+		n.report(
+			RuleDelivery,
+			x.delivered.Execution,
+			x.delivered.event,
+			"the request of event %d is in workflow %q run %s, it says; it is in workflow %q run %s",
+			x.asked.event,
+			x.to.WorkflowID,
+			x.to.Run,
+			x.received.WorkflowID,
+			x.received.Run,
+		)
 		return true
 	}
 	return known
@@ -176,21 +255,51 @@ func (n *Namespace) endErrand(q question, x *errand, o EndOptions) {
 	_, known, closed := n.run(q.Execution)
 	switch {
 	case !x.asked.set() && x.received.due() && n.provable(q.Execution, o):
-		n.report(RuleDelivery, x.received.Execution, x.received.event, "%s sent it, it says; there is no such event, or what it sent has arrived before", q)
+		n.report(
+			RuleDelivery,
+			x.received.Execution,
+			x.received.event,
+			"%s sent it, it says; there is no such event, or what it sent has arrived before",
+			q,
+		)
 	case x.delivered.due() && x.received.set():
 		if known := n.compareTargets(q, x); !known && !o.Removed {
-			n.report(RuleDelivery, x.delivered.Execution, x.delivered.event, "the request of event %d is in workflow %q run %s, it says; there is no such run", q.event, x.to.WorkflowID, x.to.Run)
+			n.report(
+				RuleDelivery,
+				x.delivered.Execution,
+				x.delivered.event,
+				"the request of event %d is in workflow %q run %s, it says; there is no such run",
+				q.event,
+				x.to.WorkflowID,
+				x.to.Run,
+			)
 		}
 	case x.asked.set() && x.delivered.due() && n.provable(x.to, o) && !n.toldAlready(x):
-		n.report(RuleDelivery, x.delivered.Execution, x.delivered.event, "the request of event %d is in workflow %q run %s, it says; it is not", q.event, x.to.WorkflowID, x.to.Run)
+		n.report(
+			RuleDelivery,
+			x.delivered.Execution,
+			x.delivered.event,
+			"the request of event %d is in workflow %q run %s, it says; it is not",
+			q.event,
+			x.to.WorkflowID,
+			x.to.Run,
+		)
 	case o.Quiet && x.asked.set() && known && !closed && !x.delivered.set() && !x.failed.set():
-		n.report(RuleUnfinished, q.Execution, q.event, "the request to workflow %q has no answer", x.want.WorkflowID)
+		n.report(
+			RuleUnfinished,
+			q.Execution,
+			q.event,
+			"the request to workflow %q has no answer",
+			x.want.WorkflowID,
+		)
 	}
 }
 
-// toldAlready: a run of an earlier version was asked to cancel once; who asked again got the same answer.
+// toldAlready: a run of an earlier version was asked to cancel once; who asked again got the same
+// answer.
 func (n *Namespace) toldAlready(x *errand) bool {
 	p, _, _ := n.run(x.to)
 	meant := x.want.Run == "" || x.want.Run == x.to.Run || x.want.Run == p.chain
-	return meant && x.want.kind == schemas.EventWorkflowCancelRequested && n.canceled[schemas.Execution{WorkflowID: x.to.WorkflowID, Run: p.chain}]
+	return meant && x.want.kind == schemas.EventWorkflowCancelRequested &&
+		n.canceled[schemas.Execution{WorkflowID: x.to.WorkflowID, Run: p.chain}]
 }

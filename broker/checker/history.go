@@ -15,14 +15,16 @@ const (
 	defaultStartToClose    = schemas.Duration(10 * time.Minute)
 )
 
-// instant is when something was set: the time of its event and, if known, the server's time of its record. Times of the server tell how
-// long it took only if its clock was set back as often before either.
+// instant is when something was set: the time of its event and, if known, the server's time of its
+// record. Times of the server tell how long it took only if its clock was set back as often before
+// either.
 type instant struct {
 	event, server schemas.Timestamp
 	steps         int
 }
 
-// History checks one run, event by event or record by record. Feed it in order and call [History.End] at the end.
+// History checks one run, event by event or record by record. Feed it in order and call
+// [History.End] at the end.
 type History struct {
 	workflowID, run string
 	found           []Violation
@@ -32,7 +34,8 @@ type History struct {
 	time     schemas.Timestamp
 	closedBy schemas.EventType // empty while the run is open
 	paused   int64             // the WorkflowPaused that holds, 0 if none
-	// continuation is when the run is asked to continue as new, hold what keeps it from being asked; nil for none.
+	// continuation is when the run is asked to continue as new, hold what keeps it from being
+	// asked; nil for none.
 	continuation *schemas.ContinuationPolicy
 	hold         *schemas.ContinuationHeld
 	lastUnknown  int64            // the last event of an unknown type
@@ -53,18 +56,22 @@ type History struct {
 	lockLimits map[string]int // of the locks that were asked for
 
 	// successor and predecessor are run ids of a continuation.
-	successor, predecessor        string
-	startRequest                  string
-	link                          link
-	continued                     *schemas.WorkflowContinuedAsNew // how the run closed, if it continued as new
-	unread                        unread
-	copies                        copies
-	signals, requests             []string                      // what a successor must know: the ids of the chain's latest ones
-	recentSignals, recentRequests *recent                       // of the chain, as those in signals and requests are
-	policy                        schemas.ChildPolicy           // of a run that was ended by force
-	unkept                        bool                          // its retention is disabled
-	witness                       func(*History, schemas.Event) // sees every event that counts; may be nil
-	steppedBack                   func(to, from schemas.Timestamp)
+	successor, predecessor string
+	startRequest           string
+	link                   link
+	// how the run closed, if it continued as new
+	continued *schemas.WorkflowContinuedAsNew
+	unread    unread
+	copies    copies
+	// what a successor must know: the ids of the chain's latest ones
+	signals, requests []string
+	// of the chain, as those in signals and requests are
+	recentSignals, recentRequests *recent
+	policy                        schemas.ChildPolicy // of a run that was ended by force
+	unkept                        bool                // its retention is disabled
+	// sees every event that counts; may be nil
+	witness     func(*History, schemas.Event)
+	steppedBack func(to, from schemas.Timestamp)
 
 	records recordState
 }
@@ -73,8 +80,12 @@ type History struct {
 func New(workflowID, run string) *History {
 	return &History{
 		workflowID: workflowID, run: run, once: make(map[string]int64),
-		activities: make(map[int64]*activity), activityID: make(map[string]int64), timers: make(map[string]*timer),
-		exchanges: make(map[int64]*exchange), locks: make(map[string]uint64), held: make(map[string]holding), lockLimits: make(map[string]int),
+		activities: make(
+			map[int64]*activity,
+		), activityID: make(map[string]int64), timers: make(map[string]*timer),
+		exchanges: make(
+			map[int64]*exchange,
+		), locks: make(map[string]uint64), held: make(map[string]holding), lockLimits: make(map[string]int),
 		recentSignals: &recent{}, recentRequests: &recent{},
 	}
 }
@@ -89,8 +100,8 @@ func CheckEvents(workflowID, run string, events []schemas.Event) []Violation {
 	return append(all, h.End()...)
 }
 
-// Event takes the next event and returns the rules that it breaks. After a violation the checker carries on as well as it
-// can; what follows may then be a consequence.
+// Event takes the next event and returns the rules that it breaks. After a violation the checker
+// carries on as well as it can; what follows may then be a consequence.
 func (h *History) Event(e schemas.Event) []Violation {
 	h.event(e)
 	return h.take()
@@ -99,7 +110,11 @@ func (h *History) Event(e schemas.Event) []Violation {
 // End returns the rules that are broken if the history ends here.
 func (h *History) End() []Violation {
 	if h.count == 0 {
-		h.report(RuleFirst, 0, "the history has no events; want WorkflowStarted and DeciderScheduled")
+		h.report(
+			RuleFirst,
+			0,
+			"the history has no events; want WorkflowStarted and DeciderScheduled",
+		)
 	}
 	h.checkWake()
 	return h.take()
@@ -126,7 +141,8 @@ func (h *History) event(e schemas.Event) {
 	}
 	h.checkDecided(e)
 	h.checkCopy(e)
-	_ = h.applyWorkflow(e) || h.applyDecider(e) || h.applyActivity(e) || h.applyTimer(e) || h.applyExchange(e)
+	_ = h.applyWorkflow(e) || h.applyDecider(e) || h.applyActivity(e) || h.applyTimer(e) ||
+		h.applyExchange(e)
 	h.unread.see(e)
 	t := e.Type()
 	if t.Closes() {
@@ -146,8 +162,8 @@ func (h *History) event(e schemas.Event) {
 	}
 }
 
-// release lets go of what no event can refer to any more. Whoever checks a namespace holds a closed run for each workflow
-// id.
+// release lets go of what no event can refer to any more. Whoever checks a namespace holds a closed
+// run for each workflow id.
 func (h *History) release() {
 	h.activities, h.activityID, h.timers, h.exchanges, h.locks, h.lockLimits = nil, nil, nil, nil, nil, nil
 	if h.successor == "" {
@@ -177,7 +193,14 @@ func (h *History) frame(e schemas.Event) bool {
 		return false
 	}
 	if e.Time < h.time {
-		h.report(RuleTime, e.ID, "%s is of %s, %s before the event that it follows", typ, e.Time, h.time.Sub(e.Time))
+		h.report(
+			RuleTime,
+			e.ID,
+			"%s is of %s, %s before the event that it follows",
+			typ,
+			e.Time,
+			h.time.Sub(e.Time),
+		)
 	}
 	h.time = max(h.time, e.Time)
 	if e.Attributes == nil {
@@ -187,7 +210,11 @@ func (h *History) frame(e schemas.Event) bool {
 	return true
 }
 
-func (h *History) now(e schemas.Event) instant { return instant{e.Time, h.records.at, h.records.steps} }
+func (h *History) now(
+	e schemas.Event,
+) instant {
+	return instant{e.Time, h.records.at, h.records.steps}
+}
 
 // checkEarly checks that e, which ends a wait, does not end it before its time.
 func (h *History) checkEarly(e schemas.Event, since instant, limit schemas.Duration, what string) {
@@ -196,13 +223,31 @@ func (h *History) checkEarly(e schemas.Event, since instant, limit schemas.Durat
 	case !limit.Limited():
 		h.report(RuleEarly, e.ID, "%s: %s has no limit", e.Type(), what)
 	case schemas.Duration(now.event-since.event) < limit:
-		h.report(RuleEarly, e.ID, "%s comes %s after it was set; %s is %s", e.Type(), now.event.Sub(since.event), what, limit)
-	case now.server != 0 && since.server != 0 && now.steps == since.steps && schemas.Duration(now.server-since.server) < limit:
-		h.report(RuleEarly, e.ID, "by the server's clock %s comes %s after it was set; %s is %s", e.Type(), now.server.Sub(since.server), what, limit)
+		h.report(
+			RuleEarly,
+			e.ID,
+			"%s comes %s after it was set; %s is %s",
+			e.Type(),
+			now.event.Sub(since.event),
+			what,
+			limit,
+		)
+	case now.server != 0 && since.server != 0 && now.steps == since.steps &&
+		schemas.Duration(now.server-since.server) < limit:
+		h.report(
+			RuleEarly,
+			e.ID,
+			"by the server's clock %s comes %s after it was set; %s is %s",
+			e.Type(),
+			now.server.Sub(since.server),
+			what,
+			limit,
+		)
 	}
 }
 
-// noteSignal checks a signal, unless it is a copy: its original is in the chain. Of most of these the run knows the id already.
+// noteSignal checks a signal, unless it is a copy: its original is in the chain. Of most of these
+// the run knows the id already.
 func (h *History) noteSignal(e schemas.Event, a *schemas.Signal) {
 	id := signalID(a)
 	switch {
@@ -213,8 +258,9 @@ func (h *History) noteSignal(e schemas.Event, a *schemas.Signal) {
 	}
 }
 
-// checkSignal and checkRequest check that e does not repeat one of the latest ids, nor one of the last ten minutes. An empty id is
-// none. Who uses an old one again, say one for each minute of the day, means it, and nobody remembers it.
+// checkSignal and checkRequest check that e does not repeat one of the latest ids, nor one of the
+// last ten minutes. An empty id is none. Who uses an old one again, say one for each minute of the
+// day, means it, and nobody remembers it.
 func (h *History) checkSignal(e schemas.Event, id string) {
 	h.signals = h.checkOnce(e, id, h.signals, inheritedSignals, h.recentSignals)
 }
@@ -223,13 +269,26 @@ func (h *History) checkRequest(e schemas.Event, id string) {
 	h.requests = h.checkOnce(e, id, h.requests, inheritedRequests, h.recentRequests)
 }
 
-func (h *History) checkOnce(e schemas.Event, id string, latest []string, most int, r *recent) []string {
+func (h *History) checkOnce(
+	e schemas.Event,
+	id string,
+	latest []string,
+	most int,
+	r *recent,
+) []string {
 	if id == "" {
 		return latest
 	}
 	switch ago := r.note(id, e.Time); {
 	case ago >= 0:
-		h.report(RuleOnce, e.ID, "%s repeats the request %q, which the chain has had %s before", e.Type(), id, ago)
+		h.report(
+			RuleOnce,
+			e.ID,
+			"%s repeats the request %q, which the chain has had %s before",
+			e.Type(),
+			id,
+			ago,
+		)
 	case slices.Contains(latest, id):
 		h.report(RuleOnce, e.ID, "%s repeats the request %q, which the chain has had", e.Type(), id)
 	}

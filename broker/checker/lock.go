@@ -26,22 +26,26 @@ func (h *History) applyLock(e schemas.Event) bool {
 		case held && x != nil && x.kind == schemas.EventStateRequested:
 			h.report(RuleLock, e.ID, "event %d has got lock %q, or the run held it before", a.ScheduledEventID, a.Lock)
 		case held && a.Fence != was.fence:
-			h.report(RuleLock, e.ID, "lock %q has fence %d; the run holds it with fence %d and has not let go", a.Lock, a.Fence, was.fence)
+			h.report(RuleLock, e.ID, "lock %q has fence %d; the run holds it with fence %d and "+
+				"has not let go", a.Lock, a.Fence, was.fence)
 		}
 		// Who asks again for what it holds gets the lease that it has.
 		if x != nil && a.Expires != 0 && a.Expires != was.expires && a.Holder == nil && !x.leased {
-			h.report(RuleLock, e.ID, "lock %q has a lease until %s; event %d asked for none", a.Lock, a.Expires, a.ScheduledEventID)
+			h.report(RuleLock, e.ID, "lock %q has a lease until %s; event %d asked for none",
+				a.Lock, a.Expires, a.ScheduledEventID)
 		}
 		h.locks[key], h.held[key] = max(h.locks[key], a.Fence), holding{a.Fence, a.Expires}
 	case *schemas.LockRefused:
-		h.refused(e, RuleLock, a.ScheduledEventID, exchange{kind: schemas.EventLockRequested, name: a.Lock, scope: a.Scope})
+		h.refused(e, RuleLock, a.ScheduledEventID,
+			exchange{kind: schemas.EventLockRequested, name: a.Lock, scope: a.Scope})
 	case *schemas.LockReleased:
 		h.lockReleased(e, a)
 	case *schemas.LockBroken:
 		h.checkRequest(e, a.RequestID)
 		key := lockKey(a.Lock, a.Scope)
 		if was, held := h.held[key]; a.Fence != 0 && (!held || a.Fence != was.fence) {
-			h.report(RuleLock, e.ID, "lock %q with fence %d is broken; the run holds it with fence %d (0: it does not)", a.Lock, a.Fence, was.fence)
+			h.report(RuleLock, e.ID, "lock %q with fence %d is broken; the run holds it with "+
+				"fence %d (0: it does not)", a.Lock, a.Fence, was.fence)
 		}
 		delete(h.held, key)
 	default:
@@ -50,13 +54,24 @@ func (h *History) applyLock(e schemas.Event) bool {
 	return true
 }
 
-// lockAnswer takes the request that a LockAcquired answers. That may be a SetState of the key lock-NAME, which is answered by a
-// StateSet besides.
+// lockAnswer takes the request that a LockAcquired answers. That may be a SetState of the key
+// lock-NAME, which is answered by a StateSet besides.
 func (h *History) lockAnswer(e schemas.Event, a *schemas.LockAcquired) *exchange {
-	if x := h.exchanges[a.ScheduledEventID]; x != nil && x.kind == schemas.EventStateRequested && x.asked == schemas.DecideSetState {
-		return h.openExchange(e, RuleLock, a.ScheduledEventID, exchange{kind: x.kind, name: schemas.LockState(a.Lock), scope: a.Scope})
+	if x := h.exchanges[a.ScheduledEventID]; x != nil && x.kind == schemas.EventStateRequested &&
+		x.asked == schemas.DecideSetState {
+		return h.openExchange(
+			e,
+			RuleLock,
+			a.ScheduledEventID,
+			exchange{kind: x.kind, name: schemas.LockState(a.Lock), scope: a.Scope},
+		)
 	}
-	return h.answer(e, RuleLock, a.ScheduledEventID, exchange{kind: schemas.EventLockRequested, name: a.Lock, scope: a.Scope})
+	return h.answer(
+		e,
+		RuleLock,
+		a.ScheduledEventID,
+		exchange{kind: schemas.EventLockRequested, name: a.Lock, scope: a.Scope},
+	)
 }
 
 // lockRequested checks that the run does not wait for the lock already.
@@ -64,11 +79,23 @@ func (h *History) lockRequested(e schemas.Event, a *schemas.LockRequested) {
 	if _, held := h.held[lockKey(a.Lock, a.Scope)]; !held {
 		for id, x := range h.exchanges {
 			if x.kind == e.Type() && x.name == a.Lock && x.scope == a.Scope {
-				h.report(RuleLock, e.ID, "event %d has asked for lock %q, and has no answer", id, a.Lock)
+				h.report(
+					RuleLock,
+					e.ID,
+					"event %d has asked for lock %q, and has no answer",
+					id,
+					a.Lock,
+				)
 			}
 		}
 	}
-	h.exchanges[e.ID] = &exchange{kind: e.Type(), name: a.Lock, scope: a.Scope, decided: a.DeciderCompletedEventID, leased: a.Lease.Limited()}
+	h.exchanges[e.ID] = &exchange{
+		kind:    e.Type(),
+		name:    a.Lock,
+		scope:   a.Scope,
+		decided: a.DeciderCompletedEventID,
+		leased:  a.Lease.Limited(),
+	}
 	h.lockLimits[lockKey(a.Lock, a.Scope)] = a.Limit
 }
 
@@ -76,7 +103,14 @@ func (h *History) lockRequested(e schemas.Event, a *schemas.LockRequested) {
 func (h *History) stateSet(e schemas.Event, a *schemas.StateSet) {
 	if lock, ok := schemas.StateLock(a.Key); ok {
 		if was, held := h.held[lockKey(lock, a.Scope)]; !held || was.fence != a.Revision {
-			h.report(RuleLock, e.ID, "the run holds lock %q with fence %d, it says; it holds it with fence %d (0: it does not)", lock, a.Revision, was.fence)
+			h.report(
+				RuleLock,
+				e.ID,
+				"the run holds lock %q with fence %d, it says; it holds it with fence %d (0: it does not)",
+				lock,
+				a.Revision,
+				was.fence,
+			)
 		}
 	}
 }
@@ -97,13 +131,20 @@ func holdings(held []schemas.HeldLock) map[string]holding {
 	return all
 }
 
-// lockReleased gives a lock back, or withdraws the requests for it. A release without fence may find neither: the lock
-// was broken, or the decider is careful.
+// lockReleased gives a lock back, or withdraws the requests for it. A release without fence may
+// find neither: the lock was broken, or the decider is careful.
 func (h *History) lockReleased(e schemas.Event, a *schemas.LockReleased) {
 	key := lockKey(a.Lock, a.Scope)
 	was, held := h.held[key]
 	if a.Fence != 0 && (!held || a.Fence != was.fence) {
-		h.report(RuleLock, e.ID, "lock %q is released with fence %d; the run holds it with fence %d (0: it does not)", a.Lock, a.Fence, was.fence)
+		h.report(
+			RuleLock,
+			e.ID,
+			"lock %q is released with fence %d; the run holds it with fence %d (0: it does not)",
+			a.Lock,
+			a.Fence,
+			was.fence,
+		)
 	}
 	if held {
 		delete(h.held, key)
@@ -116,20 +157,34 @@ func (h *History) lockReleased(e schemas.Event, a *schemas.LockReleased) {
 	}
 }
 
-// checkLetGo checks that a run has given back its locks before its end, and left the lines in which it stood. What it holds goes
-// on to the run that continues it.
+// checkLetGo checks that a run has given back its locks before its end, and left the lines in which
+// it stood. What it holds goes on to the run that continues it.
 func (h *History) checkLetGo(e schemas.Event) {
 	if h.lastUnknown != 0 {
 		return // it may have
 	}
 	if h.successor == "" {
 		for _, key := range slices.Sorted(maps.Keys(h.held)) {
-			h.report(RuleLock, e.ID, "%s, but the run holds lock %q with fence %d and has not let go", e.Type(), lockName(key), h.held[key].fence)
+			h.report(
+				RuleLock,
+				e.ID,
+				"%s, but the run holds lock %q with fence %d and has not let go",
+				e.Type(),
+				lockName(key),
+				h.held[key].fence,
+			)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(h.exchanges)) {
 		if x := h.exchanges[id]; x.kind == schemas.EventLockRequested {
-			h.report(RuleLock, e.ID, "%s, but the run waits for lock %q, which event %d has asked for", e.Type(), x.name, id)
+			h.report(
+				RuleLock,
+				e.ID,
+				"%s, but the run waits for lock %q, which event %d has asked for",
+				e.Type(),
+				x.name,
+				id,
+			)
 		}
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// tenure is how long a workflow has held a lock by its histories: from the record with LockAcquired to the one in which it let
-// go. The true one is longer: the key is taken before and left after. So two tenures that overlap are two holders.
+// tenure is how long a workflow has held a lock by its histories: from the record with LockAcquired
+// to the one in which it let go. The true one is longer: the key is taken before and left after. So
+// two tenures that overlap are two holders.
 type tenure struct {
 	at
 	fence       uint64
@@ -22,15 +23,22 @@ type lockFence struct {
 	fence uint64
 }
 
-// step is a span that the server's clock has gone through more than once, because it was set back from its end to its beginning or
-// farther. By such times nobody can tell who was first.
+// step is a span that the server's clock has gone through more than once, because it was set back
+// from its end to its beginning or farther. By such times nobody can tell who was first.
 type step struct{ to, from schemas.Timestamp }
 
-func (n *Namespace) stepBack(to, from schemas.Timestamp) { n.steps = append(n.steps, step{to, from}) }
+func (n *Namespace) stepBack(
+	to, from schemas.Timestamp,
+) {
+	n.steps = append(n.steps, step{to, from})
+}
 
 // twice tells whether a clock that was set back has gone from one time to the other, or may have.
 func (n *Namespace) twice(a, b schemas.Timestamp) bool {
-	return slices.ContainsFunc(n.steps, func(s step) bool { return s.to <= min(a, b) && max(a, b) <= s.from })
+	return slices.ContainsFunc(
+		n.steps,
+		func(s step) bool { return s.to <= min(a, b) && max(a, b) <= s.from },
+	)
 }
 
 // witnessLock takes what a workflow says of its locks. Who enters by an ancestor is no holder.
@@ -44,9 +52,14 @@ func (n *Namespace) witnessLock(h *History, e schemas.Event) {
 		id := lockFence{key, a.Fence}
 		switch t := n.tenures[id]; {
 		case t == nil:
-			n.tenures[id] = &tenure{at: n.here(h, e), fence: a.Fence, limit: max(h.lockLimits[key], 1), from: n.timeOf(h, e), until: a.Expires}
+			n.tenures[id] = &tenure{
+				at: n.here(h, e), fence: a.Fence,
+				limit: max(h.lockLimits[key], 1), from: n.timeOf(h, e), until: a.Expires,
+			}
 		case t.WorkflowID != h.workflowID:
-			n.report(RuleLock, h.execution(), e.ID, "lock %q has fence %d, which workflow %q run %s got at event %d", a.Lock, a.Fence, t.WorkflowID, t.Run, t.event)
+			n.report(RuleLock, h.execution(), e.ID,
+				"lock %q has fence %d, which workflow %q run %s got at event %d", a.Lock, a.Fence,
+				t.WorkflowID, t.Run, t.event)
 		}
 	case *schemas.LockReleased:
 		n.endTenure(h, lockFence{lockKey(a.Lock, a.Scope), a.Fence}, n.timeOf(h, e))
@@ -64,14 +77,16 @@ func (n *Namespace) timeOf(h *History, e schemas.Event) schemas.Timestamp {
 }
 
 func (n *Namespace) endTenure(h *History, id lockFence, until schemas.Timestamp) {
-	if t := n.tenures[id]; t != nil && t.WorkflowID == h.workflowID && (t.until == 0 || until < t.until) {
+	if t := n.tenures[id]; t != nil && t.WorkflowID == h.workflowID &&
+		(t.until == 0 || until < t.until) {
 		t.until = until
 	}
 }
 
-// endLocks looks for a lock with more holders at one time than its limit. What was got after the seal is not judged: the
-// record by which another let go may not have been read. Nor is what ends before it began, since the clock was set back meanwhile, and what
-// overlaps by times that a clock has shown twice.
+// endLocks looks for a lock with more holders at one time than its limit. What was got after the
+// seal is not judged: the record by which another let go may not have been read. Nor is what ends
+// before it began, since the clock was set back meanwhile, and what overlaps by times that a clock
+// has shown twice.
 func (n *Namespace) endLocks() {
 	byLock := make(map[string][]*tenure)
 	for id, t := range n.tenures {
@@ -85,11 +100,24 @@ func (n *Namespace) endLocks() {
 		})
 		var held []*tenure
 		for _, t := range all {
-			held = slices.DeleteFunc(held, func(o *tenure) bool { return o.until != 0 && (o.until <= t.from || n.twice(t.from, o.until)) })
+			held = slices.DeleteFunc(
+				held,
+				func(o *tenure) bool { return o.until != 0 && (o.until <= t.from || n.twice(t.from, o.until)) },
+			)
 			if held = append(held, t); len(held) > t.limit {
 				o := held[0]
-				n.report(RuleLock, t.Execution, t.event, "it is holder number %d of a lock with a limit of %d; workflow %q run %s has held it since event %d",
-					len(held), t.limit, o.WorkflowID, o.Run, o.event)
+				n.report(
+					RuleLock,
+					t.Execution,
+					t.event,
+					"it is holder number %d of a lock with a limit of %d; workflow %q run %s "+
+						"has held it since event %d",
+					len(held),
+					t.limit,
+					o.WorkflowID,
+					o.Run,
+					o.event,
+				)
 			}
 		}
 	}

@@ -8,12 +8,13 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Namespace checks all runs of a namespace: each workflow id as [Workflow] does, and that what workflows do to one another
-// agrees on both sides: children, signals and cancel requests. Feed it the records of each workflow id in the order of its
-// stream, different ids in any order, and call [Namespace.End] at the end. It is not safe for concurrent use.
+// Namespace checks all runs of a namespace: each workflow id as [Workflow] does, and that what
+// workflows do to one another agrees on both sides: children, signals and cancel requests. Feed it
+// the records of each workflow id in the order of its stream, different ids in any order, and call
+// [Namespace.End] at the end. It is not safe for concurrent use.
 //
-// It keeps what is open between two workflows until both sides have said their last word, and about 1.5 KiB for each
-// workflow id, and some 100 bytes for each time that a lock was got.
+// It keeps what is open between two workflows until both sides have said their last word, and about
+// 1.5 KiB for each workflow id, and some 100 bytes for each time that a lock was got.
 type Namespace struct {
 	ids      map[string]*Workflow
 	canceled map[schemas.Execution]bool // chains, by their first run, that were asked to cancel
@@ -44,17 +45,18 @@ type Counts struct {
 	Open      int `json:"open"`
 	Records   int `json:"records"`
 	Events    int `json:"events"`
-	// Waiting are the children, signals and cancel requests that are not settled between the two workflows, or that have
-	// only been read on one side.
+	// Waiting are the children, signals and cancel requests that are not settled between the two
+	// workflows, or that have only been read on one side.
 	Waiting int `json:"waiting"`
 }
 
 // EndOptions say what may be concluded from what was not read.
 type EndOptions struct {
-	// Quiet says that all is at rest: what a run asked for has been carried out, and what came of it has been reported.
-	// Without it only what came before its cause is missed.
+	// Quiet says that all is at rest: what a run asked for has been carried out, and what came of
+	// it has been reported. Without it only what came before its cause is missed.
 	Quiet bool
-	// Removed says that histories may have been removed: that a run is not there then proves nothing.
+	// Removed says that histories may have been removed: that a run is not there then proves
+	// nothing.
 	Removed bool
 }
 
@@ -67,8 +69,8 @@ func NewNamespace() *Namespace {
 	}
 }
 
-// Record takes the next record of any run; see [History.Record]. A record that contradicts another workflow is reported as
-// soon as both are read.
+// Record takes the next record of any run; see [History.Record]. A record that contradicts another
+// workflow is reported as soon as both are read.
 func (n *Namespace) Record(r *schemas.Record, body []byte, at schemas.Timestamp) []Violation {
 	w := n.ids[r.WorkflowID]
 	if w == nil {
@@ -88,9 +90,10 @@ func (n *Namespace) Record(r *schemas.Record, body []byte, at schemas.Timestamp)
 	return append(found, n.take()...)
 }
 
-// Seal says that the records up to here are to be judged, and those after only help to judge them. Whoever reads several
-// streams of a living system gets each at another moment: an effect may be read and its cause not. So read all, seal, and
-// read on to the new end of each: the causes of all that was read before are among it.
+// Seal says that the records up to here are to be judged, and those after only help to judge them.
+// Whoever reads several streams of a living system gets each at another moment: an effect may be
+// read and its cause not. So read all, seal, and read on to the new end of each: the causes of all
+// that was read before are among it.
 func (n *Namespace) Seal() { n.sealed = true }
 
 // Counts returns how much was read up to now.
@@ -105,23 +108,36 @@ func (n *Namespace) Counts() Counts {
 	return c
 }
 
-// successorDelay is how long a run that continued as new may stand without its successor while others are written. The
-// successor comes directly after, but its owner may die between the two.
+// successorDelay is how long a run that continued as new may stand without its successor while
+// others are written. The successor comes directly after, but its owner may die between the two.
 const successorDelay = schemas.Duration(60e9)
 
 // End returns the rules that are broken if nothing follows, sorted by workflow, run and event.
 func (n *Namespace) End(o EndOptions) []Violation {
 	for _, w := range n.ids {
 		if h := w.orphan; h != nil && !o.Removed {
-			n.report(RuleContinuation, h.execution(), 1, "the run continues run %s, which has no record", h.predecessor)
+			n.report(
+				RuleContinuation,
+				h.execution(),
+				1,
+				"the run continues run %s, which has no record",
+				h.predecessor,
+			)
 		}
 		for _, lost := range w.unfound {
 			if !o.Removed {
-				n.report(RuleReplay, schemas.Execution{WorkflowID: w.workflowID, Run: lost.run}, 1, "the run replays run %s, which has no record", lost.of)
+				n.report(
+					RuleReplay,
+					schemas.Execution{WorkflowID: w.workflowID, Run: lost.run},
+					1,
+					"the run replays run %s, which has no record",
+					lost.of,
+				)
 			}
 		}
 		h := w.current
-		late := h.records.newest == 0 || schemas.Duration(n.newest-h.records.newest) <= successorDelay
+		late := h.records.newest == 0 ||
+			schemas.Duration(n.newest-h.records.newest) <= successorDelay
 		for _, v := range w.End() {
 			if v.Rule == RuleContinuation && (o.Removed || late && !o.Quiet) {
 				continue
@@ -138,8 +154,13 @@ func (n *Namespace) End(o EndOptions) []Violation {
 	n.endLocks()
 	found := n.take()
 	slices.SortFunc(found, func(a, b Violation) int {
-		return cmp.Or(cmp.Compare(a.WorkflowID, b.WorkflowID), cmp.Compare(a.Run, b.Run), cmp.Compare(a.EventID, b.EventID),
-			cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Detail, b.Detail))
+		return cmp.Or(
+			cmp.Compare(a.WorkflowID, b.WorkflowID),
+			cmp.Compare(a.Run, b.Run),
+			cmp.Compare(a.EventID, b.EventID),
+			cmp.Compare(a.Rule, b.Rule),
+			cmp.Compare(a.Detail, b.Detail),
+		)
 	})
 	return found
 }
@@ -150,7 +171,13 @@ func (n *Namespace) take() []Violation {
 	return found
 }
 
-func (n *Namespace) report(rule string, x schemas.Execution, event int64, format string, args ...any) {
+func (n *Namespace) report(
+	rule string,
+	x schemas.Execution,
+	event int64,
+	format string,
+	args ...any,
+) {
 	n.found = append(n.found, Violation{
 		Rule: rule, WorkflowID: x.WorkflowID, Run: x.Run, EventID: event, Detail: fmt.Sprintf(format, args...),
 	})
@@ -161,13 +188,15 @@ func (n *Namespace) run(x schemas.Execution) (p pastRun, known, closed bool) {
 	return n.ids[x.WorkflowID].run(x.Run)
 }
 
-// provable tells whether it proves something that a run has no such event: it is there, or it must be.
+// provable tells whether it proves something that a run has no such event: it is there, or it must
+// be.
 func (n *Namespace) provable(x schemas.Execution, o EndOptions) bool {
 	_, known, _ := n.run(x)
 	return known || !o.Removed
 }
 
-// at is a place in a history. A late one was read after the seal: it is believed, and asks for nothing.
+// at is a place in a history. A late one was read after the seal: it is believed, and asks for
+// nothing.
 type at struct {
 	schemas.Execution
 	event int64

@@ -6,15 +6,17 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Requests are remembered for rememberFor, by the times of their events, whatever came in between. So many of the latest are, in
-// any case, checked: the index of a partition has room for about as many.
+// Requests are remembered for rememberFor, by the times of their events, whatever came in between.
+// So many of the latest are, in any case, checked: the index of a partition has room for about as
+// many.
 const (
 	rememberFor  = schemas.Duration(10 * time.Minute)
 	mostRecent   = 400_000
 	leastDropped = 64
 )
 
-// recent are the ids of one kind that a chain had in the last while. The runs of a chain share them.
+// recent are the ids of one kind that a chain had in the last while. The runs of a chain share
+// them.
 type recent struct {
 	at    map[string]schemas.Timestamp
 	order []recentID // the oldest first
@@ -25,7 +27,8 @@ type recentID struct {
 	at schemas.Timestamp
 }
 
-// note takes the next id, and returns how long ago the chain had it before; -1 if it is too long to be known.
+// note takes the next id, and returns how long ago the chain had it before; -1 if it is too long to
+// be known.
 func (r *recent) note(id string, now schemas.Timestamp) schemas.Duration {
 	before, had := r.at[id]
 	if r.at == nil {

@@ -10,7 +10,12 @@ type original struct {
 }
 
 func (h *History) original() original {
-	return original{closedBy: h.closedBy, typ: h.link.typ, version: h.link.version, unkept: h.unkept}
+	return original{
+		closedBy: h.closedBy,
+		typ:      h.link.typ,
+		version:  h.link.version,
+		unkept:   h.unkept,
+	}
 }
 
 // keeps takes what the run says of its retention.
@@ -18,7 +23,8 @@ func (h *History) keeps(p *schemas.RetentionPolicy) {
 	h.unkept = p != nil && p.Disabled
 }
 
-// checkReplay checks what a run says of the one that it repeats. One that is not there may be gone by its retention: it is noted.
+// checkReplay checks what a run says of the one that it repeats. One that is not there may be gone
+// by its retention: it is noted.
 func (w *Workflow) checkReplay(r *schemas.Record, a *schemas.WorkflowStarted) []Violation {
 	of := a.Replays
 	if of == nil {
@@ -30,7 +36,12 @@ func (w *Workflow) checkReplay(r *schemas.Record, a *schemas.WorkflowStarted) []
 		broken("the run replays run %q from %q; want both", of.Run, of.From)
 	}
 	if a.ContinuedExecutionRun != "" || a.ParentWorkflowExecution != nil {
-		broken("the run replays run %s, so it continues no run and has no parent; it says run %q and %v", of.Run, a.ContinuedExecutionRun, w.current.link.parent)
+		broken(
+			"the run replays run %s, so it continues no run and has no parent; it says run %q and %v",
+			of.Run,
+			a.ContinuedExecutionRun,
+			w.current.link.parent,
+		)
 	}
 	before, there := w.past[of.Run]
 	switch {
@@ -47,13 +58,22 @@ func (w *Workflow) checkReplay(r *schemas.Record, a *schemas.WorkflowStarted) []
 	case before.closedBy == schemas.EventWorkflowContinuedAsNew:
 		broken("the run replays run %s, which has continued as another one", of.Run)
 	case before.closedBy == schemas.EventWorkflowSuccess && of.From == schemas.ReplayFromEnd:
-		broken("the run replays run %s from its end, and that has succeeded: nothing is left to run", of.Run)
+		broken(
+			"the run replays run %s from its end, and that has succeeded: nothing is left to run",
+			of.Run,
+		)
 	case before.unkept:
 		broken("the run replays run %s, whose retention is disabled", of.Run)
 	}
 	if a.WorkflowType != before.typ || a.WorkflowTypeVersion != before.version {
-		broken("the run is of type %q version %q; run %s, which it replays, is of type %q version %q",
-			a.WorkflowType, a.WorkflowTypeVersion, of.Run, before.typ, before.version)
+		broken(
+			"the run is of type %q version %q; run %s, which it replays, is of type %q version %q",
+			a.WorkflowType,
+			a.WorkflowTypeVersion,
+			of.Run,
+			before.typ,
+			before.version,
+		)
 	}
 	return found
 }

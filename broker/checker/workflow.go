@@ -7,9 +7,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Workflow checks the runs of one workflow id: each by its own rules, and that they follow one another. Feed it the
-// records of the id in the order of the stream and call [Workflow.End] at the end. A predecessor that retention has
-// removed is no violation.
+// Workflow checks the runs of one workflow id: each by its own rules, and that they follow one
+// another. Feed it the records of the id in the order of the stream and call [Workflow.End] at the
+// end. A predecessor that retention has removed is no violation.
 type Workflow struct {
 	workflowID string
 	current    *History
@@ -32,7 +32,12 @@ type pastRun struct {
 
 // NewWorkflow returns a checker of all runs of a workflow id.
 func NewWorkflow(workflowID string) *Workflow {
-	return &Workflow{workflowID: workflowID, past: make(map[string]pastRun), starts: make(map[string]string), received: make(map[string][]string)}
+	return &Workflow{
+		workflowID: workflowID,
+		past:       make(map[string]pastRun),
+		starts:     make(map[string]string),
+		received:   make(map[string][]string),
+	}
 }
 
 // Record takes the next record of any run of the workflow id; see [History.Record].
@@ -41,14 +46,26 @@ func (w *Workflow) Record(r *schemas.Record, body []byte, at schemas.Timestamp) 
 		return w.current.Record(r, body, at)
 	}
 	if _, ended := w.past[r.Run]; ended {
-		return []Violation{w.violation(RuleOneRun, r, "a record of run %s after the first one of run %s, which followed it", r.Run, w.current.run)}
+		return []Violation{
+			w.violation(
+				RuleOneRun,
+				r,
+				"a record of run %s after the first one of run %s, which followed it",
+				r.Run,
+				w.current.run,
+			),
+		}
 	}
 	before := w.current
 	w.current = New(w.workflowID, r.Run)
 	w.current.witness, w.current.steppedBack = w.witness, w.steppedBack
 	var found []Violation
 	if before != nil {
-		w.past[before.run] = pastRun{chain: before.chain(), policy: before.policy, original: before.original()}
+		w.past[before.run] = pastRun{
+			chain:    before.chain(),
+			policy:   before.policy,
+			original: before.original(),
+		}
 		found = w.follow(before, r)
 	}
 	found = append(found, w.current.Record(r, body, at)...)
@@ -58,17 +75,35 @@ func (w *Workflow) Record(r *schemas.Record, body []byte, at schemas.Timestamp) 
 	return append(found, w.checkStart(before, r)...)
 }
 
-// follow checks the first record of a run against the run before it, and takes over what the new run must know.
+// follow checks the first record of a run against the run before it, and takes over what the new
+// run must know.
 func (w *Workflow) follow(before *History, r *schemas.Record) []Violation {
 	var found []Violation
 	s := before.records
 	if !before.Closed() {
-		found = append(before.End(), w.violation(RuleOneRun, r, "run %s begins while run %s is open", r.Run, before.run))
+		found = append(
+			before.End(),
+			w.violation(RuleOneRun, r, "run %s begins while run %s is open", r.Run, before.run),
+		)
 	}
 	if r.Inbox.Before(s.inbox) || r.Signals.Before(s.signals) {
-		found = append(found, w.violation(RuleInherit, r, "the run begins at inbox %d/%d and signals %d/%d; run %s ended at %d/%d and %d/%d",
-			r.Inbox.Incarnation, r.Inbox.Sequence, r.Signals.Incarnation, r.Signals.Sequence,
-			before.run, s.inbox.Incarnation, s.inbox.Sequence, s.signals.Incarnation, s.signals.Sequence))
+		found = append(
+			found,
+			w.violation(
+				RuleInherit,
+				r,
+				"the run begins at inbox %d/%d and signals %d/%d; run %s ended at %d/%d and %d/%d",
+				r.Inbox.Incarnation,
+				r.Inbox.Sequence,
+				r.Signals.Incarnation,
+				r.Signals.Sequence,
+				before.run,
+				s.inbox.Incarnation,
+				s.inbox.Sequence,
+				s.signals.Incarnation,
+				s.signals.Sequence,
+			),
+		)
 	}
 	w.current.records.fence = s.fence
 	if before.successor == r.Run {
@@ -87,17 +122,53 @@ func (w *Workflow) checkStart(before *History, r *schemas.Record) []Violation {
 	if before != nil {
 		switch {
 		case before.successor != "" && (r.Run != before.successor || h.predecessor != before.run):
-			found = append(found, w.violation(RuleContinuation, r, "run %s continues as run %s, but run %s follows and names %q as the one before it",
-				before.run, before.successor, r.Run, h.predecessor))
+			found = append(
+				found,
+				w.violation(
+					RuleContinuation,
+					r,
+					"run %s continues as run %s, but run %s follows and names %q as the one before it",
+					before.run,
+					before.successor,
+					r.Run,
+					h.predecessor,
+				),
+			)
 		case before.successor == "" && h.predecessor != "":
-			found = append(found, w.violation(RuleContinuation, r, "the run says that it continues run %s; run %s stands before it and did not continue", h.predecessor, before.run))
+			found = append(
+				found,
+				w.violation(
+					RuleContinuation,
+					r,
+					"the run says that it continues run %s; run %s stands before it and did not continue",
+					h.predecessor,
+					before.run,
+				),
+			)
 		}
 	}
 	if (h.predecessor == "") != (h.link.first == "") {
-		found = append(found, w.violation(RuleContinuation, r, "the run continues run %q of the chain that began with run %q; want both or none", h.predecessor, h.link.first))
+		found = append(
+			found,
+			w.violation(
+				RuleContinuation,
+				r,
+				"the run continues run %q of the chain that began with run %q; want both or none",
+				h.predecessor,
+				h.link.first,
+			),
+		)
 	}
 	if h.predecessor == "" && h.copies.want != 0 {
-		found = append(found, w.violation(RuleContinuation, r, "the run begins with %d signals of the run before it, and continues none", h.copies.want))
+		found = append(
+			found,
+			w.violation(
+				RuleContinuation,
+				r,
+				"the run begins with %d signals of the run before it, and continues none",
+				h.copies.want,
+			),
+		)
 	}
 	if a := startOf(r); before != nil && before.successor == r.Run && a != nil {
 		found = append(found, w.checkContinuation(before, r, a)...)
@@ -110,7 +181,16 @@ func (w *Workflow) checkStart(before *History, r *schemas.Record) []Violation {
 	}
 	if h.startRequest != "" && h.predecessor == "" {
 		if other, seen := w.starts[h.startRequest]; seen {
-			found = append(found, w.violation(RuleOnce, r, "the start request %q began run %s already", h.startRequest, other))
+			found = append(
+				found,
+				w.violation(
+					RuleOnce,
+					r,
+					"the start request %q began run %s already",
+					h.startRequest,
+					other,
+				),
+			)
 		}
 		w.starts[h.startRequest] = r.Run
 	}
@@ -144,8 +224,8 @@ func (w *Workflow) run(run string) (p pastRun, known, closed bool) {
 	return p, known, known
 }
 
-// knew tells whether a chain began with the knowledge of what another workflow had sent. Of one whose beginning is gone nobody
-// can tell.
+// knew tells whether a chain began with the knowledge of what another workflow had sent. Of one
+// whose beginning is gone nobody can tell.
 func (w *Workflow) knew(chain string, q question) bool {
 	_, known, _ := w.run(chain)
 	return !known || slices.Contains(w.received[chain], errandID(&q.Execution, q.event))
@@ -161,5 +241,11 @@ func startOf(r *schemas.Record) *schemas.WorkflowStarted {
 }
 
 func (w *Workflow) violation(rule string, r *schemas.Record, format string, args ...any) Violation {
-	return Violation{Rule: rule, WorkflowID: w.workflowID, Run: r.Run, EventID: r.First, Detail: fmt.Sprintf(format, args...)}
+	return Violation{
+		Rule:       rule,
+		WorkflowID: w.workflowID,
+		Run:        r.Run,
+		EventID:    r.First,
+		Detail:     fmt.Sprintf(format, args...),
+	}
 }

@@ -13,15 +13,17 @@ import (
 
 // value is what stands in a key: JSON, so that "nats kv get" shows it.
 type value struct {
-	Node     string            `json:"node"`
-	Boot     string            `json:"boot,omitempty"`
-	StoreID  string            `json:"storeId,omitempty"`
-	Nonce    string            `json:"nonce"`
-	Number   uint64            `json:"number,omitempty"` // absent in the write that takes the key: it is its revision
+	Node    string `json:"node"`
+	Boot    string `json:"boot,omitempty"`
+	StoreID string `json:"storeId,omitempty"`
+	Nonce   string `json:"nonce"`
+	// absent in the write that takes the key: it is its revision
+	Number   uint64            `json:"number,omitempty"`
 	Since    schemas.Timestamp `json:"since"`
 	Deadline schemas.Timestamp `json:"deadline"`
 	TTL      schemas.Duration  `json:"ttl"`
-	// Home is where the connection listens that does the work, and Server the NATS server that it leads to: see gone.go.
+	// Home is where the connection listens that does the work, and Server the NATS server that it
+	// leads to: see gone.go.
 	Home   string `json:"home,omitempty"`
 	Server string `json:"server,omitempty"`
 }
@@ -61,8 +63,11 @@ func (c *Claims) entry(key string, s *natsconn.Stored) *entry {
 		return e
 	}
 	ttl := c.opts.TTL
-	if err := json.Unmarshal(s.Data, &e.value); err != nil || e.Node == "" || e.Nonce == "" || e.TTL.Std() < minTTL || e.TTL.Std() > maxTTL {
-		// Nobody renews what no Claims wrote, but a newer version may have written it: it is given the usual time.
+	if err := json.Unmarshal(s.Data, &e.value); err != nil || e.Node == "" || e.Nonce == "" ||
+		e.TTL.Std() < minTTL ||
+		e.TTL.Std() > maxTTL {
+		// Nobody renews what no Claims wrote, but a newer version may have written it: it is given
+		// the usual time.
 		e.value, e.malformed = value{}, true
 	} else {
 		ttl = e.TTL.Std()
@@ -84,28 +89,43 @@ func (c *Claims) read(ctx context.Context, key string) (*entry, error) {
 	return c.entry(key, s), nil
 }
 
-// wayOut adds to an error of a bucket that is not there what makes it anew. Those who take claims do not: a bucket that goes with
-// its namespace would be made after it.
+// wayOut adds to an error of a bucket that is not there what makes it anew. Those who take claims
+// do not: a bucket that goes with its namespace would be made after it.
 func wayOut(err error) error {
 	if errors.Is(err, natsconn.ErrNoStream) {
-		return fmt.Errorf("%w: unless the namespace is being deleted, \"drover namespace create\" with its name makes the bucket anew", err)
+		return fmt.Errorf(
+			"%w: unless the namespace is being deleted, \"drover namespace create\" with its "+
+				"name makes the bucket anew",
+			err,
+		)
 	}
 	return err
 }
 
-// rereadTimeout is shorter than a third of most TTLs, and what a stop of the process may have to wait.
+// rereadTimeout is shorter than a third of most TTLs, and what a stop of the process may have to
+// wait.
 const rereadTimeout = 2 * time.Second
 
-// reread reads a key after a write whose outcome is unknown. The time that the write had is used up, so it has its own.
+// reread reads a key after a write whose outcome is unknown. The time that the write had is used
+// up, so it has its own.
 func (c *Claims) reread(ctx context.Context, key string) (*entry, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(c.opts.TTL/3, rereadTimeout))
 	defer cancel()
 	return c.read(ctx, key)
 }
 
-// write stores a claim of this node, for the work of a connection, if the key's last revision is rev.
-func (c *Claims) write(ctx context.Context, key string, v value, rev uint64, by *natsconn.Conn) (uint64, error) {
-	v.Node, v.Boot, v.StoreID, v.TTL = c.opts.Node, c.opts.Boot, c.opts.StoreID, schemas.Duration(c.opts.TTL)
+// write stores a claim of this node, for the work of a connection, if the key's last revision is
+// rev.
+func (c *Claims) write(
+	ctx context.Context,
+	key string,
+	v value,
+	rev uint64,
+	by *natsconn.Conn,
+) (uint64, error) {
+	v.Node, v.Boot, v.StoreID, v.TTL = c.opts.Node, c.opts.Boot, c.opts.StoreID, schemas.Duration(
+		c.opts.TTL,
+	)
 	v.Home, v.Server = by.Home(), by.NATS().ConnectedServerId()
 	v.Deadline = schemas.At(c.estimate(time.Now()).Add(c.opts.TTL))
 	body, err := json.Marshal(v)

@@ -15,22 +15,26 @@ import (
 	"github.com/droverhq/drover/internal/sleep"
 )
 
-// A holder that dies need not be waited for. NATS closes its connection in the same moment, and tells whoever publishes to where it
-// listened that nobody does. So each claim names a subject on which its holder's connection listens as long as it lives, and the server
-// that it leads to. Whoever follows the bucket, and is connected to that same server, asks now and then; the claims of a connection
-// that is gone are deleted, and whoever waits for one takes it (ADR 0037).
+// A holder that dies need not be waited for. NATS closes its connection in the same moment, and
+// tells whoever publishes to where it listened that nobody does. So each claim names a subject on
+// which its holder's connection listens as long as it lives, and the server that it leads to.
+// Whoever follows the bucket, and is connected to that same server, asks now and then; the claims
+// of a connection that is gone are deleted, and whoever waits for one takes it (ADR 0037).
 //
-//   - That nobody listens is the server's own knowledge of its own client: of no other server's clients is it believed.
-//   - A holder whose connection was lost and who lives on has no lease any more when it connects again ([Lease.Valid] asks for that before each
-//     write), and until then nothing that it sends arrives. So it cannot act beside who has taken its claim, any more than one
-//     whose lease has run out: what was on its way when the connection ended is refused by fences (P-16).
-//   - A process that stands still, or whose machine has stopped without a word, keeps its connection. The TTL is for that.
+//   - That nobody listens is the server's own knowledge of its own client: of no other server's
+//     clients is it believed.
+//   - A holder whose connection was lost and who lives on has no lease any more when it connects
+//     again ([Lease.Valid] asks for that before each write), and until then nothing that it sends
+//     arrives. So it cannot act beside who has taken its claim, any more than one whose lease has
+//     run out: what was on its way when the connection ended is refused by fences (P-16).
+//   - A process that stands still, or whose machine has stopped without a word, keeps its
+//     connection. The TTL is for that.
 
 const (
 	// missesPerLook is how often it is asked for others while a Share looks once.
 	missesPerLook = 2
-	// mostAsked bounds how many others are asked about at a time: those that follow in the order of their subjects, so that each
-	// is asked about by as many.
+	// mostAsked bounds how many others are asked about at a time: those that follow in the order of
+	// their subjects, so that each is asked about by as many.
 	mostAsked = 16
 )
 
@@ -87,8 +91,8 @@ func (o *others) neighbours(own, server string) []string {
 	return all[:min(len(all), mostAsked)]
 }
 
-// of lists the claims of some homes. Those by which a node is known to be alive come first: whoever learns that another claim is free
-// must know by then that its holder is not one to be waited for.
+// of lists the claims of some homes. Those by which a node is known to be alive come first: whoever
+// learns that another claim is free must know by then that its holder is not one to be waited for.
 func (o *others) of(homes []string) (keys []string, held map[string]holding) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -111,7 +115,8 @@ func (o *others) of(homes []string) (keys []string, held map[string]holding) {
 	return keys, held
 }
 
-// drop forgets a claim that does not stand any more as it was seen: what has followed it is noted, or it has expired and nobody said so.
+// drop forgets a claim that does not stand any more as it was seen: what has followed it is noted,
+// or it has expired and nobody said so.
 func (o *others) drop(key string, revision uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -139,7 +144,8 @@ func (c *Claims) miss(ctx context.Context) {
 		gone, err := c.conn.Unheard(ctx, homes)
 		switch {
 		case errors.Is(err, natsconn.ErrPermission):
-			c.log.WithField("err", err).Debug("others cannot be asked for; their claims must run out")
+			c.log.WithField("err", err).
+				Debug("others cannot be asked for; their claims must run out")
 			return
 		case err != nil, c.conn.Dials() != dials, c.conn.NATS().ConnectedServerId() != server:
 		default:
@@ -151,8 +157,9 @@ func (c *Claims) miss(ctx context.Context) {
 	}
 }
 
-// bury frees the claims of connections that are gone, as they were seen before those were asked for. What they, or others, have written
-// since stands: a holder who connects again listens where it did before.
+// bury frees the claims of connections that are gone, as they were seen before those were asked
+// for. What they, or others, have written since stands: a holder who connects again listens where
+// it did before.
 func (c *Claims) bury(ctx context.Context, gone, keys []string, held map[string]holding) {
 	freed := map[string]int{}
 	for _, key := range keys {
@@ -171,10 +178,12 @@ func (c *Claims) bury(ctx context.Context, gone, keys []string, held map[string]
 			if errors.Is(err, natsconn.ErrWrongSequence) {
 				c.watch.others.drop(key, held[key].revision)
 			}
-			c.log.WithFields(logrus.Fields{"claim": key, "err": err}).Debug("the claim of a node that is gone was not deleted")
+			c.log.WithFields(logrus.Fields{"claim": key, "err": err}).
+				Debug("the claim of a node that is gone was not deleted")
 		}
 	}
 	for node, n := range freed {
-		c.log.WithFields(logrus.Fields{"holder": node, "claims": n}).Info("the connection of a node is gone: its claims are free")
+		c.log.WithFields(logrus.Fields{"holder": node, "claims": n}).
+			Info("the connection of a node is gone: its claims are free")
 	}
 }

@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// A key that is held is looked at again when it may have expired, and every maxPoll in case the watch has missed a
-	// deletion. Looking costs the server 50 µs, so nine waiters at minPoll would keep 1 % of a core busy.
+	// A key that is held is looked at again when it may have expired, and every maxPoll in case the
+	// watch has missed a deletion. Looking costs the server 50 µs, so nine waiters at minPoll would
+	// keep 1 % of a core busy.
 	minPoll        = 200 * time.Millisecond
 	maxPoll        = time.Second
 	defaultBackoff = time.Second
@@ -24,30 +25,41 @@ const (
 
 // HoldOptions of [Claims.Hold]. The zero value is good.
 type HoldOptions struct {
-	// Backoff is how long a free key is left to others: after fn has returned of its own accord, and while Prefer says no.
-	// Defaults to 1 s.
+	// Backoff is how long a free key is left to others: after fn has returned of its own accord,
+	// and while Prefer says no. Defaults to 1 s.
 	Backoff time.Duration
-	// Prefer tells whether this node should be the one that holds the key. It is asked while Hold waits, once a second
-	// or more often, and must be quick. A key that nobody else takes is taken all the same. To give a key up to a better node, fn
-	// returns. Defaults to always.
+	// Prefer tells whether this node should be the one that holds the key. It is asked while Hold
+	// waits, once a second or more often, and must be quick. A key that nobody else takes is taken
+	// all the same. To give a key up to a better node, fn returns. Defaults to always.
 	Prefer func() bool
-	// Conn is the connection that does what the claim is for. The lease ends when it is lost, and others need not wait then (gone.go).
-	// Defaults to that of the Claims.
+	// Conn is the connection that does what the claim is for. The lease ends when it is lost, and
+	// others need not wait then (gone.go). Defaults to that of the Claims.
 	Conn *natsconn.Conn
 }
 
-// Hold waits until the key is free, takes it, and calls fn with its lease; when fn returns, the claim is released and
-// all begins again, until ctx ends. Then Hold returns nil.
+// Hold waits until the key is free, takes it, and calls fn with its lease; when fn returns, the
+// claim is released and all begins again, until ctx ends. Then Hold returns nil.
 //
-// fn's context ends when the lease does, with a cause that wraps [ErrLost], and when ctx ends, with ctx's cause; the
-// lease is then still valid, so fn can finish and hand over. An error of fn is logged.
+// fn's context ends when the lease does, with a cause that wraps [ErrLost], and when ctx ends, with
+// ctx's cause; the lease is then still valid, so fn can finish and hand over. An error of fn is
+// logged.
 //
 // A holder's deletion of its key is seen in milliseconds, an expiry within half a second.
-func (c *Claims) Hold(ctx context.Context, key string, o HoldOptions, fn func(context.Context, *Lease) error) error {
+func (c *Claims) Hold(
+	ctx context.Context,
+	key string,
+	o HoldOptions,
+	fn func(context.Context, *Lease) error,
+) error {
 	o.Backoff = cmp.Or(o.Backoff, defaultBackoff)
 	o.Conn = cmp.Or(o.Conn, c.conn)
 	if o.Backoff < 0 {
-		return fmt.Errorf("claims: %w: HoldOptions.Backoff is %v: use more than 0, or 0 for %v", ErrInvalidOptions, o.Backoff, defaultBackoff)
+		return fmt.Errorf(
+			"claims: %w: HoldOptions.Backoff is %v: use more than 0, or 0 for %v",
+			ErrInvalidOptions,
+			o.Backoff,
+			defaultBackoff,
+		)
 	}
 	freed, leave := c.watch.enter(key)
 	defer leave()
@@ -65,7 +77,11 @@ func (c *Claims) Hold(ctx context.Context, key string, o HoldOptions, fn func(co
 }
 
 // run calls fn and releases the lease. It tells whether the lease was lost meanwhile.
-func (c *Claims) run(ctx context.Context, l *Lease, fn func(context.Context, *Lease) error) (lost bool) {
+func (c *Claims) run(
+	ctx context.Context,
+	l *Lease,
+	fn func(context.Context, *Lease) error,
+) (lost bool) {
 	held, cancel := context.WithCancelCause(ctx)
 	watched := make(chan struct{})
 	go func() {
@@ -84,13 +100,16 @@ func (c *Claims) run(ctx context.Context, l *Lease, fn func(context.Context, *Le
 		defer stop()
 		switch err := l.Release(free); {
 		case errors.Is(err, natsconn.ErrNoStream):
-			c.log.WithField("claim", l.key).Debug("the bucket of the claim is gone, and the claim with it")
+			c.log.WithField("claim", l.key).
+				Debug("the bucket of the claim is gone, and the claim with it")
 		case err != nil:
-			c.log.WithFields(logrus.Fields{"claim": l.key, "err": err}).Warn("claim not given back, it will expire")
+			c.log.WithFields(logrus.Fields{"claim": l.key, "err": err}).
+				Warn("claim not given back, it will expire")
 		}
 	}()
 	if err := fn(held, l); err != nil && held.Err() == nil {
-		c.log.WithFields(logrus.Fields{"claim": l.key, "err": err}).Warn("the work under a claim failed, trying again")
+		c.log.WithFields(logrus.Fields{"claim": l.key, "err": err}).
+			Warn("the work under a claim failed, trying again")
 	}
 	return lost
 }
@@ -150,11 +169,13 @@ func (w *waiter) report(ctx context.Context, err error) {
 	}
 	if text := err.Error(); text != w.said {
 		w.said = text
-		w.claims.log.WithFields(logrus.Fields{"claim": w.key, "err": err}).Warn("claim not taken, trying again")
+		w.claims.log.WithFields(logrus.Fields{"claim": w.key, "err": err}).
+			Warn("claim not taken, trying again")
 	}
 }
 
-// lookAgain is how long to sleep after a key was not taken: it is held, or free and left to others, or cannot be looked at.
+// lookAgain is how long to sleep after a key was not taken: it is held, or free and left to others,
+// or cannot be looked at.
 func (w *waiter) lookAgain(err error) time.Duration {
 	held, ok := errors.AsType[*HeldError](err)
 	if !ok {

@@ -15,8 +15,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// instant is one moment by two clocks. The monotonic one cannot be set, but stands still while the machine is suspended;
-// the wall clock runs through that, but can be set.
+// instant is one moment by two clocks. The monotonic one cannot be set, but stands still while the
+// machine is suspended; the wall clock runs through that, but can be set.
 type instant struct {
 	mono time.Time // with a monotonic reading
 	wall time.Time // without
@@ -32,8 +32,8 @@ func (i instant) since(earlier instant) time.Duration {
 	return max(i.mono.Sub(earlier.mono), i.wall.Sub(earlier.wall))
 }
 
-// Lease is the right that a claim gives, as long as it is valid. It renews itself until it is released or lost.
-// All methods may be called by several goroutines.
+// Lease is the right that a claim gives, as long as it is valid. It renews itself until it is
+// released or lost. All methods may be called by several goroutines.
 type Lease struct {
 	claims *Claims
 	key    string
@@ -56,15 +56,17 @@ type Lease struct {
 
 func (c *Claims) lease(key, nonce string, rev uint64, from instant, taken time.Time) *Lease {
 	l := &Lease{
-		claims: c, by: c.conn, key: key, nonce: nonce, number: rev, taken: taken, lasts: c.opts.TTL - c.opts.TTL/driftShare,
-		done: make(chan struct{}), idle: make(chan struct{}),
+		claims: c, by: c.conn, key: key, nonce: nonce, number: rev, taken: taken,
+		lasts: c.opts.TTL - c.opts.TTL/driftShare,
+		done:  make(chan struct{}), idle: make(chan struct{}),
 	}
 	l.term.Store(&from)
 	l.revision.Store(rev)
 	return l
 }
 
-// begin starts the renewals. They outlive the context of the call that took the key; Release stops them.
+// begin starts the renewals. They outlive the context of the call that took the key; Release stops
+// them.
 func (l *Lease) begin() {
 	ctx, stop := context.WithCancel(context.Background())
 	l.stop = stop
@@ -78,16 +80,16 @@ func (l *Lease) begin() {
 // Key is what is claimed.
 func (l *Lease) Key() string { return l.key }
 
-// Number is the claim number: higher than that of every earlier holder of the key, and the same as long as the lease
-// lives.
+// Number is the claim number: higher than that of every earlier holder of the key, and the same as
+// long as the lease lives.
 func (l *Lease) Number() uint64 { return l.number }
 
-// Revision is the key's revision at the last acknowledged renewal: at least Number, and below the number of every
-// later holder of any key of the bucket.
+// Revision is the key's revision at the last acknowledged renewal: at least Number, and below the
+// number of every later holder of any key of the bucket.
 func (l *Lease) Revision() uint64 { return l.revision.Load() }
 
-// Valid tells whether this process may write at this moment. Ask before each write; it takes less than a microsecond and
-// no lock. Once false it stays false.
+// Valid tells whether this process may write at this moment. Ask before each write; it takes less
+// than a microsecond and no lock. Once false it stays false.
 func (l *Lease) Valid() bool {
 	if l.ended() {
 		return false
@@ -118,7 +120,8 @@ func (l *Lease) Deadline() time.Time { return l.term.Load().mono.Add(l.lasts) }
 // Done is closed when the lease has ended.
 func (l *Lease) Done() <-chan struct{} { return l.done }
 
-// Err says why the lease has ended: an error that wraps [ErrLost], [ErrExpired] or [ErrReleased]; nil while it lives.
+// Err says why the lease has ended: an error that wraps [ErrLost], [ErrExpired] or [ErrReleased];
+// nil while it lives.
 func (l *Lease) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,9 +149,9 @@ func (l *Lease) end(cause error) {
 	}
 }
 
-// Release gives the claim back, so that another can take it at once. The lease is no longer valid when the key is
-// freed. An error means that the key stays until it expires; the lease has ended all the same. It is also right to
-// release a lease that was lost.
+// Release gives the claim back, so that another can take it at once. The lease is no longer valid
+// when the key is freed. An error means that the key stays until it expires; the lease has ended
+// all the same. It is also right to release a lease that was lost.
 func (l *Lease) Release(ctx context.Context) error {
 	l.end(ErrReleased)
 	l.stop()
@@ -182,8 +185,8 @@ func (l *Lease) Release(ctx context.Context) error {
 	return fmt.Errorf("claims: release of %s: %w", l.key, err)
 }
 
-// keep renews the lease every third of the TTL, and ends it when its time is over. It looks at the clocks that often
-// at least, so a suspended machine ends its leases soon after it wakes.
+// keep renews the lease every third of the TTL, and ends it when its time is over. It looks at the
+// clocks that often at least, so a suspended machine ends its leases soon after it wakes.
 func (l *Lease) keep(ctx context.Context) {
 	defer close(l.idle)
 	interval := l.claims.opts.TTL / 3
@@ -217,14 +220,21 @@ func (l *Lease) keep(ctx context.Context) {
 	}
 }
 
-// renew writes the key again. On success a new term has begun, at the moment before the write was sent. On an error it
-// says when to try again; the lease goes on until its time is over, unless the key is proven to be another's.
+// renew writes the key again. On success a new term has begun, at the moment before the write was
+// sent. On an error it says when to try again; the lease goes on until its time is over, unless the
+// key is proven to be another's.
 func (l *Lease) renew(ctx context.Context) (retry time.Duration, err error) {
 	c := l.claims
 	from := now()
 	ctx, cancel := context.WithDeadline(ctx, earlier(from.mono.Add(c.opts.TTL/3), l.Deadline()))
 	defer cancel()
-	rev, err := c.write(ctx, l.key, value{Nonce: l.nonce, Number: l.number, Since: schemas.At(l.taken)}, l.revision.Load(), l.by)
+	rev, err := c.write(
+		ctx,
+		l.key,
+		value{Nonce: l.nonce, Number: l.number, Since: schemas.At(l.taken)},
+		l.revision.Load(),
+		l.by,
+	)
 	switch {
 	case err == nil:
 		l.revision.Store(rev)
@@ -238,8 +248,8 @@ func (l *Lease) renew(ctx context.Context) (retry time.Duration, err error) {
 		case readErr != nil:
 			return c.opts.TTL / 30, readErr
 		case e.Nonce == l.nonce:
-			// An earlier renewal was stored and its acknowledgement lost. When it was sent is not known any more, so
-			// it begins no term; the next one does.
+			// An earlier renewal was stored and its acknowledgement lost. When it was sent is not
+			// known any more, so it begins no term; the next one does.
 			l.revision.Store(e.revision)
 			return 0, err
 		default:
@@ -247,7 +257,8 @@ func (l *Lease) renew(ctx context.Context) (retry time.Duration, err error) {
 			return 0, err
 		}
 	default:
-		c.log.WithFields(logrus.Fields{"claim": l.key, "err": err}).Debug("claim not renewed, trying again")
+		c.log.WithFields(logrus.Fields{"claim": l.key, "err": err}).
+			Debug("claim not renewed, trying again")
 		return c.opts.TTL / 30, err
 	}
 }

@@ -18,20 +18,22 @@ const listPage = 256
 
 // Info is one claim, as it stands in the bucket.
 type Info struct {
-	Key       string
-	Node      string // "" if the value cannot be read
-	Boot      string
-	StoreID   string
-	Number    uint64
-	Revision  uint64
-	Since     time.Time // when it was taken, by the server's clock
-	Deadline  time.Time // when it expires unless it is renewed, by the server's clock
-	Expired   bool      // the deadline has passed for certain, or the claim has not been renewed for as long as it lasts
-	Malformed bool      // the value is not one of this package
+	Key      string
+	Node     string // "" if the value cannot be read
+	Boot     string
+	StoreID  string
+	Number   uint64
+	Revision uint64
+	Since    time.Time // when it was taken, by the server's clock
+	Deadline time.Time // when it expires unless it is renewed, by the server's clock
+	// the deadline has passed for certain, or the claim has not been renewed for as long as it
+	// lasts
+	Expired   bool
+	Malformed bool // the value is not one of this package
 }
 
-// List tells which claims there are, sorted by key. Any replica may answer, so a claim that was just taken or released
-// may be shown as it was before.
+// List tells which claims there are, sorted by key. Any replica may answer, so a claim that was
+// just taken or released may be shown as it was before.
 func (c *Claims) List(ctx context.Context) ([]Info, error) {
 	prefix := c.subjectOf("")
 	server := c.now(ctx)
@@ -81,8 +83,8 @@ func (e *entry) info(server time.Time) Info {
 	return i
 }
 
-// Confirm asks the bucket's leader whether a claim still stands as [Claims.List] has shown it. If it was renewed, taken
-// or deleted meanwhile, the error wraps [ErrHeld].
+// Confirm asks the bucket's leader whether a claim still stands as [Claims.List] has shown it. If
+// it was renewed, taken or deleted meanwhile, the error wraps [ErrHeld].
 func (c *Claims) Confirm(ctx context.Context, i Info) error {
 	e, err := c.read(ctx, i.Key)
 	if err != nil {
@@ -94,10 +96,13 @@ func (c *Claims) Confirm(ctx context.Context, i Info) error {
 	return nil
 }
 
-// Evict deletes a claim that [Claims.List] has shown as expired. If it is not expired, or was renewed or taken
-// meanwhile, the error wraps [ErrHeld]. It is no error if the key is gone.
+// Evict deletes a claim that [Claims.List] has shown as expired. If it is not expired, or was
+// renewed or taken meanwhile, the error wraps [ErrHeld]. It is no error if the key is gone.
 func (c *Claims) Evict(ctx context.Context, i Info) error {
-	held := fmt.Errorf("claims: evict: %w", &HeldError{Key: i.Key, Holder: i.Node, Number: i.Number, Until: i.Deadline})
+	held := fmt.Errorf(
+		"claims: evict: %w",
+		&HeldError{Key: i.Key, Holder: i.Node, Number: i.Number, Until: i.Deadline},
+	)
 	if !i.Expired {
 		return held
 	}

@@ -31,8 +31,12 @@ var (
 	ErrLost = errors.New("claim lost")
 	// ErrExpired ends a lease that could not be renewed in time; it wraps ErrLost.
 	ErrExpired = fmt.Errorf("%w: it expired before a renewal was acknowledged", ErrLost)
-	// ErrReconnected ends a lease whose connection was lost: others may have taken the claim at once. It wraps ErrLost.
-	ErrReconnected = fmt.Errorf("%w: the connection to NATS was lost, and others need not wait", ErrLost)
+	// ErrReconnected ends a lease whose connection was lost: others may have taken the claim at
+	// once. It wraps ErrLost.
+	ErrReconnected = fmt.Errorf(
+		"%w: the connection to NATS was lost, and others need not wait",
+		ErrLost,
+	)
 	// ErrReleased ends a lease that its holder has given back.
 	ErrReleased = errors.New("claim released")
 )
@@ -40,9 +44,10 @@ var (
 // HeldError says who holds a key; it wraps [ErrHeld].
 type HeldError struct {
 	Key    string
-	Holder string    // its node; "" if the value cannot be read
-	Number uint64    // the holder's claim number
-	Until  time.Time // when it expires unless it is renewed, by the server's clock; zero while this process takes it
+	Holder string // its node; "" if the value cannot be read
+	Number uint64 // the holder's claim number
+	// when it expires unless it is renewed, by the server's clock; zero while this process takes it
+	Until time.Time
 }
 
 // Error names the holder.
@@ -51,7 +56,12 @@ func (e *HeldError) Error() string {
 	if e.Until.IsZero() {
 		return fmt.Sprintf("claim %s is being taken by %s", e.Key, holder)
 	}
-	return fmt.Sprintf("claim %s is held by %s until %s unless it is renewed", e.Key, holder, e.Until.UTC().Format(time.RFC3339Nano))
+	return fmt.Sprintf(
+		"claim %s is held by %s until %s unless it is renewed",
+		e.Key,
+		holder,
+		e.Until.UTC().Format(time.RFC3339Nano),
+	)
 }
 
 // Unwrap returns [ErrHeld].
@@ -82,13 +92,14 @@ func ParsePartition(key string) (p int, ok bool) {
 type Options struct {
 	// Node is the name of this node, shown to others. Required.
 	Node string
-	// TTL is how long a claim outlives its holder, 1 s to 1 h. It is renewed every third of it. Defaults to 10 s.
+	// TTL is how long a claim outlives its holder, 1 s to 1 h. It is renewed every third of it.
+	// Defaults to 10 s.
 	TTL time.Duration
-	// LookEvery is how often a [Share] looks who else is alive, up to 1 h. What the bucket tells of its own accord comes sooner; a node
-	// that has expired is only seen so. Defaults to 1 s.
+	// LookEvery is how often a [Share] looks who else is alive, up to 1 h. What the bucket tells of
+	// its own accord comes sooner; a node that has expired is only seen so. Defaults to 1 s.
 	LookEvery time.Duration
-	// StoreID and Boot are those of the embedded server of this process. Claims of another boot of the same store are
-	// taken over at once. Both or none. Default to none.
+	// StoreID and Boot are those of the embedded server of this process. Claims of another boot of
+	// the same store are taken over at once. Both or none. Default to none.
 	StoreID, Boot string
 	// Logger is told of claims taken, lost and released. Defaults to none.
 	Logger logrus.FieldLogger
@@ -113,11 +124,29 @@ func (o Options) validate() error {
 	case subject.ValidateID("Node", o.Node) != nil:
 		return fmt.Errorf("%w: %w", ErrInvalidOptions, subject.ValidateID("Node", o.Node))
 	case o.TTL < minTTL || o.TTL > maxTTL:
-		return fmt.Errorf("%w: TTL is %v: use %v to %v, or 0 for %v", ErrInvalidOptions, o.TTL, minTTL, maxTTL, defaultTTL)
+		return fmt.Errorf(
+			"%w: TTL is %v: use %v to %v, or 0 for %v",
+			ErrInvalidOptions,
+			o.TTL,
+			minTTL,
+			maxTTL,
+			defaultTTL,
+		)
 	case o.LookEvery < 0 || o.LookEvery > maxTTL:
-		return fmt.Errorf("%w: LookEvery is %v: use up to %v, or 0 for %v", ErrInvalidOptions, o.LookEvery, maxTTL, defaultLook)
+		return fmt.Errorf(
+			"%w: LookEvery is %v: use up to %v, or 0 for %v",
+			ErrInvalidOptions,
+			o.LookEvery,
+			maxTTL,
+			defaultLook,
+		)
 	case (o.StoreID == "") != (o.Boot == ""):
-		return fmt.Errorf("%w: StoreID is %q and Boot is %q: give both, those of the embedded server, or none", ErrInvalidOptions, o.StoreID, o.Boot)
+		return fmt.Errorf(
+			"%w: StoreID is %q and Boot is %q: give both, those of the embedded server, or none",
+			ErrInvalidOptions,
+			o.StoreID,
+			o.Boot,
+		)
 	}
 	return nil
 }

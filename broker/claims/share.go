@@ -14,15 +14,17 @@ import (
 	"github.com/droverhq/drover/internal/sleep"
 )
 
-// The roles that spread partitions over their nodes. The name begins the claim by which a live node is known to the others.
+// The roles that spread partitions over their nodes. The name begins the claim by which a live node
+// is known to the others.
 const (
 	RoleBroker = "broker"
 	RoleTimers = "timers"
 )
 
-// Share spreads partitions over the live nodes of a role by rendezvous hashing: each partition prefers one of them, and a
-// node that comes or goes moves only its own share. It is advice: a partition that its preferred node does not take
-// is taken by another, and safety rests on claims and fences alone. It is made by [Claims.Share].
+// Share spreads partitions over the live nodes of a role by rendezvous hashing: each partition
+// prefers one of them, and a node that comes or goes moves only its own share. It is advice: a
+// partition that its preferred node does not take is taken by another, and safety rests on claims
+// and fences alone. It is made by [Claims.Share].
 type Share struct {
 	claims *Claims
 	prefix string
@@ -30,7 +32,8 @@ type Share struct {
 
 	mu   sync.Mutex
 	live []string
-	// told is what the bucket has told of late: a list may have been read before, or come from a replica that has not heard of it.
+	// told is what the bucket has told of late: a list may have been read before, or come from a
+	// replica that has not heard of it.
 	told map[string]sighting
 }
 
@@ -40,7 +43,8 @@ type sighting struct {
 	left bool
 }
 
-// Share returns the share of this node in the partitions of a role. Until [Share.Watch] runs it knows of no other node.
+// Share returns the share of this node in the partitions of a role. Until [Share.Watch] runs it
+// knows of no other node.
 func (c *Claims) Share(role string) *Share {
 	return &Share{claims: c, prefix: role + ".", self: bucketkey.Escape(c.opts.Node)}
 }
@@ -48,24 +52,33 @@ func (c *Claims) Share(role string) *Share {
 // complainEvery is between two complaints of one kind.
 const complainEvery = time.Minute
 
-// Watch keeps the list of live nodes until ctx is done, and this node on it until leaving is done. It calls left when
-// others know that it has left: they do not wait for it when they find a partition of its share free. Errors that keep it from
-// looking go to complain, the same one once in a while; it looks again.
+// Watch keeps the list of live nodes until ctx is done, and this node on it until leaving is done.
+// It calls left when others know that it has left: they do not wait for it when they find a
+// partition of its share free. Errors that keep it from looking go to complain, the same one once
+// in a while; it looks again.
 func (s *Share) Watch(ctx, leaving context.Context, left func(), complain func(error)) {
 	c := s.claims
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		defer left()
-		err := c.Hold(leaving, s.prefix+s.self, HoldOptions{}, func(ctx context.Context, _ *Lease) error {
-			<-ctx.Done()
-			return nil
-		})
+		err := c.Hold(
+			leaving,
+			s.prefix+s.self,
+			HoldOptions{},
+			func(ctx context.Context, _ *Lease) error {
+				<-ctx.Done()
+				return nil
+			},
+		)
 		if err != nil && leaving.Err() == nil {
 			complain(err)
 		}
 	})
 	defer wg.Wait()
-	defer c.Watch(s.prefix, func(key string, deleted bool) { s.changed(strings.TrimPrefix(key, s.prefix), deleted) })()
+	defer c.Watch(
+		s.prefix,
+		func(key string, deleted bool) { s.changed(strings.TrimPrefix(key, s.prefix), deleted) },
+	)()
 	said, saidAt := "", time.Time{}
 	for {
 		held, err := c.recent(ctx)
@@ -86,7 +99,8 @@ func (s *Share) Watch(ctx, leaving context.Context, left func(), complain func(e
 // recent is the list of claims, at most a look old: the shares of several roles look once for all.
 func (c *Claims) recent(ctx context.Context) ([]Info, error) {
 	select {
-	case c.looking <- struct{}{}: // not a mutex: the look ends with its context, and in tests a mutex would stop the clock
+	case c.looking <- struct{}{}:
+		// not a mutex: the look ends with its context, and in tests a mutex would stop the clock
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -102,11 +116,15 @@ func (c *Claims) recent(ctx context.Context) ([]Info, error) {
 	return held, err
 }
 
-// update takes a list. For two looks it is not believed about a node of which the bucket has told otherwise.
+// update takes a list. For two looks it is not believed about a node of which the bucket has told
+// otherwise.
 func (s *Share) update(held []Info) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.told, func(_ string, t sighting) bool { return time.Since(t.at) > 2*s.claims.opts.LookEvery })
+	maps.DeleteFunc(
+		s.told,
+		func(_ string, t sighting) bool { return time.Since(t.at) > 2*s.claims.opts.LookEvery },
+	)
 	s.live = s.live[:0:0]
 	listed := map[string]bool{}
 	for _, i := range held {
@@ -168,7 +186,8 @@ func preferred(partition int, live []string, self string) string {
 	return best
 }
 
-// weight is a well mixed hash of partition and name: FNV alone leaves names that differ in one letter too close together.
+// weight is a well mixed hash of partition and name: FNV alone leaves names that differ in one
+// letter too close together.
 func weight(partition int, name string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(strconv.Itoa(partition) + "/" + name))

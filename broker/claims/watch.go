@@ -12,8 +12,8 @@ import (
 // watchRetry is the pause before the bucket is watched again. Waiters poll meanwhile.
 const watchRetry = time.Second
 
-// watch tells those who wait for a key that it was deleted, and others of every change. It follows the bucket while there
-// is one of them, once for all.
+// watch tells those who wait for a key that it was deleted, and others of every change. It follows
+// the bucket while there is one of them, once for all.
 type watch struct {
 	claims *Claims
 
@@ -77,13 +77,17 @@ func (w *watch) follow(ctx context.Context, ended chan<- struct{}) {
 	}()
 	defer func() { <-missed }()
 	for ctx.Err() == nil {
-		r, err := c.conn.KVWatch(ctx, c.bucket, func(key string, value []byte, rev uint64, deleted bool) {
-			c.note(key, value, rev, deleted)
-			w.show(key, deleted)
-			if deleted {
-				w.tell(key)
-			}
-		})
+		r, err := c.conn.KVWatch(
+			ctx,
+			c.bucket,
+			func(key string, value []byte, rev uint64, deleted bool) {
+				c.note(key, value, rev, deleted)
+				w.show(key, deleted)
+				if deleted {
+					w.tell(key)
+				}
+			},
+		)
 		if err == nil {
 			select {
 			case <-r.Done():
@@ -116,9 +120,10 @@ type seer struct {
 	fn     func(key string, deleted bool)
 }
 
-// Watch calls fn with each key that begins with prefix, now and after every change, until stop is called, in the order of the
-// bucket: whoever waits in [Claims.Hold] for a key that was deleted after another learns of it after fn has been told of the
-// other. fn must be quick. A change can be missed, and a key that has expired may be shown: look at [Claims.List] too.
+// Watch calls fn with each key that begins with prefix, now and after every change, until stop is
+// called, in the order of the bucket: whoever waits in [Claims.Hold] for a key that was deleted
+// after another learns of it after fn has been told of the other. fn must be quick. A change can be
+// missed, and a key that has expired may be shown: look at [Claims.List] too.
 func (c *Claims) Watch(prefix string, fn func(key string, deleted bool)) (stop func()) {
 	w, s := &c.watch, &seer{prefix, fn}
 	w.mu.Lock()

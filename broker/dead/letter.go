@@ -31,14 +31,17 @@ const (
 	headerBudget = 64 << 10
 )
 
-// Place tells where the message stood that a letter is about. Two messages never have the same place.
+// Place tells where the message stood that a letter is about. Two messages never have the same
+// place.
 type Place struct {
-	// Partition is the number of a partition, or what stands for it where there is none, such as "tasks".
+	// Partition is the number of a partition, or what stands for it where there is none, such as
+	// "tasks".
 	Partition string
-	// Stream is the kind of the log within the partition, such as "in", "signals" or "alarms"; for tasks, the list.
+	// Stream is the kind of the log within the partition, such as "in", "signals" or "alarms"; for
+	// tasks, the list.
 	Stream string
-	// Incarnation tells apart the messages that had the same sequence in a stream that lost its tail: a number, or the
-	// [Digest] of the message.
+	// Incarnation tells apart the messages that had the same sequence in a stream that lost its
+	// tail: a number, or the [Digest] of the message.
 	Incarnation string
 	// Sequence is the message's number in its stream.
 	Sequence uint64
@@ -61,22 +64,41 @@ func Digest(subj string, body []byte) string {
 // ValidateReason checks a reason: 1 to 64 lower-case letters and dashes.
 func ValidateReason(reason string) error {
 	if reason == "" || len(reason) > maxReason {
-		return fmt.Errorf("%w: Reason %q has %d bytes: want 1 to %d lower-case letters and dashes", ErrInvalid, reason, len(reason), maxReason)
+		return fmt.Errorf(
+			"%w: Reason %q has %d bytes: want 1 to %d lower-case letters and dashes",
+			ErrInvalid,
+			reason,
+			len(reason),
+			maxReason,
+		)
 	}
 	for i := range len(reason) {
 		if c := reason[i]; (c < 'a' || c > 'z') && c != '-' {
-			return fmt.Errorf("%w: Reason %q has byte %q at %d: want lower-case letters and dashes", ErrInvalid, reason, c, i)
+			return fmt.Errorf(
+				"%w: Reason %q has byte %q at %d: want lower-case letters and dashes",
+				ErrInvalid,
+				reason,
+				c,
+				i,
+			)
 		}
 	}
 	return nil
 }
 
-// Compose makes the message of a letter: drover.<ns>.dead.<reason>.<partition>.<stream>.<incarnation>.<sequence>, with
-// the header that lets it be written only once: a publish that fails with natsconn.ErrWrongSequence finds it there. maxPayload
-// is the server's limit in bytes. [Bury] publishes it too.
+// Compose makes the message of a letter:
+// drover.<ns>.dead.<reason>.<partition>.<stream>.<incarnation>.<sequence>, with the header that
+// lets it be written only once: a publish that fails with natsconn.ErrWrongSequence finds it there.
+// maxPayload is the server's limit in bytes. [Bury] publishes it too.
 //
-// The letter is JSON. Where the body's base64 would make it too large it is msgpack, and what still does not fit is cut.
-func Compose(ns subject.Namespace, at Place, letter schemas.DeadLetter, maxPayload int64) (subj string, h natsconn.Header, body []byte, err error) {
+// The letter is JSON. Where the body's base64 would make it too large it is msgpack, and what still
+// does not fit is cut.
+func Compose(
+	ns subject.Namespace,
+	at Place,
+	letter schemas.DeadLetter,
+	maxPayload int64,
+) (subj string, h natsconn.Header, body []byte, err error) {
 	if err := ValidateReason(letter.Reason); err != nil {
 		return "", nil, nil, err
 	}
@@ -113,7 +135,11 @@ func fit(letter schemas.DeadLetter, limit int) ([]byte, error) {
 	whole := len(letter.Body)
 	keep := max(whole-over-256, 0) // 256: the sentence that is added
 	letter.Body = letter.Body[:keep]
-	letter.Details += fmt.Sprintf(" (only the first %d of %d bytes of the body are kept: it is too large for a message)", keep, whole)
+	letter.Details += fmt.Sprintf(
+		" (only the first %d of %d bytes of the body are kept: it is too large for a message)",
+		keep,
+		whole,
+	)
 	if b, err = schemas.Marshal(&letter); err != nil {
 		return nil, fmt.Errorf("dead letter: %w", err)
 	}

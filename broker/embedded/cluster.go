@@ -15,46 +15,51 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// ErrNoQuorum reports that this node sees too few nodes of its cluster: nothing can be stored or acknowledged here. The
-// text tells how many it sees.
+// ErrNoQuorum reports that this node sees too few nodes of its cluster: nothing can be stored or
+// acknowledged here. The text tells how many it sees.
 var ErrNoQuorum = errors.New("no quorum")
 
 const (
 	defaultClusterPort = 6222
 	defaultClusterSize = 3
 	maxClusterSize     = 7
-	// A route whose other side falls silent without a reset is closed in 4 to 6 s. The server's own 90 s are longer
-	// than any caller waits for an error.
+	// A route whose other side falls silent without a reset is closed in 4 to 6 s. The server's own
+	// 90 s are longer than any caller waits for an error.
 	routePing     = 2 * time.Second
 	routePingsOut = 2
 	// A node that is down is tried several times a second; one line for so many tries is enough.
 	routeReports = 120
 	clusterPoll  = 100 * time.Millisecond
-	// sayAgain is how often those who wait for the cluster are told how it stands, if nothing changes.
+	// sayAgain is how often those who wait for the cluster are told how it stands, if nothing
+	// changes.
 	sayAgain = 5 * time.Second
 )
 
 // Cluster makes the server one node of a JetStream cluster; the zero value is a server of its own.
 //
-// Every node has a store of its own. The streams of a cluster live in the stores of several nodes, and none of them is
-// whole without the others' word for it. So a store is bound to its cluster and to its server's name for good: the
-// cluster knows its members by those names, and deletes as orphans what streams it does not know.
+// Every node has a store of its own. The streams of a cluster live in the stores of several nodes,
+// and none of them is whole without the others' word for it. So a store is bound to its cluster and
+// to its server's name for good: the cluster knows its members by those names, and deletes as
+// orphans what streams it does not know.
 type Cluster struct {
-	// Name is the same on all nodes: up to 64 letters, digits, '-', '_' and '.'. Required for a cluster.
+	// Name is the same on all nodes: up to 64 letters, digits, '-', '_' and '.'. Required for a
+	// cluster.
 	Name string
-	// Routes are the nodes of the cluster, at least all others: nats://host:6222 or host:6222 each. A route to this
-	// node itself does no harm, so that all nodes can be given the same list.
+	// Routes are the nodes of the cluster, at least all others: nats://host:6222 or host:6222 each.
+	// A route to this node itself does no harm, so that all nodes can be given the same list.
 	Routes []string
 	// Host is the address to listen on for the other nodes. Defaults to 127.0.0.1.
 	Host string
 	// Port is the port to listen on for the other nodes. Defaults to 6222.
 	Port int
-	// Advertise is what the other nodes tell each other of this one, host:port. Defaults to Host and Port, or to the
-	// addresses of this machine if Host is one of all.
+	// Advertise is what the other nodes tell each other of this one, host:port. Defaults to Host
+	// and Port, or to the addresses of this machine if Host is one of all.
 	Advertise string
-	// Size is how many nodes the cluster has when it is whole, 3 to 7: more than half of them decide. Defaults to 3.
+	// Size is how many nodes the cluster has when it is whole, 3 to 7: more than half of them
+	// decide. Defaults to 3.
 	Size int
-	// User and Password are demanded from the other nodes and shown to them, the same on all. Both or none. Default to none.
+	// User and Password are demanded from the other nodes and shown to them, the same on all. Both
+	// or none. Default to none.
 	User, Password string
 }
 
@@ -63,7 +68,10 @@ func (c Cluster) on() bool { return c.Name != "" }
 
 // given tells whether anything of it is set.
 func (c Cluster) given() bool {
-	return c.on() || len(c.Routes) > 0 || c.Host != "" || c.Port != 0 || c.Advertise != "" || c.Size != 0 || c.User != "" || c.Password != ""
+	return c.on() || len(c.Routes) > 0 || c.Host != "" || c.Port != 0 || c.Advertise != "" ||
+		c.Size != 0 ||
+		c.User != "" ||
+		c.Password != ""
 }
 
 func (c Cluster) withDefaults() Cluster {
@@ -80,28 +88,57 @@ func (c Cluster) validate() error {
 	}
 	switch {
 	case len(c.Name) > maxServerName || strings.Trim(c.Name, serverNameLetters) != "":
-		return bad("Cluster.Name is %q: use up to %d letters, digits, '-', '_' and '.'", c.Name, maxServerName)
+		return bad(
+			"Cluster.Name is %q: use up to %d letters, digits, '-', '_' and '.'",
+			c.Name,
+			maxServerName,
+		)
 	case c.Size < defaultClusterSize || c.Size > maxClusterSize:
-		return bad("Cluster.Size is %d: use %d to %d, or 0 for %d; fewer survive no loss", c.Size, defaultClusterSize, maxClusterSize, defaultClusterSize)
+		return bad(
+			"Cluster.Size is %d: use %d to %d, or 0 for %d; fewer survive no loss",
+			c.Size,
+			defaultClusterSize,
+			maxClusterSize,
+			defaultClusterSize,
+		)
 	case c.Port < 1 || c.Port > 65535:
-		return bad("Cluster.Port is %d: use 1 to 65535, or 0 for %d; the other nodes must know it", c.Port, defaultClusterPort)
+		return bad(
+			"Cluster.Port is %d: use 1 to 65535, or 0 for %d; the other nodes must know it",
+			c.Port,
+			defaultClusterPort,
+		)
 	case !validHost(c.Host):
-		return bad("Cluster.Host is %q: use an IP address or a host name without port; the port goes into Cluster.Port", c.Host)
+		return bad(
+			"Cluster.Host is %q: use an IP address or a host name without port; the port goes into Cluster.Port",
+			c.Host,
+		)
 	case (c.User == "") != (c.Password == ""):
 		return bad("Cluster.User and Cluster.Password belong together: use both or none")
 	case len(c.Routes) < c.Size-1:
-		return bad("Cluster.Routes names %d nodes of %d: use the addresses of all nodes; with fewer, two halves could each begin a cluster", len(c.Routes), c.Size)
+		return bad(
+			"Cluster.Routes names %d nodes of %d: use the addresses of all nodes; with fewer, "+
+				"two halves could each begin a cluster",
+			len(c.Routes),
+			c.Size,
+		)
 	}
 	if c.Advertise != "" {
 		if _, port, err := net.SplitHostPort(c.Advertise); err != nil || !validPort(port) {
-			return bad("Cluster.Advertise is %q: use host:port, as the other nodes reach this one", c.Advertise)
+			return bad(
+				"Cluster.Advertise is %q: use host:port, as the other nodes reach this one",
+				c.Advertise,
+			)
 		}
 	}
 	seen := map[string]bool{}
 	for _, r := range c.Routes {
 		u, err := c.route(r)
 		if err != nil {
-			return bad("Cluster.Routes has %q: use nats://host:6222 or host:6222 (%v)", redacted(r), err)
+			return bad(
+				"Cluster.Routes has %q: use nats://host:6222 or host:6222 (%v)",
+				redacted(r),
+				err,
+			)
 		}
 		if seen[u.Host] {
 			return bad("Cluster.Routes has %s twice: use each node once", u.Host)
@@ -174,8 +211,8 @@ func (s *Server) ClusterName() string { return s.opts.Cluster.Name }
 // ServerName returns the server's name, by which its cluster knows it.
 func (s *Server) ServerName() string { return s.srv.Name() }
 
-// Seen tells how many nodes of the cluster this one is connected to, itself among them, and how many there are. Both are 1
-// for a server of its own.
+// Seen tells how many nodes of the cluster this one is connected to, itself among them, and how
+// many there are. Both are 1 for a server of its own.
 func (s *Server) Seen() (seen, size int) {
 	if !s.Clustered() {
 		return 1, 1
@@ -193,19 +230,26 @@ func (s *Server) Seen() (seen, size int) {
 	return 1 + len(others), size
 }
 
-// Quorum returns nil while this node sees more than half of its cluster, and [ErrNoQuorum] otherwise. A node that is shut
-// down or killed is missed at once, one whose network falls silent after 4 to 6 s. Nil does not promise that a leader is
-// elected already; that takes 4 to 6 s more, and requests wait for it.
+// Quorum returns nil while this node sees more than half of its cluster, and [ErrNoQuorum]
+// otherwise. A node that is shut down or killed is missed at once, one whose network falls silent
+// after 4 to 6 s. Nil does not promise that a leader is elected already; that takes 4 to 6 s more,
+// and requests wait for it.
 func (s *Server) Quorum() error {
 	if seen, size := s.Seen(); seen <= size/2 {
-		return fmt.Errorf("%w: this node sees %d of %d servers of cluster %s", ErrNoQuorum, seen, size, s.opts.Cluster.Name)
+		return fmt.Errorf(
+			"%w: this node sees %d of %d servers of cluster %s",
+			ErrNoQuorum,
+			seen,
+			size,
+			s.opts.Cluster.Name,
+		)
 	}
 	return nil
 }
 
-// AwaitCluster returns when the cluster has a leader that this node follows, so that streams can be made and read. It
-// tells say how it stands, at each change and now and then, and gives up only when ctx ends. It returns at once for a server of its
-// own.
+// AwaitCluster returns when the cluster has a leader that this node follows, so that streams can be
+// made and read. It tells say how it stands, at each change and now and then, and gives up only
+// when ctx ends. It returns at once for a server of its own.
 func (s *Server) AwaitCluster(ctx context.Context, say func(seen, size int)) error {
 	if !s.Clustered() {
 		return nil
@@ -225,7 +269,13 @@ func (s *Server) AwaitCluster(ctx context.Context, say func(seen, size int)) err
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("embedded server: waiting for cluster %s, %d of %d nodes seen: %w", s.opts.Cluster.Name, seen, size, context.Cause(ctx))
+			return fmt.Errorf(
+				"embedded server: waiting for cluster %s, %d of %d nodes seen: %w",
+				s.opts.Cluster.Name,
+				seen,
+				size,
+				context.Cause(ctx),
+			)
 		}
 	}
 }
@@ -246,6 +296,12 @@ func (c Cluster) String() string {
 	if c.User != "" {
 		auth = "user"
 	}
-	return fmt.Sprintf("%s listen=%s size=%d routes=%s auth=%s",
-		c.Name, net.JoinHostPort(c.Host, strconv.Itoa(c.Port)), c.Size, strings.Join(hosts, ","), auth)
+	return fmt.Sprintf(
+		"%s listen=%s size=%d routes=%s auth=%s",
+		c.Name,
+		net.JoinHostPort(c.Host, strconv.Itoa(c.Port)),
+		c.Size,
+		strings.Join(hosts, ","),
+		auth,
+	)
 }

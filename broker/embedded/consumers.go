@@ -10,16 +10,17 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// consumerState is what the server calls the file that says what a consumer has delivered, and unreadable what is put after
-// the name of one that it cannot read.
+// consumerState is what the server calls the file that says what a consumer has delivered, and
+// unreadable what is put after the name of one that it cannot read.
 const (
 	consumerState = "o.dat"
 	unreadable    = ".unreadable"
 )
 
-// setAside renames the state of each consumer that the server could not recover. A power cut can leave one empty or torn,
-// and then the server refuses to make that consumer again, for ever. Without a state it begins at the first message of its
-// stream: of a task list that is every task that was not acknowledged, and a task twice is recognised (P-7).
+// setAside renames the state of each consumer that the server could not recover. A power cut can
+// leave one empty or torn, and then the server refuses to make that consumer again, for ever.
+// Without a state it begins at the first message of its stream: of a task list that is every task
+// that was not acknowledged, and a task twice is recognised (P-7).
 func (s *Server) setAside() error {
 	known, err := s.consumers()
 	if err != nil {
@@ -28,14 +29,20 @@ func (s *Server) setAside() error {
 	for _, path := range matches(s.store.dir, server.JetStreamStoreDir, "*", "streams", "*", "obs", "*", consumerState) {
 		name := filepath.Base(filepath.Dir(path))
 		stream := filepath.Dir(filepath.Dir(filepath.Dir(path)))
-		if known[[2]string{filepath.Base(stream), name}] || strings.HasPrefix(filepath.Base(stream), ".") {
+		if known[[2]string{filepath.Base(stream), name}] ||
+			strings.HasPrefix(filepath.Base(stream), ".") {
 			continue
 		}
 		if err := os.Rename(path, path+unreadable); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		s.log.Warnf("embedded server: the state of consumer %s of stream %s could not be read; it is now %s, and the consumer begins anew: messages come again",
-			name, filepath.Base(stream), path+unreadable)
+		s.log.Warnf(
+			"embedded server: the state of consumer %s of stream %s could not be read; it is "+
+				"now %s, and the consumer begins anew: messages come again",
+			name,
+			filepath.Base(stream),
+			path+unreadable,
+		)
 	}
 	return nil
 }

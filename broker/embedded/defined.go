@@ -16,18 +16,20 @@ const (
 	tornFolder = "torn"
 )
 
-// defined remembers for good which streams have a durable definition. A torn definition of one of them is damage, and the store
-// is refused. A torn one of any other was written in the moment before the power went, and so was all that the stream holds:
-// the profile that leaves a definition unsynced promises nothing of that moment, and the start goes on without the stream.
+// defined remembers for good which streams have a durable definition. A torn definition of one of
+// them is damage, and the store is refused. A torn one of any other was written in the moment
+// before the power went, and so was all that the stream holds: the profile that leaves a definition
+// unsynced promises nothing of that moment, and the start goes on without the stream.
 //
 // Only its server's keeper notes, one look after the other.
 type defined struct {
-	path  string
-	names map[string]bool // nil: a store from before there was such a file; everything counts as durable
+	path string
+	// nil: a store from before there was such a file; everything counts as durable
+	names map[string]bool
 }
 
-// openDefined reads the file; a store without streams gets one. No keeper runs on a store that ends with the server, nor for a node of
-// a cluster: they have none.
+// openDefined reads the file; a store without streams gets one. No keeper runs on a store that ends
+// with the server, nor for a node of a cluster: they have none.
 func (s *Server) openDefined() (defined, error) {
 	d := defined{path: filepath.Join(s.store.dir, definedFile)}
 	if s.store.temporary || s.opts.Cluster.on() {
@@ -51,11 +53,16 @@ func (s *Server) openDefined() (defined, error) {
 }
 
 // has tells whether the definition of a stream was durable once.
-func (d *defined) has(st streamDir) bool { return d.names == nil || d.names[st.account+"/"+st.name] }
+func (d *defined) has(
+	st streamDir,
+) bool {
+	return d.names == nil || d.names[st.account+"/"+st.name]
+}
 
 // note makes it durable that these streams are the defined ones.
 func (d *defined) note(names []string) error {
-	if d.names != nil && len(names) == len(d.names) && !slices.ContainsFunc(names, func(n string) bool { return !d.names[n] }) {
+	if d.names != nil && len(names) == len(d.names) &&
+		!slices.ContainsFunc(names, func(n string) bool { return !d.names[n] }) {
 		return nil
 	}
 	slices.Sort(names)

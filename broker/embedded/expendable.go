@@ -26,12 +26,14 @@ type expendable struct {
 	names []string
 }
 
-// Expendable notes for good that a stream holds nothing which cannot be repeated. The server does not sync the definition of a
-// stream that acknowledges before it writes, and a power cut soon after it was made can tear that, beside messages that are
-// whole. The store of any other stream is refused then; one that is noted is removed at the next start, and made again. So
-// call it before the first message. It may be called again.
+// Expendable notes for good that a stream holds nothing which cannot be repeated. The server does
+// not sync the definition of a stream that acknowledges before it writes, and a power cut soon
+// after it was made can tear that, beside messages that are whole. The store of any other stream is
+// refused then; one that is noted is removed at the next start, and made again. So call it before
+// the first message. It may be called again.
 //
-// Considered: to sync the definition when the stream is made. The server writes it again when the stream is changed.
+// Considered: to sync the definition when the stream is made. The server writes it again when the
+// stream is changed.
 func (s *Server) Expendable(stream string) error {
 	if s.store.temporary {
 		return nil
@@ -53,8 +55,8 @@ func (s *Server) Expendable(stream string) error {
 	return nil
 }
 
-// removeTorn removes the streams that are noted as expendable and whose definition, or that of a consumer, is torn. It is called
-// before the server starts.
+// removeTorn removes the streams that are noted as expendable and whose definition, or that of a
+// consumer, is torn. It is called before the server starts.
 func (s *Server) removeTorn() error {
 	b, err := os.ReadFile(filepath.Join(s.store.dir, expendableFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -67,18 +69,24 @@ func (s *Server) removeTorn() error {
 	for _, stream := range s.expendable.names {
 		// The account of clients without one.
 		dir := filepath.Join(s.store.dir, server.JetStreamStoreDir, "$G", "streams", stream)
-		if _, err := os.Stat(dir); err != nil || !slices.ContainsFunc(append(matches(dir, "obs", "*"), dir), torn) {
+		if _, err := os.Stat(dir); err != nil ||
+			!slices.ContainsFunc(append(matches(dir, "obs", "*"), dir), torn) {
 			continue
 		}
 		if err := os.RemoveAll(dir); err != nil {
 			return err
 		}
-		s.log.Warnf("embedded server: the definition of stream %s was torn when the machine stopped; the stream is removed, and what was in it is repeated", stream)
+		s.log.Warnf(
+			"embedded server: the definition of stream %s was torn when the machine stopped; "+
+				"the stream is removed, and what was in it is repeated",
+			stream,
+		)
 	}
 	return nil
 }
 
-// torn tells whether the definition in a folder is not whole. The server writes two files, each at once.
+// torn tells whether the definition in a folder is not whole. The server writes two files, each at
+// once.
 func torn(dir string) bool {
 	definition, err := os.ReadFile(filepath.Join(dir, server.JetStreamMetaFile))
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 
 var errLocked = errors.New("locked by somebody else")
 
-// flock takes the whole file for this open descriptor, without waiting. It is not fcntl's lock, which belongs to the
-// process: a second server of the same process would not notice the first, and closing any descriptor would drop it.
+// flock takes the whole file for this open descriptor, without waiting. It is not fcntl's lock,
+// which belongs to the process: a second server of the same process would not notice the first, and
+// closing any descriptor would drop it.
 func flock(f *os.File) error {
 	for {
 		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {

@@ -11,21 +11,24 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// keptPerSync is how often within a sync interval the definitions are looked at. The server syncs the first messages of a
-// new stream half an interval after it was made at the earliest: its definition must be durable before them.
+// keptPerSync is how often within a sync interval the definitions are looked at. The server syncs
+// the first messages of a new stream half an interval after it was made at the earliest: its
+// definition must be durable before them.
 const keptPerSync = 4
 
-// keeper makes the definitions of streams and consumers durable where the server does not: in ProfileDev, and in ProfileSingle
-// for streams that acknowledge before they write. The server writes them once, and a power cut up to 30 s later, when the
-// kernel writes them back by itself, leaves an empty file. Then the stream could not be recovered, with all its synced
-// messages, and the whole store would be refused.
+// keeper makes the definitions of streams and consumers durable where the server does not: in
+// ProfileDev, and in ProfileSingle for streams that acknowledge before they write. The server
+// writes them once, and a power cut up to 30 s later, when the kernel writes them back by itself,
+// leaves an empty file. Then the stream could not be recovered, with all its synced messages, and
+// the whole store would be refused.
 //
-// Considered: to sync everything. Considered: to sync when a stream is made. Others make streams too.
+// Considered: to sync everything. Considered: to sync when a stream is made. Others make streams
+// too.
 //
-// It looks several times a second, so a look must cost little where there are many streams. The server replaces a
-// definition by renaming, which changes the time of its folder: a folder that has its time of the last look holds
-// nothing new. Reading all folders in each look was left: with 100 task lists, of three consumers each, that took a
-// seventh of the server's CPU.
+// It looks several times a second, so a look must cost little where there are many streams. The
+// server replaces a definition by renaming, which changes the time of its folder: a folder that has
+// its time of the last look holds nothing new. Reading all folders in each look was left: with 100
+// task lists, of three consumers each, that took a seventh of the server's CPU.
 type keeper struct {
 	dir     string // of JetStream
 	defined *defined
@@ -41,18 +44,27 @@ type folder struct {
 	looked  bool                 // in this look
 }
 
-// folderGrain is how long a folder may change without changing its time: no file system of ours is coarser.
+// folderGrain is how long a folder may change without changing its time: no file system of ours is
+// coarser.
 const folderGrain = 100 * time.Millisecond
 
 // definitionFiles define a stream or a consumer, each in its folder.
-var definitionFiles = []string{server.JetStreamMetaFile, server.JetStreamMetaFileSum, server.JetStreamMetaFileKey}
-
-func newKeeper(storeDir string, d *defined) *keeper {
-	return &keeper{dir: filepath.Join(storeDir, server.JetStreamStoreDir), defined: d, folders: make(map[string]*folder)}
+var definitionFiles = []string{
+	server.JetStreamMetaFile,
+	server.JetStreamMetaFileSum,
+	server.JetStreamMetaFileKey,
 }
 
-// keep syncs what has changed since the last call, and notes the streams whose definitions are durable. A file that is gone by
-// then was deleted or is being replaced.
+func newKeeper(storeDir string, d *defined) *keeper {
+	return &keeper{
+		dir:     filepath.Join(storeDir, server.JetStreamStoreDir),
+		defined: d,
+		folders: make(map[string]*folder),
+	}
+}
+
+// keep syncs what has changed since the last call, and notes the streams whose definitions are
+// durable. A file that is gone by then was deleted or is being replaced.
 func (k *keeper) keep() error {
 	var failed error
 	var durable []string
@@ -83,7 +95,8 @@ func (k *keeper) keep() error {
 
 // defined tells whether both files of a definition are synced.
 func (f *folder) defined() bool {
-	return f != nil && !f.synced[server.JetStreamMetaFile].IsZero() && !f.synced[server.JetStreamMetaFileSum].IsZero()
+	return f != nil && !f.synced[server.JetStreamMetaFile].IsZero() &&
+		!f.synced[server.JetStreamMetaFileSum].IsZero()
 }
 
 // look tells whether a folder may hold something new; nil if it is gone.
@@ -185,7 +198,9 @@ func (s *Server) keepDefinitions(quit <-chan struct{}) {
 		}
 		err := k.keep()
 		if err != nil && !complained {
-			s.log.WithField("err", err).Warn("embedded server: the definitions of streams cannot be synced; a power cut could make the store unusable")
+			s.log.WithField("err", err).
+				Warn("embedded server: the definitions of streams cannot be synced; a power cut " +
+					"could make the store unusable")
 		}
 		complained = err != nil
 	}

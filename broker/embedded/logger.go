@@ -8,11 +8,12 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// bridge gives the server's log lines to logrus. Warnings and errors keep their level; notices, some twenty at every
-// start, become debug lines.
+// bridge gives the server's log lines to logrus. Warnings and errors keep their level; notices,
+// some twenty at every start, become debug lines.
 type bridge struct {
-	log   logrus.FieldLogger
-	fatal atomic.Pointer[string] // the first one; the server returns from Start without an error after it
+	log logrus.FieldLogger
+	// the first one; the server returns from Start without an error after it
+	fatal atomic.Pointer[string]
 }
 
 func line(format string, v []any) string {
@@ -27,7 +28,8 @@ func (b *bridge) Errorf(format string, v ...any)  { b.log.Error(line(format, v))
 func (b *bridge) Debugf(string, ...any) {}
 func (b *bridge) Tracef(string, ...any) {}
 
-// Fatalf does not end the process, as the server's own logger does: an embedding program returns an error.
+// Fatalf does not end the process, as the server's own logger does: an embedding program returns an
+// error.
 func (b *bridge) Fatalf(format string, v ...any) {
 	msg := fmt.Sprintf(format, v...)
 	b.fatal.CompareAndSwap(nil, &msg)

@@ -15,10 +15,11 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// mendDefinitions deals with the definitions that a crash has left unfinished. The server writes a definition and then its
-// checksum, most of the time without a sync, and a power cut may fall between the two or tear either. It would pass over such
-// a stream; whoever makes the stream again gets it, but the server writes no definition beside one that is there, so the next
-// start would pass over it too, with what was acknowledged meanwhile. It is called before the server starts.
+// mendDefinitions deals with the definitions that a crash has left unfinished. The server writes a
+// definition and then its checksum, most of the time without a sync, and a power cut may fall
+// between the two or tear either. It would pass over such a stream; whoever makes the stream again
+// gets it, but the server writes no definition beside one that is there, so the next start would
+// pass over it too, with what was acknowledged meanwhile. It is called before the server starts.
 func (s *Server) mendDefinitions() error {
 	var err error
 	if s.defined, err = s.openDefined(); err != nil {
@@ -37,12 +38,13 @@ func (s *Server) mendDefinitions() error {
 	return nil
 }
 
-// mendStream gives a definition that is whole its checksum, and takes one that is torn from a stream without messages. A torn
-// one beside messages is damage, which the start finds out and refuses, unless it never was durable: then the folder is put
-// aside, for whoever wants to look into it.
+// mendStream gives a definition that is whole its checksum, and takes one that is torn from a
+// stream without messages. A torn one beside messages is damage, which the start finds out and
+// refuses, unless it never was durable: then the folder is put aside, for whoever wants to look
+// into it.
 //
-// A definition that is whole in all but its checksum could be damaged too. Damage that leaves JSON with the name of the stream
-// is not expected.
+// A definition that is whole in all but its checksum could be damaged too. Damage that leaves JSON
+// with the name of the stream is not expected.
 func (s *Server) mendStream(st streamDir) error {
 	path := filepath.Join(st.dir, server.JetStreamMetaFile)
 	definition, err := os.ReadFile(path)
@@ -58,23 +60,36 @@ func (s *Server) mendStream(st streamDir) error {
 		if err != nil {
 			return nil
 		}
-		s.log.Warnf("embedded server: %s was being made when the machine stopped: its half definition is removed", st.dir)
+		s.log.Warnf(
+			"embedded server: %s was being made when the machine stopped: its half definition is removed",
+			st.dir,
+		)
 		return os.Remove(path)
 	case s.defined.has(st):
 		return nil
 	}
-	aside := filepath.Join(s.store.dir, tornFolder, fmt.Sprintf("%s.%d", st.name, time.Now().UnixNano()))
+	aside := filepath.Join(
+		s.store.dir,
+		tornFolder,
+		fmt.Sprintf("%s.%d", st.name, time.Now().UnixNano()),
+	)
 	if err := os.MkdirAll(filepath.Dir(aside), 0o700); err != nil {
 		return err
 	}
 	if err := os.Rename(st.dir, aside); err != nil {
 		return err
 	}
-	s.log.Warnf("embedded server: %s was made in the moment before the machine stopped, and its definition is torn: it is now %s, and is made again without its messages", st.dir, aside)
+	s.log.Warnf(
+		"embedded server: %s was made in the moment before the machine stopped, and its "+
+			"definition is torn: it is now %s, and is made again without its messages",
+		st.dir,
+		aside,
+	)
 	return nil
 }
 
-// mendSum writes the checksum of a definition if it is not there, torn, or of the definition before.
+// mendSum writes the checksum of a definition if it is not there, torn, or of the definition
+// before.
 func (s *Server) mendSum(st streamDir, definition []byte) error {
 	want, err := checksum(st.name, definition)
 	if err != nil {
@@ -91,7 +106,13 @@ func (s *Server) mendSum(st streamDir, definition []byte) error {
 	if err := syncPath(filepath.Join(st.dir, server.JetStreamMetaFile)); err != nil {
 		return err
 	}
-	s.log.Warnf("embedded server: the checksum of the definition of %s is %q, want %q: it was being written when the machine stopped, and is written again", st.dir, have, want)
+	s.log.Warnf(
+		"embedded server: the checksum of the definition of %s is %q, want %q: it was being "+
+			"written when the machine stopped, and is written again",
+		st.dir,
+		have,
+		want,
+	)
 	return writeDurably(path, want)
 }
 
@@ -106,7 +127,8 @@ func checksum(stream string, definition []byte) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// mendConsumer removes the definition of a consumer that has no checksum or is torn. Who needs the consumer makes it again.
+// mendConsumer removes the definition of a consumer that has no checksum or is torn. Who needs the
+// consumer makes it again.
 func (s *Server) mendConsumer(dir string) error {
 	path := filepath.Join(dir, server.JetStreamMetaFile)
 	definition, err := os.ReadFile(path)
@@ -116,9 +138,14 @@ func (s *Server) mendConsumer(dir string) error {
 	if err != nil {
 		return err
 	}
-	if fi, err := os.Stat(filepath.Join(dir, server.JetStreamMetaFileSum)); err == nil && fi.Size() > 0 && json.Valid(definition) {
+	if fi, err := os.Stat(filepath.Join(dir, server.JetStreamMetaFileSum)); err == nil &&
+		fi.Size() > 0 &&
+		json.Valid(definition) {
 		return nil // the server asks whether there is a checksum, not what it is
 	}
-	s.log.Warnf("embedded server: %s was being made when the machine stopped: its half definition is removed", dir)
+	s.log.Warnf(
+		"embedded server: %s was being made when the machine stopped: its half definition is removed",
+		dir,
+	)
 	return os.Remove(path)
 }

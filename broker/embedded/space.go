@@ -11,9 +11,10 @@ import (
 	"github.com/droverhq/drover/internal/diskspace"
 )
 
-// roomOnDisk is what all streams of a store may take if nobody says it, or 0 if the file system does not tell: then the NATS server estimates
-// it. Its own estimate, three quarters of what is free and of what is used, leaves a store that has come to that limit full at each start,
-// so that no claim can be written and nobody purges, though a quarter of the disk is free.
+// roomOnDisk is what all streams of a store may take if nobody says it, or 0 if the file system
+// does not tell: then the NATS server estimates it. Its own estimate, three quarters of what is
+// free and of what is used, leaves a store that has come to that limit full at each start, so that
+// no claim can be written and nobody purges, though a quarter of the disk is free.
 func roomOnDisk(dir string) int64 {
 	free, _ := diskspace.Of(dir)
 	if free == 0 {
@@ -36,7 +37,8 @@ func usedOnDisk(dir string) (bytes int64) {
 	return bytes
 }
 
-// roomSoon and roomLater are how old the answer of Room may be at least, since to find it takes a look at every stream, and at most.
+// roomSoon and roomLater are how old the answer of Room may be at least, since to find it takes a
+// look at every stream, and at most.
 const (
 	roomSoon  = 50 * time.Millisecond
 	roomLater = time.Second
@@ -49,8 +51,9 @@ type measured struct {
 	bytes, limit int64
 }
 
-// Room tells how many bytes all streams take, and how many they may take. After that limit nothing is stored any more. The answer is up
-// to a second old; less, if a tenth of what is left may have come in since.
+// Room tells how many bytes all streams take, and how many they may take. After that limit nothing
+// is stored any more. The answer is up to a second old; less, if a tenth of what is left may have
+// come in since.
 func (s *Server) Room() (bytes, limit int64) {
 	m := &s.measured
 	m.mu.Lock()

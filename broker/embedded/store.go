@@ -32,7 +32,11 @@ func openStore(dir string) (*store, error) {
 	if dir == "" {
 		tmp, err := os.MkdirTemp("", "drover-memory-")
 		if err != nil {
-			return nil, fmt.Errorf("%w: no temporary folder: set TMPDIR to one that can be written: %w", ErrStoreUnusable, err)
+			return nil, fmt.Errorf(
+				"%w: no temporary folder: set TMPDIR to one that can be written: %w",
+				ErrStoreUnusable,
+				err,
+			)
 		}
 		return &store{dir: tmp, id: rand.Text(), temporary: true}, nil
 	}
@@ -58,12 +62,14 @@ func (s *store) close() error {
 	if s.temporary {
 		return os.RemoveAll(s.dir)
 	}
-	// The file stays: if it were removed, a process that has it open already would lock a file nobody else sees.
+	// The file stays: if it were removed, a process that has it open already would lock a file
+	// nobody else sees.
 	return errors.Join(s.lock.Truncate(0), s.lock.Close())
 }
 
-// gone tells whether the folder is another one by now than that which was opened. The NATS server has files open, and writes and
-// syncs them wherever they are, also where no name leads to them any more: it would acknowledge what no start finds again.
+// gone tells whether the folder is another one by now than that which was opened. The NATS server
+// has files open, and writes and syncs them wherever they are, also where no name leads to them any
+// more: it would acknowledge what no start finds again.
 func (s *store) gone() error {
 	if s.temporary {
 		return nil
@@ -88,10 +94,19 @@ func lockStore(dir string) (*os.File, error) {
 	if err := flock(f); err != nil {
 		defer f.Close()
 		if errors.Is(err, errLocked) {
-			return nil, fmt.Errorf("%w: %s is held by %s: connect to that server or stop it, or choose another StoreDir",
-				ErrStoreLocked, dir, holder(f))
+			return nil, fmt.Errorf(
+				"%w: %s is held by %s: connect to that server or stop it, or choose another StoreDir",
+				ErrStoreLocked,
+				dir,
+				holder(f),
+			)
 		}
-		return nil, fmt.Errorf("%w: %s cannot be locked: use a local file system that has flock: %w", ErrStoreUnusable, dir, err)
+		return nil, fmt.Errorf(
+			"%w: %s cannot be locked: use a local file system that has flock: %w",
+			ErrStoreUnusable,
+			dir,
+			err,
+		)
 	}
 	host, _ := os.Hostname() // an unknown host still leaves the pid
 	line := fmt.Appendf(nil, "%d %s\n", os.Getpid(), host)
@@ -137,8 +152,12 @@ func storeID(dir string) (string, error) {
 	}
 	id := strings.TrimSpace(string(b))
 	if len(id) != storeIDLen || strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
-		return "", fmt.Errorf("%w: %s does not hold an id: restore it from a backup, or delete it; "+
-			"without it claims of earlier starts are waited for until they expire", ErrStoreDamaged, path)
+		return "", fmt.Errorf(
+			"%w: %s does not hold an id: restore it from a backup, or delete it; "+
+				"without it claims of earlier starts are waited for until they expire",
+			ErrStoreDamaged,
+			path,
+		)
 	}
 	return id, nil
 }
@@ -176,7 +195,8 @@ func unusable(dir string, err error) error {
 	return fmt.Errorf("%w: %s: %s: %w", ErrStoreUnusable, dir, way, err)
 }
 
-// short says, for an error that does not, that nothing can be written since the file system has run out of something.
+// short says, for an error that does not, that nothing can be written since the file system has run
+// out of something.
 func (s *store) short() string {
 	if short := diskspace.Short(s.dir); short != "" {
 		return "; " + s.dir + ": " + short

@@ -17,9 +17,10 @@ type writable struct {
 	err error
 }
 
-// Writable returns nil, or why a stream takes no more messages: after a write that failed, on a full or broken disk, the
-// NATS server refuses every other one to that stream without an answer, until it is started again. An [ErrStoreGone] says
-// that nothing of what it still takes is in the store.
+// Writable returns nil, or why a stream takes no more messages: after a write that failed, on a
+// full or broken disk, the NATS server refuses every other one to that stream without an answer,
+// until it is started again. An [ErrStoreGone] says that nothing of what it still takes is in the
+// store.
 func (s *Server) Writable() error {
 	w := &s.writable
 	w.mu.Lock()

@@ -6,7 +6,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Apply folds one event into the state. It trusts the event: it stands in a history, or Step just made it.
+// Apply folds one event into the state. It trusts the event: it stands in a history, or Step just
+// made it.
 func (s *State) Apply(e schemas.Event) {
 	s.LastID, s.LastTime = e.ID, max(e.Time, s.LastTime)
 	if status, closes := schemas.StatusOf(e.Type()); closes {
@@ -86,7 +87,8 @@ func cancelID(a *schemas.WorkflowCancelRequested) string {
 	return externalSignalID(a.ExternalWorkflowExecution.Run, a.ExternalScheduledEventID)
 }
 
-// rememberSignal knows the id of a copy already, unless there was no room for it at the start of the run.
+// rememberSignal knows the id of a copy already, unless there was no room for it at the start of
+// the run.
 func (s *State) rememberSignal(id string, isCopy bool) {
 	if id != "" && !(isCopy && slices.Contains(s.SignalIDs, id)) {
 		s.SignalIDs = latest(s.SignalIDs, id, rememberedSignals)
@@ -99,8 +101,8 @@ func (s *State) rememberRequest(id string) {
 	}
 }
 
-// latest appends to a list of bounded length. append copies a long list once in a while, so its array does not grow for
-// ever.
+// latest appends to a list of bounded length. append copies a long list once in a while, so its
+// array does not grow for ever.
 func latest(ids []string, id string, most int) []string {
 	return append(ids[max(0, len(ids)+1-most):], id)
 }
@@ -214,8 +216,14 @@ func (s *State) applyActivity(e schemas.Event) {
 	}
 }
 
-// nextAttempt keeps what the last heartbeat of any attempt said: an attempt that never beat has nothing to add.
-func (s *State) nextAttempt(scheduledID int64, ended int, at schemas.Timestamp, resume schemas.Payload) {
+// nextAttempt keeps what the last heartbeat of any attempt said: an attempt that never beat has
+// nothing to add.
+func (s *State) nextAttempt(
+	scheduledID int64,
+	ended int,
+	at schemas.Timestamp,
+	resume schemas.Payload,
+) {
 	if act := s.Activities[scheduledID]; act != nil {
 		if len(resume) > 0 {
 			act.Resume = resume

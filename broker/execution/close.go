@@ -6,7 +6,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// end closes the run: its last event, the workers told, its children treated as the policy says, its parent informed.
+// end closes the run: its last event, the workers told, its children treated as the policy says,
+// its parent informed.
 func (st *step) end(event schemas.Attributes) {
 	if len(st.Activities) > 0 {
 		for _, a := range st.OpenActivities() {
@@ -21,15 +22,24 @@ func (st *step) end(event schemas.Attributes) {
 	st.do(Closed{})
 }
 
-// tellWorker is for attempts as they stand before the event that ends them: later they have no worker any more.
+// tellWorker is for attempts as they stand before the event that ends them: later they have no
+// worker any more.
 func (st *step) tellWorker(a *Activity, reason string, gone bool) {
 	if a.Started != 0 && a.Worker != "" {
-		st.do(CancelRunning{ScheduledID: a.ScheduledID, Worker: a.Worker, Token: Token(st.Run, a.ScheduledID, a.Attempt), Reason: reason, Gone: gone})
+		st.do(
+			CancelRunning{
+				ScheduledID: a.ScheduledID,
+				Worker:      a.Worker,
+				Token:       Token(st.Run, a.ScheduledID, a.Attempt),
+				Reason:      reason,
+				Gone:        gone,
+			},
+		)
 	}
 }
 
-// childPolicy is what becomes of the children of a closed run. It is applied to what was ended by force, as SWF does: a
-// decider that closes its run has decided about the children too.
+// childPolicy is what becomes of the children of a closed run. It is applied to what was ended by
+// force, as SWF does: a decider that closes its run has decided about the children too.
 func (s *State) childPolicy() schemas.ChildPolicy {
 	if s.Close == nil {
 		return schemas.ChildAbandon
@@ -43,7 +53,8 @@ func (s *State) childPolicy() schemas.ChildPolicy {
 	return schemas.ChildAbandon
 }
 
-// ChildrenTreated is what was done about the children of a run that has closed; empty for one that is open.
+// ChildrenTreated is what was done about the children of a run that has closed; empty for one that
+// is open.
 func (s *State) ChildrenTreated() schemas.ChildPolicy {
 	if s.Closed() {
 		return s.childPolicy()
@@ -64,11 +75,15 @@ func (s *State) endChildren() []Effect {
 }
 
 func (c *ChildRun) end(policy schemas.ChildPolicy) Effect {
-	return EndChild{ScheduledID: c.ScheduledID, Child: schemas.Execution{WorkflowID: c.Scheduled.WorkflowID, Run: c.Scheduled.Run}, Policy: policy}
+	return EndChild{
+		ScheduledID: c.ScheduledID,
+		Child:       schemas.Execution{WorkflowID: c.Scheduled.WorkflowID, Run: c.Scheduled.Run},
+		Policy:      policy,
+	}
 }
 
-// OpenEffects returns what an owner has to do again if it does not know whether it was done: tasks of activities that
-// wait, children and requests without an answer, and what follows a close.
+// OpenEffects returns what an owner has to do again if it does not know whether it was done: tasks
+// of activities that wait, children and requests without an answer, and what follows a close.
 func (s *State) OpenEffects(now schemas.Timestamp) []Effect {
 	var open []Effect
 	for _, a := range s.OpenActivities() {
@@ -80,7 +95,8 @@ func (s *State) OpenEffects(now schemas.Timestamp) []Effect {
 		}
 		if a.Started != 0 && a.CancelRequested != 0 {
 			open = append(open, CancelRunning{
-				ScheduledID: a.CancelRequested, Worker: a.Worker, Token: Token(s.Run, a.ScheduledID, a.Attempt), Reason: reasonCancel,
+				ScheduledID: a.CancelRequested, Worker: a.Worker,
+				Token: Token(s.Run, a.ScheduledID, a.Attempt), Reason: reasonCancel,
 			})
 		}
 	}
@@ -124,8 +140,8 @@ func SetBy(e Effect) int64 {
 	return 0
 }
 
-// closed answers what comes after the end: workers that ask are told to stop, senders that nobody is there, outcomes and
-// signals are parked.
+// closed answers what comes after the end: workers that ask are told to stop, senders that nobody
+// is there, outcomes and signals are parked.
 func (st *step) closed(m Message) {
 	switch m := m.(type) {
 	case Report:
@@ -134,7 +150,10 @@ func (st *step) closed(m Message) {
 			st.deny(m.Report, "the workflow is closed")
 			return
 		case schemas.ReportLost:
-			st.do(Permit{To: m.Report.ReplyTo, Permission: schemas.Permission{Nonce: m.Report.Nonce, Done: schemas.LostGone}})
+			st.do(Permit{
+				To:         m.Report.ReplyTo,
+				Permission: schemas.Permission{Nonce: m.Report.Nonce, Done: schemas.LostGone},
+			})
 			return
 		}
 		if m.Report.Kind != schemas.ReportStarted && m.Report.Kind != schemas.ReportReturned {
@@ -162,7 +181,11 @@ func (st *step) signalClosed(m Signal) {
 	case m.External != nil:
 		st.answer(m.External, schemas.CauseUnknownExecution)
 	case !known:
-		st.dead(DeadClosedWorkflow, "the workflow is closed (%s); start it again, or signal another", st.Status)
+		st.dead(
+			DeadClosedWorkflow,
+			"the workflow is closed (%s); start it again, or signal another",
+			st.Status,
+		)
 	}
 }
 
@@ -170,13 +193,14 @@ func (st *step) signalClosed(m Signal) {
 func (st *step) childOfClosed(r *schemas.ChildReport) {
 	policy := st.childPolicy()
 	c := st.Children[r.ScheduledEventID]
-	if r.Status == schemas.StatusOpen && r.ParentRun == st.Run && c != nil && policy != schemas.ChildAbandon {
+	if r.Status == schemas.StatusOpen && r.ParentRun == st.Run && c != nil &&
+		policy != schemas.ChildAbandon {
 		st.do(c.end(policy))
 	}
 }
 
-// Continuation is the start of the run that follows one which continued as new, nil for any other. It knows what the
-// chain has received (P-6) and who waits for its end.
+// Continuation is the start of the run that follows one which continued as new, nil for any other.
+// It knows what the chain has received (P-6) and who waits for its end.
 func (s *State) Continuation() *schemas.StartRequest {
 	if s.Close == nil {
 		return nil
@@ -186,21 +210,27 @@ func (s *State) Continuation() *schemas.StartRequest {
 		return nil
 	}
 	return &schemas.StartRequest{
-		V: schemas.Version, WorkflowID: s.WorkflowID, Run: a.NewExecutionRun, Type: a.WorkflowType, TypeVersion: a.WorkflowTypeVersion,
-		Input: a.Input, ExecutionStartToCloseTimeout: a.ExecutionStartToCloseTimeout, TaskStartToCloseTimeout: a.TaskStartToCloseTimeout,
-		TaskScheduleToStartTimeout: s.Start.TaskScheduleToStartTimeout, TaskPriority: a.TaskPriority, ActivityDefaults: a.ActivityDefaults,
+		V: schemas.Version, WorkflowID: s.WorkflowID, Run: a.NewExecutionRun, Type: a.WorkflowType,
+		TypeVersion: a.WorkflowTypeVersion,
+		Input:       a.Input, ExecutionStartToCloseTimeout: a.ExecutionStartToCloseTimeout,
+		TaskStartToCloseTimeout:    a.TaskStartToCloseTimeout,
+		TaskScheduleToStartTimeout: s.Start.TaskScheduleToStartTimeout,
+		TaskPriority:               a.TaskPriority, ActivityDefaults: a.ActivityDefaults,
 		ChildPolicy: a.ChildPolicy, TagList: a.TagList, Attributes: s.Attributes, Identity: s.Start.Identity,
 		StartMode: s.Start.Mode().Continued(), Continuation: s.Start.Continuation,
 		Origin: &schemas.StartOrigin{
-			Parent: s.Start.ParentWorkflowExecution, ParentScheduledEventID: s.Start.ParentScheduledEventID, Depth: s.Start.Depth,
+			Parent:                 s.Start.ParentWorkflowExecution,
+			ParentScheduledEventID: s.Start.ParentScheduledEventID, Depth: s.Start.Depth,
 			ContinuedRun: s.Run, FirstRun: s.FirstRun(), SignalIDs: s.SignalIDs, RequestIDs: s.RequestIDs,
-			Locks: s.heldLocks(), UnreadSignals: a.UnreadSignals, Retention: s.Retention, ParentRetention: s.Start.ParentRetention,
-			Held: s.Continuing.Held,
+			Locks: s.heldLocks(), UnreadSignals: a.UnreadSignals, Retention: s.Retention,
+			ParentRetention: s.Start.ParentRetention,
+			Held:            s.Continuing.Held,
 		},
 	}
 }
 
-// Unread returns the signals among the events of a run which continued as new that the next one begins with, in their order.
+// Unread returns the signals among the events of a run which continued as new that the next one
+// begins with, in their order.
 func (s *State) Unread(events []schemas.Event) []schemas.Event {
 	var unread []schemas.Event
 	for _, e := range events {
@@ -211,7 +241,8 @@ func (s *State) Unread(events []schemas.Event) []schemas.Event {
 	return unread
 }
 
-// Copying tells whether the run has not yet all of the signals that the run before it had not read. Nothing else may happen to it.
+// Copying tells whether the run has not yet all of the signals that the run before it had not read.
+// Nothing else may happen to it.
 func (s *State) Copying() bool {
 	return s.Start != nil && !s.Closed() && s.Copied < s.Start.UnreadSignals
 }
@@ -230,7 +261,8 @@ func (st *step) copied(m Copied) {
 	st.wake()
 }
 
-// AnswerAgain returns the answer to a message that the history has consumed already: whoever sent it may not have it.
+// AnswerAgain returns the answer to a message that the history has consumed already: whoever sent
+// it may not have it.
 func (s *State) AnswerAgain(m Message) []Effect {
 	st := step{State: s}
 	switch m := m.(type) {

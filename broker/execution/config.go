@@ -5,7 +5,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Config is what the core needs to know of its namespace. The zero value is the default; Defaults fills it in.
+// Config is what the core needs to know of its namespace. The zero value is the default; Defaults
+// fills it in.
 type Config struct {
 	// WorkflowTimeout bounds a run whose start names no limit. Defaults to one year.
 	WorkflowTimeout schemas.Duration
@@ -13,36 +14,40 @@ type Config struct {
 	DeciderTimeout schemas.Duration
 	// StartToClose bounds an activity whose decision and run name no limit. Defaults to 10 minutes.
 	StartToClose schemas.Duration
-	// DeciderAttempts is how often in a row a decider may fail or time out before the run is parked. Defaults to 10.
+	// DeciderAttempts is how often in a row a decider may fail or time out before the run is
+	// parked. Defaults to 10.
 	DeciderAttempts int
-	// DeciderBackoff is the delay before the second attempt; it doubles up to DeciderBackoffCap. Defaults to 100 ms and
-	// 10 s.
+	// DeciderBackoff is the delay before the second attempt; it doubles up to DeciderBackoffCap.
+	// Defaults to 100 ms and 10 s.
 	DeciderBackoff    schemas.Duration
 	DeciderBackoffCap schemas.Duration
-	// OpenActivities, OpenTimers and OpenChildren bound what a run may have open at once, OpenExternals its unanswered
-	// signals and cancels to other workflows. Default to 1,000, as SWF has it.
+	// OpenActivities, OpenTimers and OpenChildren bound what a run may have open at once,
+	// OpenExternals its unanswered signals and cancels to other workflows. Default to 1,000, as SWF
+	// has it.
 	OpenActivities int
 	OpenTimers     int
 	OpenChildren   int
 	OpenExternals  int
-	// OpenLocks bounds how many locks a run may hold or wait for. Defaults to 100. LockWaiters bounds how many runs may wait for
-	// one lock, whose key holds them all. Defaults to 1,000.
+	// OpenLocks bounds how many locks a run may hold or wait for. Defaults to 100. LockWaiters
+	// bounds how many runs may wait for one lock, whose key holds them all. Defaults to 1,000.
 	OpenLocks   int
 	LockWaiters int
-	// OpenStates bounds how many requests of a run for state keys may be unanswered. Defaults to 100.
+	// OpenStates bounds how many requests of a run for state keys may be unanswered. Defaults to
+	// 100.
 	OpenStates int
 	// ChildDepth bounds how many ancestors a run may have. Defaults to 50.
 	ChildDepth int
-	// MaxEvents bounds a history. From there on decisions that would lengthen it are refused; a tenth further, and at
-	// least 100 events, the run is terminated. Defaults to 50,000.
+	// MaxEvents bounds a history. From there on decisions that would lengthen it are refused; a
+	// tenth further, and at least 100 events, the run is terminated. Defaults to 50,000.
 	MaxEvents int64
-	// Details bounds what the events of one step repeat of what heartbeats have said, in bytes, and what the events of one ring take
-	// besides: they stand in one record. The first of them counts in any case. Defaults to 512 KiB.
+	// Details bounds what the events of one step repeat of what heartbeats have said, in bytes, and
+	// what the events of one ring take besides: they stand in one record. The first of them counts
+	// in any case. Defaults to 512 KiB.
 	Details int
 	// ChildPolicy is that of runs whose start names none. Defaults to TERMINATE.
 	ChildPolicy schemas.ChildPolicy
-	// Retention is what the word system means in a retention, and parent in that of a run without one. Defaults to
-	// [retention.Default].
+	// Retention is what the word system means in a retention, and parent in that of a run without
+	// one. Defaults to [retention.Default].
 	Retention *retention.Policy
 	// Types are the registered types. Defaults to none, which allows any.
 	Types *Types
@@ -77,10 +82,12 @@ func def[T comparable](field *T, value T) {
 	}
 }
 
-// hardLimit is where a history ends in any case: beyond MaxEvents there is room to react, but not for ever.
+// hardLimit is where a history ends in any case: beyond MaxEvents there is room to react, but not
+// for ever.
 func (c *Config) hardLimit() int64 { return c.MaxEvents + max(c.MaxEvents/10, 100) }
 
-// EventsLeft is after how many more events a history with so many is ended, from three quarters of MaxEvents on; 0 before.
+// EventsLeft is after how many more events a history with so many is ended, from three quarters of
+// MaxEvents on; 0 before.
 func (c *Config) EventsLeft(events int64) int64 {
 	if events < c.MaxEvents*3/4 {
 		return 0

@@ -11,8 +11,8 @@ import (
 type Wanted struct {
 	// StartedID is the id that the DeciderStarted has, or will have: the upper end of the window.
 	StartedID int64
-	// Started says that the DeciderStarted is in the history: the decider that took the task was asked by an owner who is
-	// gone, so the same task is asked again.
+	// Started says that the DeciderStarted is in the history: the decider that took the task was
+	// asked by an owner who is gone, so the same task is asked again.
 	Started bool
 	// NotBefore is the end of the backoff; 0 means at once.
 	NotBefore schemas.Timestamp
@@ -55,12 +55,14 @@ func (s *State) deciderTimeout(c *Config) schemas.Duration {
 
 func (st *step) taken(identity string) {
 	if st.Decision.Scheduled != 0 && st.Decision.Started == 0 && st.Paused == nil {
-		st.emit(&schemas.DeciderStarted{ScheduledEventID: st.Decision.Scheduled, Identity: identity})
+		st.emit(
+			&schemas.DeciderStarted{ScheduledEventID: st.Decision.Scheduled, Identity: identity},
+		)
 	}
 }
 
-// reply applies a decider's answer. Nothing of it takes effect before its DeciderCompleted, and if the reply as a whole
-// cannot be applied nothing of it does.
+// reply applies a decider's answer. Nothing of it takes effect before its DeciderCompleted, and if
+// the reply as a whole cannot be applied nothing of it does.
 func (st *step) reply(m Reply) {
 	d := st.Decision
 	if d.Started == 0 {
@@ -72,7 +74,9 @@ func (st *step) reply(m Reply) {
 		if cause != schemas.CauseDeciderPanic && cause != schemas.CauseDecisionTooLarge {
 			cause = schemas.CauseDeciderError
 		}
-		st.refuse(Refuse{Cause: cause, Reason: e.Reason, Details: e.Details, Identity: m.Reply.Identity})
+		st.refuse(
+			Refuse{Cause: cause, Reason: e.Reason, Details: e.Details, Identity: m.Reply.Identity},
+		)
 		return
 	}
 	err := validate(m.Reply.Decisions)
@@ -83,7 +87,13 @@ func (st *step) reply(m Reply) {
 		err = st.validateAttributes(m.Reply.Decisions)
 	}
 	if err != nil {
-		st.refuse(Refuse{Cause: schemas.CauseInvalidDecision, Reason: err.Error(), Identity: m.Reply.Identity})
+		st.refuse(
+			Refuse{
+				Cause:    schemas.CauseInvalidDecision,
+				Reason:   err.Error(),
+				Identity: m.Reply.Identity,
+			},
+		)
 		return
 	}
 	completed := st.emit(&schemas.DeciderCompleted{
@@ -110,7 +120,13 @@ func (st *step) refuse(m Refuse) {
 	if d.Started == 0 {
 		return
 	}
-	reason, details := clip(m.Reason, schemas.MaxDeciderReason), clip(m.Details, schemas.MaxDeciderDetails)
+	reason, details := clip(
+		m.Reason,
+		schemas.MaxDeciderReason,
+	), clip(
+		m.Details,
+		schemas.MaxDeciderDetails,
+	)
 	st.emit(&schemas.DeciderFailed{
 		Cause: m.Cause, Reason: reason, Details: details, Identity: m.Identity,
 		ScheduledEventID: d.StartedOf, StartedEventID: d.Started,
@@ -118,7 +134,8 @@ func (st *step) refuse(m Refuse) {
 	st.again(reason, details)
 }
 
-// clip cuts what a decider has said to n bytes of text: it stands twice in the record that parks the run, and once in each before.
+// clip cuts what a decider has said to n bytes of text: it stands twice in the record that parks
+// the run, and once in each before.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -131,8 +148,12 @@ func clip(s string, n int) string {
 func (st *step) again(reason, details string) {
 	if st.Decision.Failures >= st.c.DeciderAttempts && st.Paused == nil {
 		st.emit(&schemas.WorkflowPaused{
-			Cause:   schemas.CauseDeciderAttempts,
-			Reason:  fmt.Sprintf("the decider failed %d times in a row: %s", st.Decision.Failures, reason),
+			Cause: schemas.CauseDeciderAttempts,
+			Reason: fmt.Sprintf(
+				"the decider failed %d times in a row: %s",
+				st.Decision.Failures,
+				reason,
+			),
 			Details: details,
 		})
 		return
@@ -140,8 +161,8 @@ func (st *step) again(reason, details string) {
 	st.wake()
 }
 
-// validateAttributes bounds what the run shows in lists: it stands in the headers of its records, and in the first record of the
-// run that continues it.
+// validateAttributes bounds what the run shows in lists: it stands in the headers of its records,
+// and in the first record of the run that continues it.
 func (s *State) validateAttributes(decisions []schemas.Decision) error {
 	var next *State
 	for i, d := range decisions {
@@ -153,8 +174,14 @@ func (s *State) validateAttributes(decisions []schemas.Decision) error {
 			next = &State{Attributes: s.Attributes}
 		}
 		next.setAttributes(a.Attributes)
-		if n := schemas.AttributesSize(next.Attributes); n > schemas.MaxAttributes && n > schemas.AttributesSize(s.Attributes) {
-			return fmt.Errorf("decision %d: SetAttributes: the run would have %d bytes of attributes; want at most %d", i+1, n, schemas.MaxAttributes)
+		if n := schemas.AttributesSize(next.Attributes); n > schemas.MaxAttributes &&
+			n > schemas.AttributesSize(s.Attributes) {
+			return fmt.Errorf(
+				"decision %d: SetAttributes: the run would have %d bytes of attributes; want at most %d",
+				i+1,
+				n,
+				schemas.MaxAttributes,
+			)
 		}
 	}
 	return nil
@@ -165,7 +192,10 @@ func validate(decisions []schemas.Decision) error {
 	for i, d := range decisions {
 		if u, ok := d.Attributes.(*schemas.UnknownDecision); ok {
 			if u.Type == "" {
-				return fmt.Errorf("decision %d has no type; want one of the names in the documentation of decisions", i+1)
+				return fmt.Errorf(
+					"decision %d has no type; want one of the names in the documentation of decisions",
+					i+1,
+				)
 			}
 			return fmt.Errorf("decision %d: %q is no decision that this version knows", i+1, u.Type)
 		}
@@ -176,15 +206,28 @@ func validate(decisions []schemas.Decision) error {
 			return fmt.Errorf("decision %d: this version does not carry out %s", i+1, d.Type())
 		}
 		if d.Closes() && i != len(decisions)-1 {
-			return fmt.Errorf("decision %d: %s must be the last decision of its reply", i+1, d.Type())
+			return fmt.Errorf(
+				"decision %d: %s must be the last decision of its reply",
+				i+1,
+				d.Type(),
+			)
 		}
 	}
 	if n := len(decisions); n > 1 && decisions[n-1].Closes() {
 		for i, d := range decisions[:n-1] {
 			switch d.Type() {
-			case schemas.DecideScheduleActivity, schemas.DecideScheduleTimer, schemas.DecideAcquireLock,
-				schemas.DecideGetState, schemas.DecideSetState, schemas.DecideClearState:
-				return fmt.Errorf("decision %d: %s cannot stand beside %s, which ends the run", i+1, d.Type(), decisions[n-1].Type())
+			case schemas.DecideScheduleActivity,
+				schemas.DecideScheduleTimer,
+				schemas.DecideAcquireLock,
+				schemas.DecideGetState,
+				schemas.DecideSetState,
+				schemas.DecideClearState:
+				return fmt.Errorf(
+					"decision %d: %s cannot stand beside %s, which ends the run",
+					i+1,
+					d.Type(),
+					decisions[n-1].Type(),
+				)
 			}
 		}
 	}

@@ -21,14 +21,16 @@ const (
 	dueContinuation
 )
 
-// due is one thing that will happen at its time if nothing else does before. It is a plain value: there are as many as a
-// run has open activities and timers, and they are looked through at every commit.
+// due is one thing that will happen at its time if nothing else does before. It is a plain value:
+// there are as many as a run has open activities and timers, and they are looked through at every
+// commit.
 type due struct {
 	at   schemas.Timestamp
 	kind dueKind
 	rank int   // at the same instant: smaller first
 	id   int64 // and then by event
-	// setBy is the event that set it: while its record is on its way, the time it counts from is not known (P-15).
+	// setBy is the event that set it: while its record is on its way, the time it counts from is
+	// not known (P-15).
 	setBy int64
 
 	activity *Activity
@@ -40,8 +42,8 @@ type due struct {
 // eventBudget is what an event that something is due takes besides ids and details, at most.
 const eventBudget = 100
 
-// NextDue is the earliest instant at which a ring would change something; 0 if there is none. Not counted: a decision
-// that only waits for a decider to listen.
+// NextDue is the earliest instant at which a ring would change something; 0 if there is none. Not
+// counted: a decision that only waits for a decider to listen.
 func (s *State) NextDue(c *Config) schemas.Timestamp {
 	var next schemas.Timestamp
 	s.eachDue(c, func(d due) {
@@ -52,8 +54,9 @@ func (s *State) NextDue(c *Config) schemas.Timestamp {
 	return next
 }
 
-// alarmFired lets everything happen whose time has come, in the order of the times. A ring that comes early finds nothing, and
-// neither does one for what an uncommitted event has set. What does not fit one record is left for the next.
+// alarmFired lets everything happen whose time has come, in the order of the times. A ring that
+// comes early finds nothing, and neither does one for what an uncommitted event has set. What does
+// not fit one record is left for the next.
 func (st *step) alarmFired(uncommitted int64) {
 	room := st.c.Details
 	for !st.Closed() {
@@ -67,7 +70,11 @@ func (st *step) alarmFired(uncommitted int64) {
 			return
 		}
 		slices.SortStableFunc(ripe, func(a, b due) int {
-			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank), cmp.Compare(a.id, b.id))
+			return cmp.Or(
+				cmp.Compare(a.at, b.at),
+				cmp.Compare(a.rank, b.rank),
+				cmp.Compare(a.id, b.id),
+			)
 		})
 		before := st.LastID
 		for i := range ripe {
@@ -88,15 +95,31 @@ func (st *step) fire(d *due) {
 	a := d.activity
 	switch d.kind {
 	case dueWorkflow:
-		st.end(&schemas.WorkflowTimedOut{TimeoutType: schemas.TimeoutStartToClose, ChildPolicy: st.Start.ChildPolicy})
+		st.end(
+			&schemas.WorkflowTimedOut{
+				TimeoutType: schemas.TimeoutStartToClose,
+				ChildPolicy: st.Start.ChildPolicy,
+			},
+		)
 	case dueDecider:
 		if st.Decision.Started == d.id {
-			st.emit(&schemas.DeciderTimedOut{TimeoutType: schemas.TimeoutStartToClose, ScheduledEventID: st.Decision.StartedOf, StartedEventID: d.id})
+			st.emit(
+				&schemas.DeciderTimedOut{
+					TimeoutType:      schemas.TimeoutStartToClose,
+					ScheduledEventID: st.Decision.StartedOf,
+					StartedEventID:   d.id,
+				},
+			)
 			st.again("it did not answer within "+st.deciderTimeout(st.c).String(), "")
 		}
 	case dueDecision:
 		if st.Decision.Scheduled == d.id {
-			st.emit(&schemas.DeciderTimedOut{TimeoutType: schemas.TimeoutScheduleToStart, ScheduledEventID: d.id})
+			st.emit(
+				&schemas.DeciderTimedOut{
+					TimeoutType:      schemas.TimeoutScheduleToStart,
+					ScheduledEventID: d.id,
+				},
+			)
 			st.wake()
 		}
 	case dueActivity:
@@ -105,7 +128,12 @@ func (st *step) fire(d *due) {
 		}
 	case dueUnstarted:
 		if st.Activities[d.id] == a && a.Started == 0 {
-			st.emit(&schemas.ActivityScheduledTimeout{TimeoutType: schemas.TimeoutScheduleToStart, ScheduledEventID: d.id})
+			st.emit(
+				&schemas.ActivityScheduledTimeout{
+					TimeoutType:      schemas.TimeoutScheduleToStart,
+					ScheduledEventID: d.id,
+				},
+			)
 			st.wake()
 		}
 	case dueDispatch:
@@ -123,13 +151,16 @@ func (st *step) fire(d *due) {
 	}
 }
 
-// timeOut ends an attempt that took too long; schedule-to-close bounds all attempts, so it is never followed by another.
-// Neither is one that began and must not run twice, whatever its retry policy: that is for failures which its worker reports.
+// timeOut ends an attempt that took too long; schedule-to-close bounds all attempts, so it is never
+// followed by another. Neither is one that began and must not run twice, whatever its retry policy:
+// that is for failures which its worker reports.
 func (st *step) timeOut(a *Activity, kind schemas.TimeoutType) {
-	if kind == schemas.TimeoutHeartbeat { // its worker knows the other limits, and cannot know when this one has passed
+	if kind == schemas.TimeoutHeartbeat {
+		// its worker knows the other limits, and cannot know when this one has passed
 		st.tellWorker(a, "it has missed its heartbeat", true)
 	}
-	unknown := a.Scheduled.NotIdempotent && a.Started != 0 // it may have done its work; nobody can tell
+	// it may have done its work; nobody can tell
+	unknown := a.Scheduled.NotIdempotent && a.Started != 0
 	if kind != schemas.TimeoutScheduleToClose && !unknown {
 		if again := st.retry(a, string(kind)); again != nil {
 			again.Details = st.room(a.lastDetails())
@@ -137,7 +168,14 @@ func (st *step) timeOut(a *Activity, kind schemas.TimeoutType) {
 			return
 		}
 	}
-	st.emit(&schemas.ActivityTimedOut{TimeoutType: kind, ScheduledEventID: a.ScheduledID, StartedEventID: a.Started, Details: st.room(a.lastDetails())})
+	st.emit(
+		&schemas.ActivityTimedOut{
+			TimeoutType:      kind,
+			ScheduledEventID: a.ScheduledID,
+			StartedEventID:   a.Started,
+			Details:          st.room(a.lastDetails()),
+		},
+	)
 	st.wake()
 }
 
@@ -152,8 +190,8 @@ func (s *State) Delayed() (ids []int64) {
 	return ids
 }
 
-// Dispatched takes the tasks that were to wait for dispatched, but for those that still do. That they are is in no history, so a run that
-// is read again would have them dispatched once more.
+// Dispatched takes the tasks that were to wait for dispatched, but for those that still do. That
+// they are is in no history, so a run that is read again would have them dispatched once more.
 func (s *State) Dispatched(waits func(*Activity) bool) {
 	for _, a := range s.Activities {
 		if a.NotBefore != 0 && !waits(a) {
@@ -175,7 +213,16 @@ func (s *State) eachDue(c *Config, yield func(due)) {
 		a.eachDue(yield)
 	}
 	for id, t := range s.Timers {
-		yield(due{at: t.Due(), kind: dueTimer, rank: 2, id: t.ScheduledID, setBy: t.ScheduledID, timer: id})
+		yield(
+			due{
+				at:    t.Due(),
+				kind:  dueTimer,
+				rank:  2,
+				id:    t.ScheduledID,
+				setBy: t.ScheduledID,
+				timer: id,
+			},
+		)
 	}
 	if s.continuable() {
 		if at, setBy, ok := s.ageDue(); ok {
@@ -188,7 +235,14 @@ func (s *State) deciderDue(c *Config, yield func(due)) {
 	d := &s.Decision
 	if d.Started != 0 {
 		if limit := s.deciderTimeout(c); limit.Limited() {
-			yield(due{at: d.StartedBase.Add(limit), kind: dueDecider, id: d.Started, setBy: d.Started})
+			yield(
+				due{
+					at:    d.StartedBase.Add(limit),
+					kind:  dueDecider,
+					id:    d.Started,
+					setBy: d.Started,
+				},
+			)
 		}
 		return
 	}
@@ -196,7 +250,14 @@ func (s *State) deciderDue(c *Config, yield func(due)) {
 		return
 	}
 	if limit := s.Start.TaskScheduleToStartTimeout; limit.Limited() {
-		yield(due{at: d.ScheduledBase.Add(c.backoff(d.Failures)).Add(limit), kind: dueDecision, id: d.Scheduled, setBy: d.WaitsFrom})
+		yield(
+			due{
+				at:    d.ScheduledBase.Add(c.backoff(d.Failures)).Add(limit),
+				kind:  dueDecision,
+				id:    d.Scheduled,
+				setBy: d.WaitsFrom,
+			},
+		)
 	}
 }
 
@@ -219,12 +280,17 @@ func (a *Activity) eachDue(yield func(due)) {
 		yield(d)
 	case a.Attempt == 1:
 		d.kind = dueUnstarted
-		at(a.ScheduledBase.Add(max(o.StartDelay, 0)), o.ScheduleToStartTimeout, a.ScheduledID, schemas.TimeoutScheduleToStart)
+		at(
+			a.ScheduledBase.Add(max(o.StartDelay, 0)),
+			o.ScheduleToStartTimeout,
+			a.ScheduledID,
+			schemas.TimeoutScheduleToStart,
+		)
 	}
 }
 
-// Beat notes a heartbeat of an attempt. It writes no event: it only moves the heartbeat's deadline. list is the one that
-// the worker speaks for; empty if that is not known.
+// Beat notes a heartbeat of an attempt. It writes no event: it only moves the heartbeat's deadline.
+// list is the one that the worker speaks for; empty if that is not known.
 func (s *State) Beat(h *schemas.Heartbeat, list string, now schemas.Timestamp) schemas.BeatAnswer {
 	run, id, attempt, err := ParseToken(h.Token)
 	if err != nil {
@@ -232,7 +298,10 @@ func (s *State) Beat(h *schemas.Heartbeat, list string, now schemas.Timestamp) s
 	}
 	a := s.Activities[id]
 	if run != s.Run || a == nil || attempt != a.Attempt {
-		return schemas.BeatAnswer{Gone: true, Reason: "the activity is closed, or another attempt is at work"}
+		return schemas.BeatAnswer{
+			Gone:   true,
+			Reason: "the activity is closed, or another attempt is at work",
+		}
 	}
 	if !a.onList(list) {
 		return schemas.BeatAnswer{Gone: true, Reason: "the activity is not one of list " + list}
@@ -244,8 +313,8 @@ func (s *State) Beat(h *schemas.Heartbeat, list string, now schemas.Timestamp) s
 	return schemas.BeatAnswer{CancelRequested: a.CancelRequested != 0}
 }
 
-// onList tells whether a worker of a list may speak for the activity. Tokens can be guessed by who knows the run; the
-// subjects of a list cannot be published to without the right to.
+// onList tells whether a worker of a list may speak for the activity. Tokens can be guessed by who
+// knows the run; the subjects of a list cannot be published to without the right to.
 func (a *Activity) onList(list string) bool { return list == "" || list == a.Scheduled.List }
 
 // lastDetails are those of the last heartbeat of any attempt.

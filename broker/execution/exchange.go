@@ -17,9 +17,10 @@ func externalSignalID(run string, event int64) string {
 	return run + "." + strconv.FormatInt(event, 10)
 }
 
-// ReceivedFromWorkflows returns what a run that begins anew under the same id must know: the signals and cancel requests
-// of other workflows, which their owners may still repeat (P-6). Those of people are not among them: who sends one again to a
-// new run means it. Of what the runs before it in the chain have received only the looks can tell.
+// ReceivedFromWorkflows returns what a run that begins anew under the same id must know: the
+// signals and cancel requests of other workflows, which their owners may still repeat (P-6). Those
+// of people are not among them: who sends one again to a new run means it. Of what the runs before
+// it in the chain have received only the looks can tell.
 func (s *State) ReceivedFromWorkflows() []string {
 	var ids []string
 	for _, id := range s.SignalIDs {
@@ -39,12 +40,19 @@ func looksSent(id string) bool {
 
 // OpenChildren returns the children that have not closed, in the order they were asked for.
 func (s *State) OpenChildren() []*ChildRun {
-	return slices.SortedFunc(maps.Values(s.Children), func(a, b *ChildRun) int { return cmp.Compare(a.ScheduledID, b.ScheduledID) })
+	return slices.SortedFunc(
+		maps.Values(s.Children),
+		func(a, b *ChildRun) int { return cmp.Compare(a.ScheduledID, b.ScheduledID) },
+	)
 }
 
-// OpenExternals returns the unanswered signals and cancel requests to other workflows, in their order.
+// OpenExternals returns the unanswered signals and cancel requests to other workflows, in their
+// order.
 func (s *State) OpenExternals() []*ExternalAction {
-	return slices.SortedFunc(maps.Values(s.Externals), func(a, b *ExternalAction) int { return cmp.Compare(a.ScheduledID, b.ScheduledID) })
+	return slices.SortedFunc(
+		maps.Values(s.Externals),
+		func(a, b *ExternalAction) int { return cmp.Compare(a.ScheduledID, b.ScheduledID) },
+	)
 }
 
 func (s *State) applyExchange(e schemas.Event) bool {
@@ -114,7 +122,10 @@ func (st *step) child(r *schemas.ChildReport) {
 	}
 	if c.Started == 0 {
 		st.emit(&schemas.ChildStarted{
-			WorkflowExecution: schemas.Execution{WorkflowID: o.WorkflowID, Run: o.Run}, WorkflowType: o.WorkflowType, ScheduledEventID: c.ScheduledID,
+			WorkflowExecution: schemas.Execution{
+				WorkflowID: o.WorkflowID,
+				Run:        o.Run,
+			}, WorkflowType: o.WorkflowType, ScheduledEventID: c.ScheduledID,
 		})
 	}
 	if event := childClose(r, c); event != nil {
@@ -129,19 +140,38 @@ func childClose(r *schemas.ChildReport, c *ChildRun) schemas.Attributes {
 	typ, scheduled, started := c.Scheduled.WorkflowType, c.ScheduledID, c.Started
 	switch r.Status {
 	case schemas.StatusCompleted:
-		return &schemas.ChildSuccess{WorkflowExecution: x, WorkflowType: typ, ScheduledEventID: scheduled, StartedEventID: started, Result: r.Result}
+		return &schemas.ChildSuccess{
+			WorkflowExecution: x,
+			WorkflowType:      typ,
+			ScheduledEventID:  scheduled,
+			StartedEventID:    started,
+			Result:            r.Result,
+		}
 	case schemas.StatusFailed:
 		return &schemas.ChildFailed{
-			WorkflowExecution: x, WorkflowType: typ, ScheduledEventID: scheduled, StartedEventID: started, Reason: r.Reason, Details: r.Details,
+			WorkflowExecution: x, WorkflowType: typ, ScheduledEventID: scheduled,
+			StartedEventID: started, Reason: r.Reason, Details: r.Details,
 		}
 	case schemas.StatusTimedOut:
 		return &schemas.ChildTimedOut{
-			WorkflowExecution: x, WorkflowType: typ, ScheduledEventID: scheduled, StartedEventID: started, TimeoutType: schemas.TimeoutStartToClose,
+			WorkflowExecution: x, WorkflowType: typ, ScheduledEventID: scheduled,
+			StartedEventID: started, TimeoutType: schemas.TimeoutStartToClose,
 		}
 	case schemas.StatusCanceled:
-		return &schemas.ChildCanceled{WorkflowExecution: x, WorkflowType: typ, ScheduledEventID: scheduled, StartedEventID: started, Details: r.Details}
+		return &schemas.ChildCanceled{
+			WorkflowExecution: x,
+			WorkflowType:      typ,
+			ScheduledEventID:  scheduled,
+			StartedEventID:    started,
+			Details:           r.Details,
+		}
 	case schemas.StatusTerminated:
-		return &schemas.ChildTerminated{WorkflowExecution: x, WorkflowType: typ, ScheduledEventID: scheduled, StartedEventID: started}
+		return &schemas.ChildTerminated{
+			WorkflowExecution: x,
+			WorkflowType:      typ,
+			ScheduledEventID:  scheduled,
+			StartedEventID:    started,
+		}
 	}
 	return nil
 }
@@ -154,7 +184,12 @@ func (st *step) external(r *schemas.ExternalAnswer) {
 	}
 	if s := x.Signal; s != nil {
 		if r.Cause == "" {
-			st.emit(&schemas.ExternalSignaled{WorkflowExecution: r.Target, ScheduledEventID: x.ScheduledID})
+			st.emit(
+				&schemas.ExternalSignaled{
+					WorkflowExecution: r.Target,
+					ScheduledEventID:  x.ScheduledID,
+				},
+			)
 			return
 		}
 		st.emit(&schemas.SignalExternalFailed{
@@ -165,11 +200,17 @@ func (st *step) external(r *schemas.ExternalAnswer) {
 		return
 	}
 	if r.Cause == "" {
-		st.emit(&schemas.ExternalCancelRequested{WorkflowExecution: r.Target, ScheduledEventID: x.ScheduledID})
+		st.emit(
+			&schemas.ExternalCancelRequested{
+				WorkflowExecution: r.Target,
+				ScheduledEventID:  x.ScheduledID,
+			},
+		)
 		return
 	}
 	st.emit(&schemas.CancelExternalFailed{
-		WorkflowID: x.Cancel.WorkflowID, Run: x.Cancel.Run, Cause: r.Cause, ScheduledEventID: x.ScheduledID, Control: x.Cancel.Control,
+		WorkflowID: x.Cancel.WorkflowID, Run: x.Cancel.Run, Cause: r.Cause,
+		ScheduledEventID: x.ScheduledID, Control: x.Cancel.Control,
 		DeciderCompletedEventID: x.Cancel.DeciderCompletedEventID,
 	})
 	st.wake()

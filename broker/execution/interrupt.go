@@ -8,12 +8,15 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// An attempt is interrupted when its worker is lost. An activity that may run twice gets another attempt, but not for ever: it may be what
-// ends its workers. So interruptions have a limit of their own (ADR 0067). It is one of losses in a row: a heartbeat says that the attempt got
-// somewhere, a failure that its worker lived to report it. A worker that stops as planned and gives the task back is no loss.
+// An attempt is interrupted when its worker is lost. An activity that may run twice gets another
+// attempt, but not for ever: it may be what ends its workers. So interruptions have a limit of
+// their own (ADR 0067). It is one of losses in a row: a heartbeat says that the attempt got
+// somewhere, a failure that its worker lived to report it. A worker that stops as planned and gives
+// the task back is no loss.
 
 const (
-	// mostFormer bounds the nonces of interrupted attempts that are known. One that is forgotten asks as any other redelivery.
+	// mostFormer bounds the nonces of interrupted attempts that are known. One that is forgotten
+	// asks as any other redelivery.
 	mostFormer = 8
 	// mostLosses bounds the losses that the failure tells of.
 	mostLosses = 3
@@ -39,7 +42,10 @@ func (a *Activity) interrupted(at schemas.Timestamp, e *schemas.ActivityInterrup
 // silence tells whether an attempt has ended without a word of its worker.
 func silence(cause string) bool {
 	switch schemas.TimeoutType(cause) {
-	case schemas.TimeoutStartToClose, schemas.TimeoutHeartbeat, schemas.TimeoutScheduleToStart, schemas.TimeoutScheduleToClose:
+	case schemas.TimeoutStartToClose,
+		schemas.TimeoutHeartbeat,
+		schemas.TimeoutScheduleToStart,
+		schemas.TimeoutScheduleToClose:
 		return true
 	}
 	return false
@@ -63,7 +69,13 @@ func (a *Activity) mostInterruptions() int {
 // lastLosses tells of the latest interruptions, for the details of the failure.
 func (a *Activity) lastLosses() schemas.Payload {
 	var b strings.Builder
-	fmt.Fprintf(&b, "its worker was lost %d times in a row, and maximumInterruptions is %d: the activity may be what ends its workers", a.Interruptions, a.mostInterruptions())
+	fmt.Fprintf(
+		&b,
+		"its worker was lost %d times in a row, and maximumInterruptions is %d: the activity "+
+			"may be what ends its workers",
+		a.Interruptions,
+		a.mostInterruptions(),
+	)
 	for i, l := range a.Losses {
 		if i == 0 {
 			b.WriteString("; the last ones:")
@@ -74,7 +86,14 @@ func (a *Activity) lastLosses() schemas.Payload {
 		if l.Worker != "" {
 			worker = fmt.Sprintf("worker %q", l.Worker)
 		}
-		fmt.Fprintf(&b, " attempt %d of %s, begun %s, missed %s", l.Attempt, worker, l.Began, l.Missed)
+		fmt.Fprintf(
+			&b,
+			" attempt %d of %s, begun %s, missed %s",
+			l.Attempt,
+			worker,
+			l.Began,
+			l.Missed,
+		)
 	}
 	return schemas.Text(b.String())
 }

@@ -8,13 +8,16 @@ type Message interface{ message() }
 // Start begins a run. It is the first message of every run and of no other.
 type Start struct {
 	Request *schemas.StartRequest
-	// Received are the ids of signals and cancel requests that other workflows have sent to the run before it.
+	// Received are the ids of signals and cancel requests that other workflows have sent to the run
+	// before it.
 	Received []string
-	// Retention and ParentRetention are those of the run that this one replays, if it goes on from there.
+	// Retention and ParentRetention are those of the run that this one replays, if it goes on from
+	// there.
 	Retention, ParentRetention *schemas.RetentionPolicy
 }
 
-// Signal is word from outside. If another workflow sends it, External says which; then the sender gets an answer.
+// Signal is word from outside. If another workflow sends it, External says which; then the sender
+// gets an answer.
 type Signal struct {
 	Name      string
 	Input     schemas.Payload
@@ -24,7 +27,8 @@ type Signal struct {
 	Bad string
 }
 
-// Copied is a signal that the run before it in the chain had not read. All of them follow the start at once, in their order.
+// Copied is a signal that the run before it in the chain had not read. All of them follow the start
+// at once, in their order.
 type Copied struct {
 	EventID int64 // in that run
 	Signal  *schemas.Signal
@@ -42,8 +46,9 @@ type Child struct{ Report *schemas.ChildReport }
 // External is the answer to a signal or cancel request that this run has sent to another workflow.
 type External struct{ Answer *schemas.ExternalAnswer }
 
-// Report is what an activity worker reported or asked. List is the one that the worker speaks for, by the subject that it
-// may publish to; empty if that is not known. Of is what the token of the report names, if it has been parsed already.
+// Report is what an activity worker reported or asked. List is the one that the worker speaks for,
+// by the subject that it may publish to; empty if that is not known. Of is what the token of the
+// report names, if it has been parsed already.
 type Report struct {
 	Report *schemas.Report
 	List   string
@@ -69,8 +74,8 @@ type Attempt struct {
 // Gone says that the worker of an attempt that came as an offer does not answer any more.
 type Gone Attempt
 
-// AlarmFired says that an alarm rang: everything whose time has come happens, except what was set by the event Uncommitted or
-// a later one: those are not in the history yet. 0 says that all are.
+// AlarmFired says that an alarm rang: everything whose time has come happens, except what was set
+// by the event Uncommitted or a later one: those are not in the history yet. 0 says that all are.
 type AlarmFired struct{ Uncommitted int64 }
 
 // Taken says that a decider took the decision task.
@@ -102,11 +107,12 @@ type (
 	Release struct{ Request *schemas.ExecutionRequest }
 )
 
-// Recycle asks the run to continue as new since its node is about to be recycled, if this is a moment for that.
+// Recycle asks the run to continue as new since its node is about to be recycled, if this is a
+// moment for that.
 type Recycle struct{}
 
-// Granted says that the run has the lock that it asked for with an event. Of a place with an ancestor's run it is the ancestor
-// that holds it.
+// Granted says that the run has the lock that it asked for with an event. Of a place with an
+// ancestor's run it is the ancestor that holds it.
 type Granted struct {
 	Key   string
 	Asked Asked
@@ -123,8 +129,8 @@ type Denied struct {
 	Value schemas.Payload
 }
 
-// Answered says what became of a request for a state key. Without a cause it was carried out: Value is what was read, and
-// Revision that of the key, 0 if it does not exist.
+// Answered says what became of a request for a state key. Without a cause it was carried out: Value
+// is what was read, and Revision that of the key, 0 if it does not exist.
 type Answered struct {
 	Asked    Asked
 	Cause    schemas.Cause
@@ -176,17 +182,19 @@ func (Answered) message()   {}
 
 // Effect is something to do once the events that came with it are in the history.
 //
-// A decision task and the alarm are no effects of a step: what is wanted of them can be read off the state at any time
-// ([State.WantsDecider], [State.NextDue]).
+// A decision task and the alarm are no effects of a step: what is wanted of them can be read off
+// the state at any time ([State.WantsDecider], [State.NextDue]).
 type Effect interface{ effect() }
 
-// Dispatch offers an activity task to idle workers or puts it on its list; with Store it must be on the list.
+// Dispatch offers an activity task to idle workers or puts it on its list; with Store it must be on
+// the list.
 type Dispatch struct {
 	ScheduledID int64
 	Store       bool
 }
 
-// Inquire asks a worker whether it is still at an attempt that came as an offer. If not, [Gone] happens.
+// Inquire asks a worker whether it is still at an attempt that came as an offer. If not, [Gone]
+// happens.
 type Inquire struct {
 	ScheduledID int64
 	Attempt     int
@@ -200,7 +208,8 @@ type Permit struct {
 	Permission schemas.Permission
 }
 
-// Dead parks the message that was just handled. Reason is one of the words below, Details a sentence.
+// Dead parks the message that was just handled. Reason is one of the words below, Details a
+// sentence.
 type Dead struct {
 	Reason  string
 	Details string
@@ -212,7 +221,8 @@ type Closed struct{}
 // StartChild asks for the child of a ChildScheduled.
 type StartChild struct{ ScheduledID int64 }
 
-// Request sends the signal or the cancel request of a SignalExternalScheduled or CancelExternalScheduled.
+// Request sends the signal or the cancel request of a SignalExternalScheduled or
+// CancelExternalScheduled.
 type Request struct{ ScheduledID int64 }
 
 // Answer tells another workflow that its signal or cancel request has arrived, or why not.
@@ -228,7 +238,8 @@ type EndChild struct {
 	Policy      schemas.ChildPolicy
 }
 
-// CancelRunning tells the worker of a running activity at once that it is not wanted any more. It is a hint.
+// CancelRunning tells the worker of a running activity at once that it is not wanted any more. It
+// is a hint.
 type CancelRunning struct {
 	ScheduledID int64
 	Worker      string
@@ -237,8 +248,8 @@ type CancelRunning struct {
 	Gone        bool // nobody waits for it any more
 }
 
-// EnterLock asks for the lock that a LockRequested of the run's chain names, or makes sure that it is still held. By is the
-// event of this run that the effect stems from.
+// EnterLock asks for the lock that a LockRequested of the run's chain names, or makes sure that it
+// is still held. By is the event of this run that the effect stems from.
 type EnterLock struct {
 	Key   string
 	Asked Asked

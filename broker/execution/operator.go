@@ -7,21 +7,23 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Repeated tells whether an operator's request is in the history already, as its end too; whether it took effect matters
-// to nobody who repeats it.
+// Repeated tells whether an operator's request is in the history already, as its end too; whether
+// it took effect matters to nobody who repeats it.
 func (s *State) Repeated(r *schemas.ExecutionRequest) bool {
 	if r.RequestID == "" {
 		return false
 	}
 	if s.Close != nil {
-		if a, ok := s.Close.Attributes.(*schemas.WorkflowTerminated); ok && a.RequestID == r.RequestID {
+		if a, ok := s.Close.Attributes.(*schemas.WorkflowTerminated); ok &&
+			a.RequestID == r.RequestID {
 			return true
 		}
 	}
 	return slices.Contains(s.RequestIDs, r.RequestID)
 }
 
-// Means tells whether a request is for this run: it names none, or this one, or the chain that it belongs to.
+// Means tells whether a request is for this run: it names none, or this one, or the chain that it
+// belongs to.
 func (s *State) Means(r *schemas.ExecutionRequest) bool {
 	firstRun := ""
 	if r.Origin != nil {
@@ -32,31 +34,51 @@ func (s *State) Means(r *schemas.ExecutionRequest) bool {
 
 func (st *step) pause(r *schemas.ExecutionRequest) {
 	if st.Paused == nil && st.Means(r) && !st.Repeated(r) {
-		st.emit(&schemas.WorkflowPaused{Cause: schemas.CauseOperatorInitiated, Reason: r.Reason, RequestID: r.RequestID, Identity: r.Identity})
+		st.emit(
+			&schemas.WorkflowPaused{
+				Cause:     schemas.CauseOperatorInitiated,
+				Reason:    r.Reason,
+				RequestID: r.RequestID,
+				Identity:  r.Identity,
+			},
+		)
 	}
 }
 
 func (st *step) resume(r *schemas.ExecutionRequest) {
 	if st.Paused != nil && st.Means(r) && !st.Repeated(r) {
-		st.emit(&schemas.WorkflowResumed{Reason: r.Reason, RequestID: r.RequestID, Identity: r.Identity})
+		st.emit(
+			&schemas.WorkflowResumed{
+				Reason:    r.Reason,
+				RequestID: r.RequestID,
+				Identity:  r.Identity,
+			},
+		)
 		st.wake()
 	}
 }
 
-// isErrand tells whether another workflow's decider has asked for something: not an operator, nor a child policy.
+// isErrand tells whether another workflow's decider has asked for something: not an operator, nor a
+// child policy.
 func isErrand(o *schemas.RequestOrigin) bool {
 	return o != nil && o.Execution != nil && o.ScheduledEventID != 0
 }
 
-// knowsErrand tells whether another workflow's cancel request is in the history of the chain already (P-6).
+// knowsErrand tells whether another workflow's cancel request is in the history of the chain
+// already (P-6).
 func (s *State) knowsErrand(o *schemas.RequestOrigin) bool {
-	return isErrand(o) && slices.Contains(s.SignalIDs, externalSignalID(o.Execution.Run, o.ScheduledEventID))
+	return isErrand(o) &&
+		slices.Contains(s.SignalIDs, externalSignalID(o.Execution.Run, o.ScheduledEventID))
 }
 
-// cancel asks the decider to end the run; once is enough. What another workflow has asked is noted all the same: it may be sent
-// again, to a run that follows.
+// cancel asks the decider to end the run; once is enough. What another workflow has asked is noted
+// all the same: it may be sent again, to a run that follows.
 func (st *step) cancel(r *schemas.ExecutionRequest) {
-	e := &schemas.WorkflowCancelRequested{Reason: r.Reason, RequestID: r.RequestID, Identity: r.Identity}
+	e := &schemas.WorkflowCancelRequested{
+		Reason:    r.Reason,
+		RequestID: r.RequestID,
+		Identity:  r.Identity,
+	}
 	if st.knowsErrand(r.Origin) {
 		st.answerRequest(r.Origin, "") // the chain has had it
 		return

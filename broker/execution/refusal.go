@@ -6,8 +6,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// A decision of which everything was refused counts as a failed one: who decides the same again after each refusal would be asked again at
-// once, without end. So it is folded from the events that stand after a DeciderCompleted.
+// A decision of which everything was refused counts as a failed one: who decides the same again
+// after each refusal would be asked again at once, without end. So it is folded from the events
+// that stand after a DeciderCompleted.
 
 // maxRefusal bounds what a state keeps of a refusal, in bytes.
 const maxRefusal = 500
@@ -28,8 +29,9 @@ func (d *Decision) judged(completed int64, a schemas.Attributes) {
 	}
 }
 
-// refusal tells of a refusal by which DeciderCompleted it was decided, and what was refused and why. What has nothing to do with the decision
-// itself is none: an end over something that the decider has not seen, and the answers that come later.
+// refusal tells of a refusal by which DeciderCompleted it was decided, and what was refused and
+// why. What has nothing to do with the decision itself is none: an end over something that the
+// decider has not seen, and the answers that come later.
 func refusal(a schemas.Attributes) (completed int64, what string) {
 	say := func(decision schemas.DecisionType, name string, cause schemas.Cause, details string) string {
 		what := fmt.Sprintf("%s %q with %s", decision, name, cause)
@@ -44,7 +46,8 @@ func refusal(a schemas.Attributes) (completed int64, what string) {
 	scheduled := int64(0)
 	switch a := a.(type) {
 	case *schemas.ActivityScheduleFailed:
-		completed, what = a.DeciderCompletedEventID, say(schemas.DecideScheduleActivity, a.ActivityID, a.Cause, a.Details)
+		completed, what = a.DeciderCompletedEventID,
+			say(schemas.DecideScheduleActivity, a.ActivityID, a.Cause, a.Details)
 	case *schemas.ActivityCancelFailed:
 		completed, what = a.DeciderCompletedEventID, say(schemas.DecideRequestCancelActivity, a.ActivityID, a.Cause, "")
 	case *schemas.TimerScheduleFailed:
@@ -54,17 +57,22 @@ func refusal(a schemas.Attributes) (completed int64, what string) {
 	case *schemas.MarkerFailed:
 		completed, what = a.DeciderCompletedEventID, say(schemas.DecideRecordMarker, a.MarkerName, a.Cause, a.Details)
 	case *schemas.ChildStartFailed:
-		scheduled, completed, what = a.ScheduledEventID, a.DeciderCompletedEventID, say(schemas.DecideStartChild, a.WorkflowID, a.Cause, a.Details)
+		scheduled, completed, what = a.ScheduledEventID, a.DeciderCompletedEventID,
+			say(schemas.DecideStartChild, a.WorkflowID, a.Cause, a.Details)
 	case *schemas.SignalExternalFailed:
-		scheduled, completed, what = a.ScheduledEventID, a.DeciderCompletedEventID, say(schemas.DecideSignalExternal, a.WorkflowID, a.Cause, a.Details)
+		scheduled, completed, what = a.ScheduledEventID, a.DeciderCompletedEventID,
+			say(schemas.DecideSignalExternal, a.WorkflowID, a.Cause, a.Details)
 	case *schemas.CancelExternalFailed:
-		scheduled, completed, what = a.ScheduledEventID, a.DeciderCompletedEventID, say(schemas.DecideCancelExternal, a.WorkflowID, a.Cause, a.Details)
+		scheduled, completed, what = a.ScheduledEventID, a.DeciderCompletedEventID,
+			say(schemas.DecideCancelExternal, a.WorkflowID, a.Cause, a.Details)
 	case *schemas.LockRefused:
 		decision := a.Decision
 		def(&decision, schemas.DecideAcquireLock)
-		scheduled, completed, what = a.ScheduledEventID, a.DeciderCompletedEventID, say(decision, a.Lock, a.Cause, a.Details)
+		scheduled, completed, what = a.ScheduledEventID, a.DeciderCompletedEventID,
+			say(decision, a.Lock, a.Cause, a.Details)
 	case *schemas.StateRefused:
-		scheduled, completed, what = a.ScheduledEventID, a.DeciderCompletedEventID, say("a request for the state key", a.Key, a.Cause, a.Details)
+		scheduled, completed, what = a.ScheduledEventID, a.DeciderCompletedEventID,
+			say("a request for the state key", a.Key, a.Cause, a.Details)
 	case *schemas.WorkflowCloseFailed:
 		if a.Cause != schemas.CauseUnhandledDecision {
 			completed, what = a.DeciderCompletedEventID, say(a.Decision, "", a.Cause, a.Details)
@@ -76,7 +84,8 @@ func refusal(a schemas.Attributes) (completed int64, what string) {
 	return completed, what
 }
 
-// accepted tells by which DeciderCompleted it was decided what an event carries out; 0 if it carries out nothing.
+// accepted tells by which DeciderCompleted it was decided what an event carries out; 0 if it
+// carries out nothing.
 func accepted(a schemas.Attributes) int64 {
 	switch a := a.(type) {
 	case *schemas.ActivityScheduled:

@@ -6,8 +6,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// rememberedPoints bounds ReplayPoints: a loop that sets one at each turn must not make the snapshot grow without end. The
-// oldest are forgotten; the history has them all.
+// rememberedPoints bounds ReplayPoints: a loop that sets one at each turn must not make the
+// snapshot grow without end. The oldest are forgotten; the history has them all.
 const rememberedPoints = 1000
 
 func (s *State) applyReplayPoint(e schemas.Event) bool {
@@ -31,7 +31,14 @@ func (s *State) applyReplayPoint(e schemas.Event) bool {
 // setReplayPoint refuses with the event of a marker: a replay point is one that has a meaning.
 func (st *step) setReplayPoint(a *schemas.SetReplayPoint, completed int64) bool {
 	refuse := func(cause schemas.Cause, details string) bool {
-		st.emit(&schemas.MarkerFailed{MarkerName: a.Name, Cause: cause, Details: "replay point: " + details, DeciderCompletedEventID: completed})
+		st.emit(
+			&schemas.MarkerFailed{
+				MarkerName:              a.Name,
+				Cause:                   cause,
+				Details:                 "replay point: " + details,
+				DeciderCompletedEventID: completed,
+			},
+		)
 		return false
 	}
 	if err := schemas.ValidateID("name", a.Name); err != nil {
@@ -40,6 +47,13 @@ func (st *step) setReplayPoint(a *schemas.SetReplayPoint, completed int64) bool 
 	if st.full() {
 		return refuse(schemas.CauseEventLimitExceeded, st.fullDetails())
 	}
-	st.emit(&schemas.ReplayPointSet{Name: a.Name, State: a.State, Only: a.Only, DeciderCompletedEventID: completed})
+	st.emit(
+		&schemas.ReplayPointSet{
+			Name:                    a.Name,
+			State:                   a.State,
+			Only:                    a.Only,
+			DeciderCompletedEventID: completed,
+		},
+	)
 	return true
 }

@@ -31,8 +31,8 @@ func ParseToken(token string) (run string, scheduledID int64, attempt int, err e
 	return token[:dot], scheduledID, attempt, nil
 }
 
-// Awaits returns the activity that a report is the outcome of, if that is its current attempt, so that there is nothing about
-// the report to refuse; else nil.
+// Awaits returns the activity that a report is the outcome of, if that is its current attempt, so
+// that there is nothing about the report to refuse; else nil.
 func (s *State) Awaits(m Report) *Activity {
 	switch m.Report.Kind {
 	case schemas.ReportSuccess, schemas.ReportCanceled, schemas.ReportFailed:
@@ -45,7 +45,8 @@ func (s *State) Awaits(m Report) *Activity {
 	return s.current(m)
 }
 
-// current returns the activity whose current attempt a report is about, if who reports has its list; else nil.
+// current returns the activity whose current attempt a report is about, if who reports has its
+// list; else nil.
 func (s *State) current(m Report) *Activity {
 	run, id, attempt, err := m.of()
 	act := s.Activities[id]
@@ -55,8 +56,9 @@ func (s *State) current(m Report) *Activity {
 	return act
 }
 
-// Grants tells whether the answer to a question is simply yes, also if the outcome of somebody else is in the inbox: nobody has begun with the
-// attempt, nobody does so without asking, and it is time.
+// Grants tells whether the answer to a question is simply yes, also if the outcome of somebody else
+// is in the inbox: nobody has begun with the attempt, nobody does so without asking, and it is
+// time.
 func (s *State) Grants(m Report, now schemas.Timestamp) bool {
 	act := s.current(m)
 	return act != nil && act.Scheduled.NotIdempotent && act.begins(act.Attempt, now)
@@ -76,7 +78,13 @@ func (st *step) report(m Report) {
 	}
 	act := st.Activities[id]
 	if act != nil && run == st.Run && !act.onList(m.List) {
-		st.dead(DeadForeignList, "the activity of event %d is on list %q, and list %q reported it", id, act.Scheduled.List, m.List)
+		st.dead(
+			DeadForeignList,
+			"the activity of event %d is on list %q, and list %q reported it",
+			id,
+			act.Scheduled.List,
+			m.List,
+		)
 		return
 	}
 	switch r.Kind {
@@ -99,9 +107,16 @@ func (st *step) report(m Report) {
 		if r.Kind != schemas.ReportStarted {
 			st.dead(DeadClosedActivity, "the activity of event %d is closed", id)
 		}
-	case attempt < act.Attempt && r.Kind == schemas.ReportStarted: // overtaken by its outcome, which went straight to the owner
+	case attempt < act.Attempt && r.Kind == schemas.ReportStarted:
+		// overtaken by its outcome, which went straight to the owner
 	case attempt != act.Attempt:
-		st.dead(DeadStaleToken, "the token is for attempt %d of the activity of event %d; the current one is %d", attempt, id, act.Attempt)
+		st.dead(
+			DeadStaleToken,
+			"the token is for attempt %d of the activity of event %d; the current one is %d",
+			attempt,
+			id,
+			act.Attempt,
+		)
 	case m.Bad != "":
 		st.dead(DeadInvalid, "%s", m.Bad)
 	default:
@@ -109,12 +124,17 @@ func (st *step) report(m Report) {
 	}
 }
 
-// outcome applies what a worker says of its attempt. An outcome of an attempt whose start was not reported carries it.
+// outcome applies what a worker says of its attempt. An outcome of an attempt whose start was not
+// reported carries it.
 func (st *step) outcome(r *schemas.Report, act *Activity) {
 	switch r.Kind {
 	case schemas.ReportStarted, schemas.ReportSuccess, schemas.ReportCanceled, schemas.ReportFailed:
 	default:
-		st.dead(DeadInvalid, "kind %q: want started, success, failed, canceled, returned, begin or lost", r.Kind)
+		st.dead(
+			DeadInvalid,
+			"kind %q: want started, success, failed, canceled, returned, begin or lost",
+			r.Kind,
+		)
 		return
 	}
 	fresh := act.Started == 0
@@ -124,18 +144,39 @@ func (st *step) outcome(r *schemas.Report, act *Activity) {
 	started := act.Started
 	switch r.Kind {
 	case schemas.ReportStarted:
-		if fresh && act.Offered { // from now on a message tells of it, whatever becomes of us: see begin
+		if fresh && act.Offered {
+			// from now on a message tells of it, whatever becomes of us: see begin
 			st.do(Dispatch{ScheduledID: act.ScheduledID, Store: true})
 		}
 		return
 	case schemas.ReportSuccess:
-		st.emit(&schemas.ActivitySuccess{ScheduledEventID: act.ScheduledID, StartedEventID: started, Result: r.Result})
+		st.emit(
+			&schemas.ActivitySuccess{
+				ScheduledEventID: act.ScheduledID,
+				StartedEventID:   started,
+				Result:           r.Result,
+			},
+		)
 	case schemas.ReportCanceled:
 		if act.CancelRequested == 0 {
-			st.emit(&schemas.ActivityFailed{ScheduledEventID: act.ScheduledID, StartedEventID: started, Reason: "canceled", Details: r.Details})
+			st.emit(
+				&schemas.ActivityFailed{
+					ScheduledEventID: act.ScheduledID,
+					StartedEventID:   started,
+					Reason:           "canceled",
+					Details:          r.Details,
+				},
+			)
 			break
 		}
-		st.emit(&schemas.ActivityCanceled{ScheduledEventID: act.ScheduledID, StartedEventID: started, LatestCancelRequestedEventID: act.CancelRequested, Details: r.Details})
+		st.emit(
+			&schemas.ActivityCanceled{
+				ScheduledEventID:             act.ScheduledID,
+				StartedEventID:               started,
+				LatestCancelRequestedEventID: act.CancelRequested,
+				Details:                      r.Details,
+			},
+		)
 	case schemas.ReportFailed:
 		st.said += len(r.Details)
 		reason := cmp.Or(r.Reason, schemas.ReasonFailed)
@@ -144,32 +185,41 @@ func (st *step) outcome(r *schemas.Report, act *Activity) {
 			st.emit(again)
 			return
 		}
-		st.emit(&schemas.ActivityFailed{ScheduledEventID: act.ScheduledID, StartedEventID: started, Reason: reason, Details: r.Details})
+		st.emit(
+			&schemas.ActivityFailed{
+				ScheduledEventID: act.ScheduledID,
+				StartedEventID:   started,
+				Reason:           reason,
+				Details:          r.Details,
+			},
+		)
 	}
 	st.wake()
 }
 
-// begun writes ActivityStarted. The work of an attempt that was not announced began Elapsed ago; the history cannot go
-// back after its last event.
+// begun writes ActivityStarted. The work of an attempt that was not announced began Elapsed ago;
+// the history cannot go back after its last event.
 func (st *step) begun(r *schemas.Report, act *Activity) {
 	now := st.now
 	if r.Elapsed.Limited() {
 		st.now -= schemas.Timestamp(r.Elapsed)
 	}
 	st.emit(&schemas.ActivityStarted{
-		ScheduledEventID: act.ScheduledID, Attempt: act.Attempt, Identity: r.Identity, TaskSequence: r.TaskSequence, Nonce: r.Nonce,
-		Offered: r.Kind == schemas.ReportStarted && r.Offered || r.Kind == schemas.ReportBegin && r.TaskSequence == 0,
+		ScheduledEventID: act.ScheduledID, Attempt: act.Attempt, Identity: r.Identity,
+		TaskSequence: r.TaskSequence, Nonce: r.Nonce,
+		Offered: r.Kind == schemas.ReportStarted && r.Offered ||
+			r.Kind == schemas.ReportBegin && r.TaskSequence == 0,
 	})
 	st.now = now
 }
 
 // begin answers the question of a worker that holds a task: may this delivery run?
 //
-// Only a redelivery of the message that the current attempt began with may interrupt it (P-7): any other copy of the task
-// comes from a repeated effect and says nothing about the worker.
+// Only a redelivery of the message that the current attempt began with may interrupt it (P-7): any
+// other copy of the task comes from a repeated effect and says nothing about the worker.
 //
-// The worker of an offer has no message. The one that was stored after its start says nothing about it either, but who holds it
-// asks again and again, and each time the worker is asked.
+// The worker of an offer has no message. The one that was stored after its start says nothing about
+// it either, but who holds it asks again and again, and each time the worker is asked.
 func (st *step) begin(r *schemas.Report, run string, act *Activity, attempt int) {
 	switch {
 	case run != st.Run || act == nil:
@@ -177,10 +227,21 @@ func (st *step) begin(r *schemas.Report, run string, act *Activity, attempt int)
 	case act.Started != 0 && r.Nonce != "" && r.Nonce == act.Nonce && r.TaskSequence == act.TaskSequence:
 		st.permit(r, act)
 	case r.Nonce != "" && slices.Contains(act.Former, r.Nonce):
-		// It has begun, was taken for lost, and asks still: its worker stood still, or the answer did not come. Whoever has the task now would be
-		// interrupted by it, ask, and interrupt it in turn.
-		st.do(Permit{To: r.ReplyTo, Permission: schemas.Permission{Nonce: r.Nonce, Leave: true, Reason: "this delivery was taken for lost, and another one has the task"}})
-	case act.Started == 0 && attempt == act.Attempt && act.over(st.now): // its timeout is on its way
+		// It has begun, was taken for lost, and asks still: its worker stood still, or the answer
+		// did not come. Whoever has the task now would be interrupted by it, ask, and interrupt it
+		// in turn.
+		st.do(
+			Permit{
+				To: r.ReplyTo,
+				Permission: schemas.Permission{
+					Nonce:  r.Nonce,
+					Leave:  true,
+					Reason: "this delivery was taken for lost, and another one has the task",
+				},
+			},
+		)
+	case act.Started == 0 && attempt == act.Attempt && act.over(st.now):
+		// its timeout is on its way
 		st.deny(r, "the activity's time was over before it began")
 	case act.begins(attempt, st.now):
 		st.begun(r, act)
@@ -188,11 +249,29 @@ func (st *step) begin(r *schemas.Report, run string, act *Activity, attempt int)
 	case act.Started != 0 && r.Redelivered && r.TaskSequence != 0 && r.TaskSequence == act.TaskSequence:
 		st.interrupt(r, act)
 	case act.Started != 0 && r.TaskSequence != 0 && r.TaskSequence == act.TaskSequence:
-		// A server that was killed counts deliveries anew. Its first one says nothing about the worker, and dropping the task
-		// would end the lease that alone tells of its loss.
-		st.do(Permit{To: r.ReplyTo, Permission: schemas.Permission{Nonce: r.Nonce, Leave: true, Reason: "another delivery of this task is at work"}})
+		// A server that was killed counts deliveries anew. Its first one says nothing about the
+		// worker, and dropping the task would end the lease that alone tells of its loss.
+		st.do(
+			Permit{
+				To: r.ReplyTo,
+				Permission: schemas.Permission{
+					Nonce:  r.Nonce,
+					Leave:  true,
+					Reason: "another delivery of this task is at work",
+				},
+			},
+		)
 	case act.Offered && attempt == act.Attempt:
-		st.do(Permit{To: r.ReplyTo, Permission: schemas.Permission{Nonce: r.Nonce, Leave: true, Reason: "the task was offered to a worker, who is being asked"}})
+		st.do(
+			Permit{
+				To: r.ReplyTo,
+				Permission: schemas.Permission{
+					Nonce:  r.Nonce,
+					Leave:  true,
+					Reason: "the task was offered to a worker, who is being asked",
+				},
+			},
+		)
 		st.inquire(act)
 	default:
 		st.deny(r, "another delivery of this task is at work")
@@ -206,7 +285,14 @@ func (a *Activity) over(now schemas.Timestamp) bool {
 }
 
 func (st *step) inquire(act *Activity) {
-	st.do(Inquire{ScheduledID: act.ScheduledID, Attempt: act.Attempt, Worker: act.Worker, Token: Token(st.Run, act.ScheduledID, act.Attempt)})
+	st.do(
+		Inquire{
+			ScheduledID: act.ScheduledID,
+			Attempt:     act.Attempt,
+			Worker:      act.Worker,
+			Token:       Token(st.Run, act.ScheduledID, act.Attempt),
+		},
+	)
 }
 
 // gone: the worker of an offer does not answer.
@@ -217,8 +303,9 @@ func (st *step) gone(m Gone) {
 	}
 }
 
-// returns tells whether a worker that gives a task back is the one that has the current attempt, as far as is known. The token of one that was
-// given its permission, and has not heard of it, is that of the attempt before.
+// returns tells whether a worker that gives a task back is the one that has the current attempt, as
+// far as is known. The token of one that was given its permission, and has not heard of it, is that
+// of the attempt before.
 func (a *Activity) returns(r *schemas.Report, attempt int) bool {
 	if a.Started == 0 || a.Offered {
 		return attempt == a.Attempt
@@ -229,8 +316,9 @@ func (a *Activity) returns(r *schemas.Report, attempt int) bool {
 	return attempt == a.Attempt || r.Nonce != "" && r.Nonce == a.Nonce
 }
 
-// returned: a worker has let a task go that it was offered, or stops in the midst of one that it had pulled. The message of the latter comes to
-// somebody else, who drops it, since another attempt has one of its own. What has not begun goes on with the message that it has.
+// returned: a worker has let a task go that it was offered, or stops in the midst of one that it
+// had pulled. The message of the latter comes to somebody else, who drops it, since another attempt
+// has one of its own. What has not begun goes on with the message that it has.
 func (st *step) returned(r *schemas.Report, act *Activity) {
 	if act.Started != 0 || r.TaskSequence == 0 {
 		st.tryAgain(act, true)
@@ -247,8 +335,8 @@ func (st *step) tryAgain(act *Activity, returned bool) {
 	}
 }
 
-// interrupt follows the loss of a worker whose task another one has: an idempotent activity that is still wanted gets its next attempt
-// there, any other ends.
+// interrupt follows the loss of a worker whose task another one has: an idempotent activity that is
+// still wanted gets its next attempt there, any other ends.
 func (st *step) interrupt(r *schemas.Report, act *Activity) {
 	if act.over(st.now) { // its timeout is on its way, and would end the next attempt at once
 		st.deny(r, "the activity's time was over when its worker was missed")
@@ -262,8 +350,9 @@ func (st *step) interrupt(r *schemas.Report, act *Activity) {
 	st.deny(r, "its worker was lost and the activity must not run again")
 }
 
-// interrupted writes that the worker of an attempt is lost, or has given it back. It reports whether the activity may run again; otherwise it has
-// failed, or is canceled if that was asked for: nobody wants it done again.
+// interrupted writes that the worker of an attempt is lost, or has given it back. It reports
+// whether the activity may run again; otherwise it has failed, or is canceled if that was asked
+// for: nobody wants it done again.
 func (st *step) interrupted(act *Activity, returned bool) (again bool) {
 	started, row := act.Started, act.Interruptions
 	if act.LastBeat != 0 {
@@ -273,16 +362,36 @@ func (st *step) interrupted(act *Activity, returned bool) (again bool) {
 		row++
 	}
 	st.emit(&schemas.ActivityInterrupted{
-		ScheduledEventID: act.ScheduledID, StartedEventID: started, Attempt: act.Attempt, Identity: act.Worker, HeartbeatDetails: act.BeatDetails,
+		ScheduledEventID: act.ScheduledID, StartedEventID: started, Attempt: act.Attempt,
+		Identity: act.Worker, HeartbeatDetails: act.BeatDetails,
 		Interruptions: row, Returned: returned,
 	})
 	switch most := act.mostInterruptions(); {
 	case act.Scheduled.NotIdempotent:
-		st.emit(&schemas.ActivityFailed{ScheduledEventID: act.ScheduledID, StartedEventID: started, Reason: schemas.ReasonInterrupted})
+		st.emit(
+			&schemas.ActivityFailed{
+				ScheduledEventID: act.ScheduledID,
+				StartedEventID:   started,
+				Reason:           schemas.ReasonInterrupted,
+			},
+		)
 	case act.CancelRequested != 0:
-		st.emit(&schemas.ActivityCanceled{ScheduledEventID: act.ScheduledID, StartedEventID: started, LatestCancelRequestedEventID: act.CancelRequested})
+		st.emit(
+			&schemas.ActivityCanceled{
+				ScheduledEventID:             act.ScheduledID,
+				StartedEventID:               started,
+				LatestCancelRequestedEventID: act.CancelRequested,
+			},
+		)
 	case !returned && most > 0 && row >= most:
-		st.emit(&schemas.ActivityFailed{ScheduledEventID: act.ScheduledID, StartedEventID: started, Reason: schemas.ReasonInterrupted, Details: act.lastLosses()})
+		st.emit(
+			&schemas.ActivityFailed{
+				ScheduledEventID: act.ScheduledID,
+				StartedEventID:   started,
+				Reason:           schemas.ReasonInterrupted,
+				Details:          act.lastLosses(),
+			},
+		)
 	default:
 		return true
 	}
@@ -290,9 +399,10 @@ func (st *step) interrupted(act *Activity, returned bool) (again bool) {
 	return false
 }
 
-// lost answers the master, which holds a task that no worker is left to take: the interim state of an attempt that has begun
-// is reverted, or set to the error state. The same rule as for a worker that holds a redelivery (P-7): only the message
-// that the current attempt began with says anything about its worker.
+// lost answers the master, which holds a task that no worker is left to take: the interim state of
+// an attempt that has begun is reverted, or set to the error state. The same rule as for a worker
+// that holds a redelivery (P-7): only the message that the current attempt began with says anything
+// about its worker.
 func (st *step) lost(r *schemas.Report, run string, act *Activity, attempt int) {
 	done := schemas.LostGone
 	switch {
@@ -326,11 +436,14 @@ func (st *step) deny(r *schemas.Report, reason string) {
 	st.do(Permit{To: r.ReplyTo, Permission: schemas.Permission{Nonce: r.Nonce, Reason: reason}})
 }
 
-// retry returns what is to be written if the broker repeats the attempt that just failed, or nil. What the next attempt goes on from has its
-// place in the record before what only tells of this one: its details are for the caller to add.
+// retry returns what is to be written if the broker repeats the attempt that just failed, or nil.
+// What the next attempt goes on from has its place in the record before what only tells of this
+// one: its details are for the caller to add.
 func (st *step) retry(act *Activity, reason string) *schemas.ActivityRetryScheduled {
 	p := act.Scheduled.Retry
-	if p == nil || act.CancelRequested != 0 || p.MaximumAttempts > 0 && act.tries() >= p.MaximumAttempts || slices.Contains(p.NonRetryable, reason) {
+	if p == nil || act.CancelRequested != 0 ||
+		p.MaximumAttempts > 0 && act.tries() >= p.MaximumAttempts ||
+		slices.Contains(p.NonRetryable, reason) {
 		return nil
 	}
 	next := max(st.now, st.LastTime).Add(interval(p, act.tries()))
@@ -343,8 +456,9 @@ func (st *step) retry(act *Activity, reason string) *schemas.ActivityRetrySchedu
 	}
 }
 
-// interval is the wait after the n-th attempt: initial × coefficientⁿ⁻¹, capped. Defaults: 1 s, 2, 100 × the initial. A
-// cap of NONE is none, an initial interval of NONE is the default: without a wait the retries would be a loop.
+// interval is the wait after the n-th attempt: initial × coefficientⁿ⁻¹, capped. Defaults: 1 s, 2,
+// 100 × the initial. A cap of NONE is none, an initial interval of NONE is the default: without a
+// wait the retries would be a loop.
 func interval(p *schemas.RetryPolicy, n int) schemas.Duration {
 	const longest = float64(1 << 62) // 146 years; twice as much has no Duration
 	initial, factor, top := p.InitialInterval, p.BackoffCoefficient, longest
@@ -359,5 +473,7 @@ func interval(p *schemas.RetryPolicy, n int) schemas.Duration {
 	} else if p.MaximumInterval.Limited() {
 		top = float64(p.MaximumInterval)
 	}
-	return schemas.Duration(min(float64(initial)*math.Pow(max(factor, 1), float64(n-1)), top, longest))
+	return schemas.Duration(
+		min(float64(initial)*math.Pow(max(factor, 1), float64(n-1)), top, longest),
+	)
 }

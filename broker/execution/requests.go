@@ -7,8 +7,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// RequestID is what a repeat of a request is known by. There are two kinds: those of signals, and of what other workflows have
-// sent; and those of operators' requests.
+// RequestID is what a repeat of a request is known by. There are two kinds: those of signals, and
+// of what other workflows have sent; and those of operators' requests.
 type RequestID struct {
 	Signal bool
 	ID     string
@@ -82,7 +82,8 @@ func Sent(m Message) bool {
 // Remembers tells whether an id is among the latest ones of the chain.
 func (s *State) Remembers(id RequestID) bool { return slices.Contains(s.ids(id), id.ID) }
 
-// Forgets tells whether the state has as many ids of a kind as it remembers: it may have forgotten older ones.
+// Forgets tells whether the state has as many ids of a kind as it remembers: it may have forgotten
+// older ones.
 func (s *State) Forgets(id RequestID) bool { return len(s.ids(id)) >= id.Remembered() }
 
 func (s *State) ids(id RequestID) []string {
@@ -100,7 +101,8 @@ func (id RequestID) Remembered() int {
 	return rememberedRequests
 }
 
-// Confirm returns the answer to a message that the chain has had before, for another workflow that has sent it.
+// Confirm returns the answer to a message that the chain has had before, for another workflow that
+// has sent it.
 func (s *State) Confirm(m Message) []Effect {
 	st := step{State: s}
 	switch m := m.(type) {

@@ -8,10 +8,12 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// How long a run is kept is folded as what it means at the moment: a history that is read again in a year, under another default
-// of the namespace, says the same. The janitor judges by it; the run itself never looks at it, but for locks.
+// How long a run is kept is folded as what it means at the moment: a history that is read again in
+// a year, under another default of the namespace, says the same. The janitor judges by it; the run
+// itself never looks at it, but for locks.
 
-// Keeping is the retention that the run has asked for, or that it has from its parent; nil if the default of the namespace holds.
+// Keeping is the retention that the run has asked for, or that it has from its parent; nil if the
+// default of the namespace holds.
 func (s *State) Keeping() *schemas.RetentionPolicy {
 	if s.Retention != nil || s.Start == nil || s.Start.ParentRetention == nil {
 		return s.Retention
@@ -21,7 +23,8 @@ func (s *State) Keeping() *schemas.RetentionPolicy {
 	return &up
 }
 
-const lockUnkept = "the retention of the run is disabled, and nobody would know of the lock when it is purged: write retention 0 instead"
+const lockUnkept = "the retention of the run is disabled, and nobody would know of the lock " +
+	"when it is purged: write retention 0 instead"
 
 func (s *State) retentionDisabled() bool {
 	p := s.Keeping()
@@ -43,8 +46,9 @@ func expression(a *schemas.SetRetention) (retention.Expr, error) {
 	return e.WithHash(a.Hash)
 }
 
-// validateRetention judges the decisions of a reply that say how the run is kept. One that cannot be carried out spoils the reply as
-// a whole: it is a mistake of the decider, and its author is told at once.
+// validateRetention judges the decisions of a reply that say how the run is kept. One that cannot
+// be carried out spoils the reply as a whole: it is a mistake of the decider, and its author is
+// told at once.
 func (s *State) validateRetention(decisions []schemas.Decision) error {
 	locked, disables := "", 0
 	for _, l := range s.OpenLocks() {
@@ -69,7 +73,12 @@ func (s *State) validateRetention(decisions []schemas.Decision) error {
 		}
 	}
 	if disables > 0 && locked != "" {
-		return fmt.Errorf("decision %d: SetRetention: a run with lock %q cannot disable its retention, since nobody would know of the lock: write 0 instead", disables, locked)
+		return fmt.Errorf(
+			"decision %d: SetRetention: a run with lock %q cannot disable its retention, since "+
+				"nobody would know of the lock: write 0 instead",
+			disables,
+			locked,
+		)
 	}
 	return nil
 }
@@ -91,7 +100,14 @@ func (st *step) setRetention(a *schemas.SetRetention, completed int64) bool {
 	} else {
 		next = retention.Start(e, parent, system)
 	}
-	st.emit(&schemas.RetentionSet{Retention: a.Retention, Hash: a.Hash, Policy: wirePolicy(next), DeciderCompletedEventID: completed})
+	st.emit(
+		&schemas.RetentionSet{
+			Retention:               a.Retention,
+			Hash:                    a.Hash,
+			Policy:                  wirePolicy(next),
+			DeciderCompletedEventID: completed,
+		},
+	)
 	return true
 }
 
@@ -104,5 +120,10 @@ func policyOf(w *schemas.RetentionPolicy) *retention.Policy {
 }
 
 func wirePolicy(p retention.Policy) *schemas.RetentionPolicy {
-	return &schemas.RetentionPolicy{Hash: p.Hash, Disk: p.Disk.String(), Soft: p.Soft.String(), Disabled: p.Disabled}
+	return &schemas.RetentionPolicy{
+		Hash:     p.Hash,
+		Disk:     p.Disk.String(),
+		Soft:     p.Soft.String(),
+		Disabled: p.Disabled,
+	}
 }

@@ -10,12 +10,13 @@ import (
 	"github.com/droverhq/drover/schemas/requirement"
 )
 
-// StateRequest is a request for a state key that has no answer. The key is not in the state: whoever performs the request reads
-// and writes it, and tells the run.
+// StateRequest is a request for a state key that has no answer. The key is not in the state:
+// whoever performs the request reads and writes it, and tells the run.
 //
-// A key lock-NAME is a view of lock NAME. To read it is to ask who holds the lock. To set it is to try to take the lock for the
-// run, without standing in line: then the run has a [Lock] that says so, and what holds for locks holds for it, over crashes
-// too. To clear it is to break the lock, or to let go of it if the run holds it itself.
+// A key lock-NAME is a view of lock NAME. To read it is to ask who holds the lock. To set it is to
+// try to take the lock for the run, without standing in line: then the run has a [Lock] that says
+// so, and what holds for locks holds for it, over crashes too. To clear it is to break the lock, or
+// to let go of it if the run holds it itself.
 type StateRequest struct {
 	EventID int64                   `json:"eventId"`
 	Request *schemas.StateRequested `json:"request"`
@@ -34,7 +35,10 @@ func takes(a *schemas.StateRequested) (lock string, ok bool) {
 
 // OpenRequests returns the unanswered requests for state keys, in their order.
 func (s *State) OpenRequests() []*StateRequest {
-	return slices.SortedFunc(maps.Values(s.Requests), func(a, b *StateRequest) int { return cmp.Compare(a.EventID, b.EventID) })
+	return slices.SortedFunc(
+		maps.Values(s.Requests),
+		func(a, b *StateRequest) int { return cmp.Compare(a.EventID, b.EventID) },
+	)
 }
 
 func (s *State) openRequests() []Effect {
@@ -79,7 +83,8 @@ func (s *State) endTry(id int64) {
 		return
 	}
 	if lock, ok := q.Takes(); ok {
-		if l := s.Locks[schemas.LockKey(q.Request.Scope, lock)]; l != nil && l.Try && l.EventID == id {
+		if l := s.Locks[schemas.LockKey(q.Request.Scope, lock)]; l != nil && l.Try &&
+			l.EventID == id {
 			delete(s.Locks, l.Key())
 		}
 	}
@@ -94,7 +99,12 @@ func (s *State) dropRequests() {
 }
 
 func (st *step) getState(a *schemas.GetState, completed int64) bool {
-	q := &schemas.StateRequested{Decision: schemas.DecideGetState, Key: a.Key, Scope: a.Scope, DeciderCompletedEventID: completed}
+	q := &schemas.StateRequested{
+		Decision:                schemas.DecideGetState,
+		Key:                     a.Key,
+		Scope:                   a.Scope,
+		DeciderCompletedEventID: completed,
+	}
 	if !st.mayAsk(q) {
 		return false
 	}
@@ -104,7 +114,8 @@ func (st *step) getState(a *schemas.GetState, completed int64) bool {
 
 func (st *step) setState(a *schemas.SetState, completed int64) bool {
 	q := &schemas.StateRequested{
-		Decision: schemas.DecideSetState, Key: a.Key, Scope: a.Scope, Value: a.Value, Require: a.Require, DeciderCompletedEventID: completed,
+		Decision: schemas.DecideSetState, Key: a.Key, Scope: a.Scope, Value: a.Value,
+		Require: a.Require, DeciderCompletedEventID: completed,
 	}
 	if !st.mayAsk(q) {
 		return false
@@ -121,7 +132,12 @@ func (st *step) setState(a *schemas.SetState, completed int64) bool {
 }
 
 func (st *step) clearState(a *schemas.ClearState, completed int64) bool {
-	q := &schemas.StateRequested{Decision: schemas.DecideClearState, Key: a.Key, Scope: a.Scope, DeciderCompletedEventID: completed}
+	q := &schemas.StateRequested{
+		Decision:                schemas.DecideClearState,
+		Key:                     a.Key,
+		Scope:                   a.Scope,
+		DeciderCompletedEventID: completed,
+	}
 	if !st.mayAsk(q) {
 		return false
 	}
@@ -132,7 +148,14 @@ func (st *step) clearState(a *schemas.ClearState, completed int64) bool {
 		return true
 	}
 	id := st.emit(q)
-	st.emit(&schemas.LockReleased{Lock: l.Lock, Scope: l.Scope, Fence: l.Fence, DeciderCompletedEventID: completed})
+	st.emit(
+		&schemas.LockReleased{
+			Lock:                    l.Lock,
+			Scope:                   l.Scope,
+			Fence:                   l.Fence,
+			DeciderCompletedEventID: completed,
+		},
+	)
 	st.leave(l)
 	st.emit(&schemas.StateCleared{Key: a.Key, Scope: a.Scope, ScheduledEventID: id})
 	return false // the decider is told, as it is of every answer
@@ -148,59 +171,133 @@ func (st *step) mayAsk(q *schemas.StateRequested) bool {
 	case err != nil:
 		return st.refuseState(q, schemas.CauseInvalidAttributes, err.Error())
 	case max(len(q.Value), len(q.Require)) > schemas.MaxStateValue:
-		return st.refuseState(q, schemas.CauseInvalidAttributes,
-			fmt.Sprintf("value, require: %d bytes; a state key takes %d: keep what is larger elsewhere, and its name here", max(len(q.Value), len(q.Require)), schemas.MaxStateValue))
+		return st.refuseState(
+			q,
+			schemas.CauseInvalidAttributes,
+			fmt.Sprintf(
+				"value, require: %d bytes; a state key takes %d: keep what is larger elsewhere, and its name here",
+				max(len(q.Value), len(q.Require)),
+				schemas.MaxStateValue,
+			),
+		)
 	case len(st.Requests) >= st.c.OpenStates:
-		return st.refuseState(q, schemas.CauseOpenStatesLimit, limitDetails("requests for state keys", st.c.OpenStates))
+		return st.refuseState(
+			q,
+			schemas.CauseOpenStatesLimit,
+			limitDetails("requests for state keys", st.c.OpenStates),
+		)
 	case st.full():
 		return st.refuseState(q, schemas.CauseEventLimitExceeded, st.fullDetails())
 	}
 	if _, isRef := q.Value.Ref(); isRef {
-		return st.refuseState(q, schemas.CauseInvalidAttributes, "value: it is a reference to a large payload, which belongs to this run alone: give a small value")
+		return st.refuseState(
+			q,
+			schemas.CauseInvalidAttributes,
+			"value: it is a reference to a large payload, which belongs to this run alone: give a small value",
+		)
 	}
 	return true
 }
 
 func (st *step) refuseState(q *schemas.StateRequested, cause schemas.Cause, details string) bool {
-	st.emit(&schemas.StateRefused{Key: q.Key, Scope: q.Scope, Cause: cause, Details: details, DeciderCompletedEventID: q.DeciderCompletedEventID})
+	st.emit(
+		&schemas.StateRefused{
+			Key:                     q.Key,
+			Scope:                   q.Scope,
+			Cause:                   cause,
+			Details:                 details,
+			DeciderCompletedEventID: q.DeciderCompletedEventID,
+		},
+	)
 	return false
 }
 
 // refuseAsked refuses a request that stands in the history.
-func (st *step) refuseAsked(q *StateRequest, cause schemas.Cause, value schemas.Payload, details string) {
+func (st *step) refuseAsked(
+	q *StateRequest,
+	cause schemas.Cause,
+	value schemas.Payload,
+	details string,
+) {
 	st.emit(&schemas.StateRefused{
-		Key: q.Request.Key, Scope: q.Request.Scope, Cause: cause, Value: value, Details: details, ScheduledEventID: q.EventID,
+		Key: q.Request.Key, Scope: q.Request.Scope, Cause: cause, Value: value, Details: details,
+		ScheduledEventID:        q.EventID,
 		DeciderCompletedEventID: q.Request.DeciderCompletedEventID,
 	})
 }
 
-// takeLock tries to take a lock for the run by its state key. The key of a free lock is absent, and that of one that the run
-// holds has the id of its workflow.
-func (st *step) takeLock(q *schemas.StateRequested, lock string, require *requirement.Requirement) bool {
+// takeLock tries to take a lock for the run by its state key. The key of a free lock is absent, and
+// that of one that the run holds has the id of its workflow.
+func (st *step) takeLock(
+	q *schemas.StateRequested,
+	lock string,
+	require *requirement.Requirement,
+) bool {
 	held := st.Locks[schemas.LockKey(q.Scope, lock)]
 	switch {
 	case !st.isOwn(q.Value):
-		return st.refuseState(q, schemas.CauseInvalidAttributes,
-			fmt.Sprintf("value: the key %s shows who holds lock %q, and a run can take it only for itself: set it to the workflow id, %q", q.Key, lock, st.WorkflowID))
+		return st.refuseState(
+			q,
+			schemas.CauseInvalidAttributes,
+			fmt.Sprintf(
+				"value: the key %s shows who holds lock %q, and a run can take it only for "+
+					"itself: set it to the workflow id, %q",
+				q.Key,
+				lock,
+				st.WorkflowID,
+			),
+		)
 	case held != nil && held.Waits():
-		return st.refuseState(q, schemas.CauseLockRequested, fmt.Sprintf("event %d has asked for the lock, and has no answer: wait for it first", held.EventID))
+		return st.refuseState(
+			q,
+			schemas.CauseLockRequested,
+			fmt.Sprintf(
+				"event %d has asked for the lock, and has no answer: wait for it first",
+				held.EventID,
+			),
+		)
 	case held == nil && st.retentionDisabled():
 		return st.refuseState(q, schemas.CauseInvalidAttributes, lockUnkept)
 	case held == nil && len(st.Locks) >= st.c.OpenLocks:
-		return st.refuseState(q, schemas.CauseOpenLocksLimit, fmt.Sprintf("the run holds or waits for %d locks, and no run may have more: release one", st.c.OpenLocks))
+		return st.refuseState(
+			q,
+			schemas.CauseOpenLocksLimit,
+			fmt.Sprintf(
+				"the run holds or waits for %d locks, and no run may have more: release one",
+				st.c.OpenLocks,
+			),
+		)
 	}
 	own, _ := schemas.JSONPayload(st.WorkflowID) // a text is always JSON
 	id := st.emit(q)
 	switch {
 	case held != nil && require.Holds(own, true):
-		st.emit(&schemas.StateSet{Key: q.Key, Scope: q.Scope, Revision: held.Fence, ScheduledEventID: id})
+		st.emit(
+			&schemas.StateSet{
+				Key:              q.Key,
+				Scope:            q.Scope,
+				Revision:         held.Fence,
+				ScheduledEventID: id,
+			},
+		)
 	case held != nil:
 		st.refuseAsked(st.Requests[id], schemas.CauseRequirement, own, "")
 	case !require.Holds(nil, false):
-		st.refuseAsked(st.Requests[id], schemas.CauseRequirement, nil,
-			"require: this run does not hold the lock, and what is required does not hold for a free one: there is nothing to take")
+		st.refuseAsked(
+			st.Requests[id],
+			schemas.CauseRequirement,
+			nil,
+			"require: this run does not hold the lock, and what is required does not hold for a "+
+				"free one: there is nothing to take",
+		)
 	default:
-		st.do(EnterLock{Key: schemas.LockKey(q.Scope, lock), Asked: Asked{Run: st.Run, EventID: id}, By: id})
+		st.do(
+			EnterLock{
+				Key:   schemas.LockKey(q.Scope, lock),
+				Asked: Asked{Run: st.Run, EventID: id},
+				By:    id,
+			},
+		)
 		return true
 	}
 	return false // the decider is told, as it is of every answer
@@ -229,9 +326,24 @@ func (st *step) answered(m Answered) {
 	case m.Cause != "":
 		st.refuseAsked(q, m.Cause, m.Value, m.Details)
 	case a.Decision == schemas.DecideGetState:
-		st.emit(&schemas.StateRead{Key: a.Key, Scope: a.Scope, Value: m.Value, Revision: m.Revision, ScheduledEventID: q.EventID})
+		st.emit(
+			&schemas.StateRead{
+				Key:              a.Key,
+				Scope:            a.Scope,
+				Value:            m.Value,
+				Revision:         m.Revision,
+				ScheduledEventID: q.EventID,
+			},
+		)
 	case a.Decision == schemas.DecideSetState:
-		st.emit(&schemas.StateSet{Key: a.Key, Scope: a.Scope, Revision: m.Revision, ScheduledEventID: q.EventID})
+		st.emit(
+			&schemas.StateSet{
+				Key:              a.Key,
+				Scope:            a.Scope,
+				Revision:         m.Revision,
+				ScheduledEventID: q.EventID,
+			},
+		)
 	default:
 		st.emit(&schemas.StateCleared{Key: a.Key, Scope: a.Scope, ScheduledEventID: q.EventID})
 	}

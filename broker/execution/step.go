@@ -8,8 +8,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Step lets a message happen at the instant now: it returns the events that follow, already applied, and the effects to
-// perform once they are committed. The times of the events are now, or later if the history is ahead of it.
+// Step lets a message happen at the instant now: it returns the events that follow, already
+// applied, and the effects to perform once they are committed. The times of the events are now, or
+// later if the history is ahead of it.
 func (s *State) Step(c *Config, m Message, now schemas.Timestamp) ([]schemas.Event, []Effect) {
 	st := step{State: s, c: c, now: now}
 	if s.Closed() {
@@ -73,8 +74,12 @@ func (s *State) Step(c *Config, m Message, now schemas.Timestamp) ([]schemas.Eve
 	}
 	if st.LastID >= c.hardLimit() && !st.Closed() && !st.Copying() {
 		st.end(&schemas.WorkflowTerminated{
-			Reason: fmt.Sprintf("the history has %d events; at most %d are allowed: continue as new before that", st.LastID, c.MaxEvents),
-			Cause:  schemas.CauseEventLimitExceeded, ChildPolicy: st.Start.ChildPolicy,
+			Reason: fmt.Sprintf(
+				"the history has %d events; at most %d are allowed: continue as new before that",
+				st.LastID,
+				c.MaxEvents,
+			),
+			Cause: schemas.CauseEventLimitExceeded, ChildPolicy: st.Start.ChildPolicy,
 		})
 	}
 	return st.events, st.effects
@@ -91,9 +96,10 @@ type step struct {
 	beaten  bool // those of a heartbeat are among them
 }
 
-// room returns details, or nil if the record has none for them beside those of whatever else ends in this step. Those of one heartbeat
-// always fit alone, since they have come in a message, and beside the words of the failure that has ended its attempt if a record takes both:
-// it is twice what is for details.
+// room returns details, or nil if the record has none for them beside those of whatever else ends
+// in this step. Those of one heartbeat always fit alone, since they have come in a message, and
+// beside the words of the failure that has ended its attempt if a record takes both: it is twice
+// what is for details.
 func (st *step) room(details schemas.Payload) schemas.Payload {
 	most := st.c.Details
 	if !st.beaten {
@@ -124,7 +130,8 @@ func (st *step) dead(reason, format string, args ...any) {
 	st.do(Dead{Reason: reason, Details: fmt.Sprintf(format, args...)})
 }
 
-// wake asks for a decider unless one is pending already. At most one decider runs and at most one is pending after it.
+// wake asks for a decider unless one is pending already. At most one decider runs and at most one
+// is pending after it.
 func (st *step) wake() {
 	if st.Closed() || st.Paused != nil || st.Decision.Scheduled != 0 {
 		return
@@ -141,8 +148,9 @@ func (st *step) start(m Start) {
 	d := st.c.Types.workflowDefaults(r.Type, r.TypeVersion)
 	e := &schemas.WorkflowStarted{
 		WorkflowID: r.WorkflowID, Run: r.Run, WorkflowType: r.Type, WorkflowTypeVersion: r.TypeVersion, Input: r.Input,
-		ExecutionStartToCloseTimeout: r.ExecutionStartToCloseTimeout, TaskStartToCloseTimeout: r.TaskStartToCloseTimeout,
-		TaskScheduleToStartTimeout: r.TaskScheduleToStartTimeout, TaskPriority: r.TaskPriority,
+		ExecutionStartToCloseTimeout: r.ExecutionStartToCloseTimeout,
+		TaskStartToCloseTimeout:      r.TaskStartToCloseTimeout,
+		TaskScheduleToStartTimeout:   r.TaskScheduleToStartTimeout, TaskPriority: r.TaskPriority,
 		ActivityDefaults: r.ActivityDefaults, ChildPolicy: r.ChildPolicy, TagList: r.TagList, Attributes: r.Attributes,
 		SignalIDs: m.Received, Replays: r.Replays, RequestID: r.RequestID, Identity: r.Identity,
 		StartMode: startMode(r), Continuation: r.Continuation,
@@ -173,7 +181,8 @@ func (st *step) start(m Start) {
 	}
 }
 
-// startMode is what begins a run: the service knows it of a replay and of a child, and who starts says it of any other.
+// startMode is what begins a run: the service knows it of a replay and of a child, and who starts
+// says it of any other.
 func startMode(r *schemas.StartRequest) schemas.StartMode {
 	switch o := r.Origin; {
 	case r.Replays != nil:
@@ -186,11 +195,16 @@ func startMode(r *schemas.StartRequest) schemas.StartMode {
 
 // StartSignalOf is the signal of a signal-with-start.
 func StartSignalOf(r *schemas.StartRequest) Signal {
-	return Signal{Name: r.Signal.Name, Input: r.Signal.Input, RequestID: cmp.Or(r.Signal.RequestID, r.RequestID, r.Run)}
+	return Signal{
+		Name:      r.Signal.Name,
+		Input:     r.Signal.Input,
+		RequestID: cmp.Or(r.Signal.RequestID, r.RequestID, r.Run),
+	}
 }
 
 func (st *step) signal(m Signal) {
-	if err := schemas.ValidateLength("request id", m.RequestID); err != nil { // a thousand of them stand in the first record of the next run
+	if err := schemas.ValidateLength("request id", m.RequestID); err != nil {
+		// a thousand of them stand in the first record of the next run
 		st.dead(DeadInvalid, "%s", err)
 		return
 	}

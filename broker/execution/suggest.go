@@ -6,9 +6,10 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// A run with a continuation policy is asked to continue as new at a moment when that loses nothing (S2-6): nothing of it is open but
-// timers, no decision is wanted, and it has handled a signal or a timer since it began. Its decider may ignore that, and is asked again
-// when the threshold has passed once more. Locks that it holds go to the next run, and do not hinder.
+// A run with a continuation policy is asked to continue as new at a moment when that loses nothing
+// (S2-6): nothing of it is open but timers, no decision is wanted, and it has handled a signal or a
+// timer since it began. Its decider may ignore that, and is asked again when the threshold has
+// passed once more. Locks that it holds go to the next run, and do not hinder.
 
 // Continuing is what the history tells of asking the run to continue as new.
 type Continuing struct {
@@ -16,19 +17,21 @@ type Continuing struct {
 	Trigger int64 `json:"trigger,omitempty"`
 	// Held is the hold on the run; nil if there is none.
 	Held *schemas.ContinuationHeld `json:"held,omitempty"`
-	// Suggested is the latest ContinuationSuggested, 0 if there was none, and Reasons are its reasons. Answered is the DeciderCompleted of the
-	// decision that saw it, 0 if there is none yet, or if that decision wanted to continue and was refused.
+	// Suggested is the latest ContinuationSuggested, 0 if there was none, and Reasons are its
+	// reasons. Answered is the DeciderCompleted of the decision that saw it, 0 if there is none
+	// yet, or if that decision wanted to continue and was refused.
 	Suggested int64    `json:"suggested,omitempty"`
 	Reasons   []string `json:"reasons,omitempty"`
 	Answered  int64    `json:"answered,omitempty"`
-	// AgeFrom and EventsFrom are the latest ContinuationSuggested with these reasons: from there the threshold counts again. AgeBase is the
-	// time of AgeFrom.
+	// AgeFrom and EventsFrom are the latest ContinuationSuggested with these reasons: from there
+	// the threshold counts again. AgeBase is the time of AgeFrom.
 	AgeFrom    int64             `json:"ageFrom,omitempty"`
 	AgeBase    schemas.Timestamp `json:"ageBase,omitempty"`
 	EventsFrom int64             `json:"eventsFrom,omitempty"`
 }
 
-// see folds an event that may concern it. It is called after the decider's part of the state has seen the event.
+// see folds an event that may concern it. It is called after the decider's part of the state has
+// seen the event.
 func (c *Continuing) see(s *State, e schemas.Event) {
 	switch a := e.Attributes.(type) {
 	case *schemas.WorkflowStarted:
@@ -87,10 +90,13 @@ func (s *State) waitsForLock() bool {
 // continuable tells whether this is a moment to ask the run to continue as new.
 func (s *State) continuable() bool {
 	c := &s.Continuing
-	return s.Start != nil && s.Start.Continuation != nil && c.Held == nil && c.Trigger != 0 && c.Trigger <= s.Decision.Previous && s.quiet()
+	return s.Start != nil && s.Start.Continuation != nil && c.Held == nil && c.Trigger != 0 &&
+		c.Trigger <= s.Decision.Previous &&
+		s.quiet()
 }
 
-// ageDue is when the run is old enough to be asked, and the event from which that counts; ok is false if it never is.
+// ageDue is when the run is old enough to be asked, and the event from which that counts; ok is
+// false if it never is.
 func (s *State) ageDue() (at schemas.Timestamp, setBy int64, ok bool) {
 	after := s.Start.Continuation.After
 	switch c := &s.Continuing; {
@@ -103,15 +109,16 @@ func (s *State) ageDue() (at schemas.Timestamp, setBy int64, ok bool) {
 	}
 }
 
-// eventsDue tells whether the run has so many events that it is to be asked. A decider that ignores that, and writes as many events
-// each time it is asked, is not asked before something has happened.
+// eventsDue tells whether the run has so many events that it is to be asked. A decider that ignores
+// that, and writes as many events each time it is asked, is not asked before something has
+// happened.
 func (s *State) eventsDue() bool {
 	most, from := s.Start.Continuation.Events, s.Continuing.EventsFrom
 	return most > 0 && s.LastID-from >= most && s.Continuing.Trigger > from
 }
 
-// suggest asks the run to continue as new, if this is a moment for that and there is a reason. That it is old enough an alarm says,
-// which knows what is in the history (P-15).
+// suggest asks the run to continue as new, if this is a moment for that and there is a reason. That
+// it is old enough an alarm says, which knows what is in the history (P-15).
 func (st *step) suggest(old, recycle bool) {
 	if !st.continuable() {
 		return
@@ -135,13 +142,25 @@ func (st *step) suggest(old, recycle bool) {
 // hold keeps the run from being asked to continue as new.
 func (st *step) hold(r *schemas.ExecutionRequest) {
 	if st.Continuing.Held == nil && st.Means(r) && !st.Repeated(r) {
-		st.emit(&schemas.ContinuationHeld{Reason: r.Reason, RequestID: r.RequestID, Identity: r.Identity})
+		st.emit(
+			&schemas.ContinuationHeld{
+				Reason:    r.Reason,
+				RequestID: r.RequestID,
+				Identity:  r.Identity,
+			},
+		)
 	}
 }
 
 // release undoes a hold.
 func (st *step) release(r *schemas.ExecutionRequest) {
 	if st.Continuing.Held != nil && st.Means(r) && !st.Repeated(r) {
-		st.emit(&schemas.ContinuationReleased{Reason: r.Reason, RequestID: r.RequestID, Identity: r.Identity})
+		st.emit(
+			&schemas.ContinuationReleased{
+				Reason:    r.Reason,
+				RequestID: r.RequestID,
+				Identity:  r.Identity,
+			},
+		)
 	}
 }

@@ -2,8 +2,8 @@ package execution
 
 import "github.com/droverhq/drover/schemas"
 
-// Types is the table of registered types as the namespace has it at one moment. It never changes; a nil table knows no
-// type and allows any.
+// Types is the table of registered types as the namespace has it at one moment. It never changes; a
+// nil table knows no type and allows any.
 type Types struct {
 	required bool
 	types    map[typeKey]*schemas.TypeInfo
@@ -23,17 +23,29 @@ func NewTypes(required bool, infos []schemas.TypeInfo) *Types {
 	return t
 }
 
-// Workflow returns a workflow type, nil if it is not registered, and why it may not be used, "" if it may.
+// Workflow returns a workflow type, nil if it is not registered, and why it may not be used, "" if
+// it may.
 func (t *Types) Workflow(name, version string) (*schemas.TypeInfo, schemas.Cause) {
-	return t.find(typeKey{schemas.WorkflowKind, name, version}, schemas.CauseWorkflowTypeUnknown, schemas.CauseWorkflowTypeDeprecated)
+	return t.find(
+		typeKey{schemas.WorkflowKind, name, version},
+		schemas.CauseWorkflowTypeUnknown,
+		schemas.CauseWorkflowTypeDeprecated,
+	)
 }
 
 // Activity is [Types.Workflow] for an activity type.
 func (t *Types) Activity(name, version string) (*schemas.TypeInfo, schemas.Cause) {
-	return t.find(typeKey{schemas.ActivityKind, name, version}, schemas.CauseActivityTypeUnknown, schemas.CauseActivityTypeDeprecated)
+	return t.find(
+		typeKey{schemas.ActivityKind, name, version},
+		schemas.CauseActivityTypeUnknown,
+		schemas.CauseActivityTypeDeprecated,
+	)
 }
 
-func (t *Types) find(k typeKey, unknown, deprecated schemas.Cause) (*schemas.TypeInfo, schemas.Cause) {
+func (t *Types) find(
+	k typeKey,
+	unknown, deprecated schemas.Cause,
+) (*schemas.TypeInfo, schemas.Cause) {
 	if t == nil || len(t.types) == 0 && !t.required {
 		return nil, ""
 	}

@@ -1,6 +1,6 @@
-// Package locks changes the record of a lock: who enters, who leaves, and who comes next. It is pure: the record goes in and
-// out, time and what is known of ancestors are arguments. Package broker calls it between a read and a compare-and-set of the
-// lock's key, and nobody else does.
+// Package locks changes the record of a lock: who enters, who leaves, and who comes next. It is
+// pure: the record goes in and out, time and what is known of ancestors are arguments. Package
+// broker calls it between a read and a compare-and-set of the lock's key, and nobody else does.
 //
 // Invariants of a record that these functions keep:
 //
@@ -19,10 +19,18 @@ import (
 // perMessage is more than the holders that ever enter by one message of the bucket.
 const perMessage = 1 << 16
 
-// Fresh is the record of a lock that nobody holds. Its fences begin beyond those of all records that the key has had, by the sequence of the last
-// message in the bucket: a record begins at a multiple of it, and of a lock that several may hold many enter by one message, but never so many.
+// Fresh is the record of a lock that nobody holds. Its fences begin beyond those of all records
+// that the key has had, by the sequence of the last message in the bucket: a record begins at a
+// multiple of it, and of a lock that several may hold many enter by one message, but never so many.
 func Fresh(lock, scope string, last uint64) *schemas.LockRecord {
-	return &schemas.LockRecord{V: schemas.Version, Lock: lock, Scope: scope, Limit: 1, Next: last*perMessage + 1, Holders: []schemas.LockPlace{}}
+	return &schemas.LockRecord{
+		V:       schemas.Version,
+		Lock:    lock,
+		Scope:   scope,
+		Limit:   1,
+		Next:    last*perMessage + 1,
+		Holders: []schemas.LockPlace{},
+	}
 }
 
 // Outcome is what became of an entry.
@@ -48,8 +56,8 @@ const (
 
 // Entry is what a run asks of a lock.
 type Entry struct {
-	// Place names the run and its request. With a fence the run holds the lock by its history, and wants its place back if that
-	// is gone.
+	// Place names the run and its request. With a fence the run holds the lock by its history, and
+	// wants its place back if that is gone.
 	Place schemas.LockPlace
 	Limit int
 	// Ancestors are the chains of the run's ancestors, each by its first run.
@@ -60,8 +68,8 @@ type Entry struct {
 	MaxWaiters int
 }
 
-// Result is the answer to an [Entry]. Place is the holder's: the run's own, the ancestor's, or if the lock is busy that of the
-// first holder.
+// Result is the answer to an [Entry]. Place is the holder's: the run's own, the ancestor's, or if
+// the lock is busy that of the first holder.
 type Result struct {
 	Outcome Outcome
 	Place   schemas.LockPlace
@@ -110,29 +118,39 @@ func Enter(r *schemas.LockRecord, e Entry, now schemas.Timestamp) Result {
 	return Result{Outcome: Waits, Changed: changed}
 }
 
-// regain gives a run the place back that it has by its history: the key was deleted by hand, or the server lost it.
+// regain gives a run the place back that it has by its history: the key was deleted by hand, or the
+// server lost it.
 func regain(r *schemas.LockRecord, e Entry) Result {
 	if Empty(r) {
 		r.Limit = max(e.Limit, 1)
 	}
-	if len(r.Holders) >= r.Limit || slices.ContainsFunc(r.Holders, func(h schemas.LockPlace) bool { return h.Fence == e.Place.Fence }) {
+	if len(r.Holders) >= r.Limit ||
+		slices.ContainsFunc(
+			r.Holders,
+			func(h schemas.LockPlace) bool { return h.Fence == e.Place.Fence },
+		) {
 		return Result{Outcome: Lost}
 	}
 	if i := find(r.Waiters, &e.Place); i >= 0 {
 		r.Waiters = slices.Delete(r.Waiters, i, i+1)
 	}
-	at, _ := slices.BinarySearchFunc(r.Holders, e.Place.Fence, func(h schemas.LockPlace, fence uint64) int {
-		if h.Fence < fence {
-			return -1
-		}
-		return 1
-	})
+	at, _ := slices.BinarySearchFunc(
+		r.Holders,
+		e.Place.Fence,
+		func(h schemas.LockPlace, fence uint64) int {
+			if h.Fence < fence {
+				return -1
+			}
+			return 1
+		},
+	)
 	r.Holders = slices.Insert(r.Holders, at, e.Place)
 	r.Next = max(r.Next, e.Place.Fence+1)
 	return Result{Outcome: Holds, Place: e.Place, Changed: true}
 }
 
-// Leave takes a place out, if it is there, and lets in who comes next. It tells whether it changed anything.
+// Leave takes a place out, if it is there, and lets in who comes next. It tells whether it changed
+// anything.
 func Leave(r *schemas.LockRecord, place *schemas.LockPlace, now schemas.Timestamp) bool {
 	holders, waiters := len(r.Holders), len(r.Waiters)
 	same := func(p schemas.LockPlace) bool { return p.Is(place) }
@@ -147,13 +165,17 @@ func Empty(r *schemas.LockRecord) bool { return len(r.Holders)+len(r.Waiters) ==
 // Line is the number of a place in the line, from 1 on; 0 if it does not wait.
 func Line(r *schemas.LockRecord, place *schemas.LockPlace) int { return find(r.Waiters, place) + 1 }
 
-// expire takes out the holders whose lease has run out, because somebody wants the lock, and there is no other room.
+// expire takes out the holders whose lease has run out, because somebody wants the lock, and there
+// is no other room.
 func expire(r *schemas.LockRecord, now schemas.Timestamp) bool {
 	if len(r.Holders) < r.Limit {
 		return false
 	}
 	before := len(r.Holders)
-	r.Holders = slices.DeleteFunc(r.Holders, func(h schemas.LockPlace) bool { return h.Expires() != 0 && h.Expires() <= now })
+	r.Holders = slices.DeleteFunc(
+		r.Holders,
+		func(h schemas.LockPlace) bool { return h.Expires() != 0 && h.Expires() <= now },
+	)
 	return len(r.Holders) != before
 }
 

@@ -13,19 +13,26 @@ import (
 
 // Ack is the outcome of one JetStream publish. With Err nil the message is stored at Seq.
 //
-// Err is one of: [*SequenceError] (wraps [ErrWrongSequence]), [ErrInFlight], [ErrNoStream], [ErrTooLarge],
-// [*APIError] for other refusals: nothing was stored. [ErrDisconnected]: nothing was sent. [*RefusedError]: the server
-// does not let this user publish, nothing was stored. [ErrTimeout] and [ErrClosed]: the outcome is unknown, also that of a
-// timeout joined to a refused subscription, that of the acknowledgements.
+// Err is one of: [*SequenceError] (wraps [ErrWrongSequence]), [ErrInFlight], [ErrNoStream],
+// [ErrTooLarge], [*APIError] for other refusals: nothing was stored. [ErrDisconnected]: nothing was
+// sent. [*RefusedError]: the server does not let this user publish, nothing was stored.
+// [ErrTimeout] and [ErrClosed]: the outcome is unknown, also that of a timeout joined to a refused
+// subscription, that of the acknowledgements.
 type Ack struct {
 	Seq       uint64
 	Duplicate bool // the server had seen the message id before; Seq is that of the first
 	Err       error
 }
 
-// PublishSync publishes one message to JetStream and waits for the outcome; errors as in [Ack]. It waits for the
-// connection first and sends once. Without a deadline in ctx, Options.RequestTimeout holds.
-func (c *Conn) PublishSync(ctx context.Context, subject string, h Header, body []byte) (seq uint64, err error) {
+// PublishSync publishes one message to JetStream and waits for the outcome; errors as in [Ack]. It
+// waits for the connection first and sends once. Without a deadline in ctx, Options.RequestTimeout
+// holds.
+func (c *Conn) PublishSync(
+	ctx context.Context,
+	subject string,
+	h Header,
+	body []byte,
+) (seq uint64, err error) {
 	m, err := c.publish(ctx, 0, &nats.Msg{Subject: subject, Header: h, Data: body}, nil)
 	if err != nil {
 		return 0, fmt.Errorf("publish %w", OutcomeUnknown(err))
@@ -37,10 +44,16 @@ func (c *Conn) PublishSync(ctx context.Context, subject string, h Header, body [
 	return ack.Seq, nil
 }
 
-// publish sends m when the connection is up and waits for the answer; with every, it sends m again after each such time. The library's own
-// request would wait for its whole time when the connection breaks and takes the acknowledgement with it, or when the server refuses the
-// subject. Answers that are not wanted are passed over; nil wants any.
-func (c *Conn) publish(ctx context.Context, every time.Duration, m *nats.Msg, wanted func(*nats.Msg) bool) (*nats.Msg, error) {
+// publish sends m when the connection is up and waits for the answer; with every, it sends m again
+// after each such time. The library's own request would wait for its whole time when the connection
+// breaks and takes the acknowledgement with it, or when the server refuses the subject. Answers
+// that are not wanted are passed over; nil wants any.
+func (c *Conn) publish(
+	ctx context.Context,
+	every time.Duration,
+	m *nats.Msg,
+	wanted func(*nats.Msg) bool,
+) (*nats.Msg, error) {
 	answer := make(chan *nats.Msg, 1)
 	reply, forget := c.inbox.expect(func(m *nats.Msg) {
 		if wanted != nil && !wanted(m) {
@@ -57,7 +70,12 @@ func (c *Conn) publish(ctx context.Context, every time.Duration, m *nats.Msg, wa
 }
 
 // exchange is publish for a message whose answers somebody puts into a channel of one place.
-func (c *Conn) exchange(ctx context.Context, every time.Duration, m *nats.Msg, answer <-chan *nats.Msg) (*nats.Msg, error) {
+func (c *Conn) exchange(
+	ctx context.Context,
+	every time.Duration,
+	m *nats.Msg,
+	answer <-chan *nats.Msg,
+) (*nats.Msg, error) {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
 	start := time.Now()
@@ -83,7 +101,8 @@ func (c *Conn) exchange(ctx context.Context, every time.Duration, m *nats.Msg, a
 		case got := <-answer:
 			return got, nil
 		case <-again:
-			_ = c.write(m) // without a connection it is not sent; the first one may be answered all the same
+			// without a connection it is not sent; the first one may be answered all the same
+			_ = c.write(m)
 		case <-up:
 			up, grace = nil, time.After(reconnectGrace)
 		case <-refused:
@@ -103,15 +122,18 @@ func (c *Conn) exchange(ctx context.Context, every time.Duration, m *nats.Msg, a
 
 var errBroken = errors.New("the connection broke meanwhile")
 
-var errNobodyStores = fmt.Errorf("%w takes this subject: create the namespace, or wait until a leader is elected", ErrNoStream)
+var errNobodyStores = fmt.Errorf(
+	"%w takes this subject: create the namespace, or wait until a leader is elected",
+	ErrNoStream,
+)
 
 var (
 	ackHead = []byte(`{"stream":"`)
 	ackSeq  = []byte(`"seq":`)
 )
 
-// parseAck reads a publish acknowledgement. The server's usual form {"stream":"S","seq":12} is read without
-// encoding/json; stream names cannot hold quotes.
+// parseAck reads a publish acknowledgement. The server's usual form {"stream":"S","seq":12} is read
+// without encoding/json; stream names cannot hold quotes.
 func parseAck(m *nats.Msg) Ack {
 	if noResponders(m.Header, m.Data) {
 		return Ack{Err: errNobodyStores}
@@ -129,18 +151,28 @@ func parseAck(m *nats.Msg) Ack {
 		Duplicate bool   `json:"duplicate"`
 	}
 	if err := json.Unmarshal(m.Data, &full); err != nil {
-		return Ack{Err: OutcomeUnknown(fmt.Errorf("%w: unreadable acknowledgement: %w", ErrTimeout, err))}
+		return Ack{
+			Err: OutcomeUnknown(fmt.Errorf("%w: unreadable acknowledgement: %w", ErrTimeout, err)),
+		}
 	}
 	if fail := full.failure(); fail != nil {
 		return Ack{Err: fail.asError()}
 	}
 	if full.Stream == "" || full.Seq == 0 {
-		return Ack{Err: OutcomeUnknown(fmt.Errorf("%w: the answer is no acknowledgement, somebody else listens on the subject", ErrTimeout))}
+		return Ack{
+			Err: OutcomeUnknown(
+				fmt.Errorf(
+					"%w: the answer is no acknowledgement, somebody else listens on the subject",
+					ErrTimeout,
+				),
+			),
+		}
 	}
 	return Ack{Seq: full.Seq, Duplicate: full.Duplicate}
 }
 
-// storedBy reads an acknowledgement, or the refusal of a stream, among answers of any kind. No answer of Drover has a stream with a sequence.
+// storedBy reads an acknowledgement, or the refusal of a stream, among answers of any kind. No
+// answer of Drover has a stream with a sequence.
 func storedBy(b []byte) (stream string, ok bool) {
 	const most = 1 << 10
 	if len(b) > most || !bytes.HasPrefix(b, []byte("{")) || !bytes.Contains(b, ackSeq) {

@@ -8,7 +8,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// probePatience is how long the answer to a probe may take before the band counts as one that does not answer.
+// probePatience is how long the answer to a probe may take before the band counts as one that does
+// not answer.
 const probePatience = time.Second
 
 // denialPause is how long a band is left alone that the server refuses to this user.
@@ -16,18 +17,22 @@ const denialPause = time.Minute
 
 // band is one consumer of a [Puller]. The bands share its slots by strict precedence:
 //
-//   - A request that stands and is not used up proves that its band is empty. So a band that nobody uses costs one
-//     request in half a minute, and a more urgent task finds a request that waits for it, also at a busy worker.
-//   - A band without a standing request is unknown. It is asked, and no lower band before the answer is there: by a
-//     request that does not wait (a probe), or by a standing one if no lower band has anything to ask for.
-//   - The word that a band is empty counts for the plan that follows it. A standing request that expires while all slots
-//     are taken says nothing of the time when one becomes free: kept until then, it let the bands below be asked at the
-//     same moment, for the same slot.
-//   - Requests of several bands may stand for the same slot. A task that finds no slot is parked: the most urgent one
-//     goes first when a slot becomes free, and after pausePatience it is given back for others.
+//   - A request that stands and is not used up proves that its band is empty. So a band that nobody
+//     uses costs one request in half a minute, and a more urgent task finds a request that waits
+//     for it, also at a busy worker.
+//   - A band without a standing request is unknown. It is asked, and no lower band before the
+//     answer is there: by a request that does not wait (a probe), or by a standing one if no lower
+//     band has anything to ask for.
+//   - The word that a band is empty counts for the plan that follows it. A standing request that
+//     expires while all slots are taken says nothing of the time when one becomes free: kept until
+//     then, it let the bands below be asked at the same moment, for the same slot.
+//   - Requests of several bands may stand for the same slot. A task that finds no slot is parked:
+//     the most urgent one goes first when a slot becomes free, and after pausePatience it is given
+//     back for others.
 //
-// One request for all slots of the highest band alone, and nothing to the others until it expires, was left: it needs an
-// empty answer in each round and doubles the requests of a list without priorities.
+// One request for all slots of the highest band alone, and nothing to the others until it expires,
+// was left: it needs an empty answer in each round and doubles the requests of a list without
+// priorities.
 //
 // All fields are guarded by the puller's mu.
 type band struct {
@@ -43,14 +48,18 @@ type band struct {
 	reply     string    // its reply subject
 	seen      time.Time // when it last showed a sign of life
 	empty     bool      // the server has just said that nothing is there; until the next plan
-	silent    bool      // it has left a probe without an answer: until it delivers, the bands below do not wait for it
-	reach     int       // how much a standing request asks for at most; it grows with use
-	most      int       // what the server takes in one request, once it has refused a larger one; 0 for no bound
+	// it has left a probe without an answer: until it delivers, the bands below do not wait for it
+	silent bool
+	reach  int // how much a standing request asks for at most; it grows with use
+	// what the server takes in one request, once it has refused a larger one; 0 for no bound
+	most      int
 	wait      time.Duration
 	notBefore time.Time // when to ask again after a refusal
 	denied    bool      // the server has refused it to this user before
-	lacking   time.Time // since when, or since the last call of Gone, the server has ended each request; zero while it has not
-	paused    []paused
+	// since when, or since the last call of Gone, the server has ended each request; zero while it
+	// has not
+	lacking time.Time
+	paused  []paused
 }
 
 // paused is a task that waits for a slot.
@@ -59,9 +68,10 @@ type paused struct {
 	until time.Time
 }
 
-// firstReach is what a standing request asks for before its band is known to be used: a puller of one band knows where
-// its slots go, the requests of several should not promise the same slots. An eighth lets a burst begin at once: 500 tasks
-// for 1,000 slots came 4 ms later with a first request for one.
+// firstReach is what a standing request asks for before its band is known to be used: a puller of
+// one band knows where its slots go, the requests of several should not promise the same slots. An
+// eighth lets a burst begin at once: 500 tasks for 1,000 slots came 4 ms later with a first request
+// for one.
 func (p *Puller) firstReach() int {
 	if len(p.opts.Consumers) == 1 {
 		return p.opts.Max
@@ -69,8 +79,8 @@ func (p *Puller) firstReach() int {
 	return max(1, p.opts.Max/8)
 }
 
-// plan sends what requests are due, from the most urgent band down. It stops at a task that waits and may take a slot
-// now, and returns its band; nil if there is none. The caller holds mu.
+// plan sends what requests are due, from the most urgent band down. It stops at a task that waits
+// and may take a slot now, and returns its band; nil if there is none. The caller holds mu.
 func (p *Puller) plan() *band {
 	defer p.forget()
 	free := p.opts.Max - p.held
@@ -173,7 +183,8 @@ func (b *band) deny(now time.Time) {
 	b.end()
 	b.notBefore = now.Add(denialPause)
 	if !b.denied {
-		b.puller.conn.log.WithField("list", b.puller.opts.Stream).Warnf("this user may not pull from consumer %s: allow it to publish to %s", b.consumer, b.subject)
+		b.puller.conn.log.WithField("list", b.puller.opts.Stream).
+			Warnf("this user may not pull from consumer %s: allow it to publish to %s", b.consumer, b.subject)
 	}
 	b.denied = true
 }
@@ -194,14 +205,16 @@ func (b *band) status(m *nats.Msg) {
 		b.empty, b.wait, b.lacking = true, 0, time.Time{}
 	case status == "409" && b.learn(m.Header.Get("Description")):
 	default: // 404, 409, 503: no message, a change at the server, or no such consumer yet
-		b.puller.conn.log.WithField("list", b.puller.opts.Stream).Debugf("pull request ended: %s %s", status, m.Header.Get("Description"))
+		b.puller.conn.log.WithField("list", b.puller.opts.Stream).
+			Debugf("pull request ended: %s %s", status, m.Header.Get("Description"))
 		b.later(now)
 		b.lacks(now)
 	}
 }
 
-// learn takes the bound of requests from a refusal, and has the band asked within it at once. It reports whether this is one. The bound
-// is that of the consumer, which has it from the server's limits (max_request_batch) if nobody has given it another.
+// learn takes the bound of requests from a refusal, and has the band asked within it at once. It
+// reports whether this is one. The bound is that of the consumer, which has it from the server's
+// limits (max_request_batch) if nobody has given it another.
 func (b *band) learn(refusal string) bool {
 	text, ok := strings.CutPrefix(refusal, "Exceeded MaxRequestBatch of ")
 	most, err := strconv.Atoi(text)
@@ -214,7 +227,8 @@ func (b *band) learn(refusal string) bool {
 	return true
 }
 
-// lacks notes that the server has ended a request, and says so if it has done nothing else for a while.
+// lacks notes that the server has ended a request, and says so if it has done nothing else for a
+// while.
 func (b *band) lacks(now time.Time) {
 	switch gone := b.puller.opts.Gone; {
 	case b.lacking.IsZero():
@@ -263,7 +277,8 @@ func (b *band) look(now time.Time) time.Duration {
 	}
 	if b.requested > 0 && now.Sub(b.seen) > patience && b.puller.conn.Connected() {
 		if n, _, err := b.puller.sub.Pending(); err == nil && n == 0 {
-			b.puller.conn.log.WithField("list", b.puller.opts.Stream).Debug("pull request lost, asking again")
+			b.puller.conn.log.WithField("list", b.puller.opts.Stream).
+				Debug("pull request lost, asking again")
 			if b.probe {
 				b.later(now) // the lower bands must not wait for it again
 				b.silent = true

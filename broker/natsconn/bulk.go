@@ -13,16 +13,19 @@ import (
 const (
 	// BulkBytes is from how much on a message is to wait for its turn; see [Conn.Bulk].
 	BulkBytes = 32 << 10
-	// bulkFirst is how many turns there are at once until some have been answered, bulkMost how many there ever are.
+	// bulkFirst is how many turns there are at once until some have been answered, bulkMost how
+	// many there ever are.
 	bulkFirst, bulkMost = 2, 64
-	// bulkQuick and bulkSlow are how much longer than the quickest one a turn takes where the link carries more, and where it has too much
-	// to do. The second is well below what anybody waits for an answer, and below what the server takes to answer a ping.
+	// bulkQuick and bulkSlow are how much longer than the quickest one a turn takes where the link
+	// carries more, and where it has too much to do. The second is well below what anybody waits
+	// for an answer, and below what the server takes to answer a ping.
 	bulkQuick, bulkSlow = 500 * time.Millisecond, 2 * time.Second
 )
 
-// bulk says how many large messages of a connection may be on their way at once: as many as the link to the server carries. Those beyond
-// that would only lie before the link, with all that is sent after them: nothing would be answered in time, neither they nor pings, the
-// connection would be given up for it, and everything would be sent again, without an end.
+// bulk says how many large messages of a connection may be on their way at once: as many as the
+// link to the server carries. Those beyond that would only lie before the link, with all that is
+// sent after them: nothing would be answered in time, neither they nor pings, the connection would
+// be given up for it, and everything would be sent again, without an end.
 type bulk struct {
 	mu      sync.Mutex
 	most    int           // how many may be on their way; 0 at first
@@ -33,10 +36,17 @@ type bulk struct {
 	waiting []chan struct{}
 }
 
-// Bulk waits for a turn to send so many bytes, or to ask for such an answer, and returns what is to be called once with the outcome:
-// [context.Canceled] if there is none. What has less than [BulkBytes] goes at once. Whoever has no turn sends nothing, so that the time that it waits for an answer is that of the link. It waits for as long as others
-// are answered, and for patience where none is, which is [ErrTimeout]; 0 waits until ctx ends. moved is how much of the wait others were answered in.
-func (c *Conn) Bulk(ctx context.Context, size int, patience time.Duration) (done func(error), moved time.Duration, err error) {
+// Bulk waits for a turn to send so many bytes, or to ask for such an answer, and returns what is to
+// be called once with the outcome: [context.Canceled] if there is none. What has less than
+// [BulkBytes] goes at once. Whoever has no turn sends nothing, so that the time that it waits for
+// an answer is that of the link. It waits for as long as others are answered, and for patience
+// where none is, which is [ErrTimeout]; 0 waits until ctx ends. moved is how much of the wait
+// others were answered in.
+func (c *Conn) Bulk(
+	ctx context.Context,
+	size int,
+	patience time.Duration,
+) (done func(error), moved time.Duration, err error) {
 	if size < BulkBytes {
 		return func(error) {}, 0, nil
 	}
@@ -83,7 +93,12 @@ func (b *bulk) enter(ctx context.Context, asked time.Time, patience time.Duratio
 }
 
 // await waits for a turn while the others move.
-func (b *bulk) await(ctx context.Context, turn <-chan struct{}, since time.Time, patience time.Duration) error {
+func (b *bulk) await(
+	ctx context.Context,
+	turn <-chan struct{},
+	since time.Time,
+	patience time.Duration,
+) error {
 	if patience <= 0 {
 		patience = math.MaxInt64
 	}

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// coalesceMost is how many bytes wait for the writers before who brings more must wait too, as with a socket that is full.
+	// coalesceMost is how many bytes wait for the writers before who brings more must wait too, as
+	// with a socket that is full.
 	coalesceMost = 1 << 20
 	// coalesceEnough is how many bytes do not wait for others: who reads them may begin.
 	coalesceEnough = 16 << 10
@@ -19,27 +20,32 @@ const (
 	coalesceKept = 256 << 10
 	// coalesceTurns is how often the writer lets others run before it writes.
 	coalesceTurns = 2
-	// writeLimit is how long one write may take. The client library sets the same limit on a connection of its own.
+	// writeLimit is how long one write may take. The client library sets the same limit on a
+	// connection of its own.
 	writeLimit = time.Minute
 	// closeLimit is how long Close waits for what was written before it.
 	closeLimit = time.Second
 )
 
-// coalescer is a connection that writes together what is written in one moment. The client library flushes in a goroutine that
-// wakes with the first message, so on a busy machine every message was a write of its own, a read of its own at the server,
-// and a write of its own from there to whoever it was for: a W1 workflow had 14 writes in its worker's process alone. Here a
-// writer of its own lets every goroutine that is ready run first. Whoever is alone with its message waits for nothing, and the
-// busier a process is the more goes into one write. No time is waited: a clock would cost an idle caller what it saves a busy
-// one. What has come to coalesceEnough waits for nobody: a second writer takes it, so that whoever reads can work meanwhile.
-// The callers do not write themselves, since the client library holds its lock while it calls Write.
+// coalescer is a connection that writes together what is written in one moment. The client library
+// flushes in a goroutine that wakes with the first message, so on a busy machine every message was
+// a write of its own, a read of its own at the server, and a write of its own from there to whoever
+// it was for: a W1 workflow had 14 writes in its worker's process alone. Here a writer of its own
+// lets every goroutine that is ready run first. Whoever is alone with its message waits for
+// nothing, and the busier a process is the more goes into one write. No time is waited: a clock
+// would cost an idle caller what it saves a busy one. What has come to coalesceEnough waits for
+// nobody: a second writer takes it, so that whoever reads can work meanwhile. The callers do not
+// write themselves, since the client library holds its lock while it calls Write.
 //
-// What Write has taken may be lost with the connection, as what the kernel has taken may be. An error of a writer closes the
-// connection, so that the reader notices, and is returned by the next Write.
+// What Write has taken may be lost with the connection, as what the kernel has taken may be. An
+// error of a writer closes the connection, so that the reader notices, and is returned by the next
+// Write.
 type coalescer struct {
 	net.Conn
-	most    time.Time     // no deadline is later; zero for no such limit
-	ahead   []byte        // was read, and not given to the reader yet; the reader's
-	wake    chan struct{} // of one place, for the writer that waits for others: there is something to write, or the end
+	most  time.Time // no deadline is later; zero for no such limit
+	ahead []byte    // was read, and not given to the reader yet; the reader's
+	// of one place, for the writer that waits for others: there is something to write, or the end
+	wake    chan struct{}
 	hurry   chan struct{} // of one place, for the writer that does not: there is enough
 	writers sync.WaitGroup
 
@@ -104,8 +110,8 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// write is a writer that lets others run as often as turns says before it writes. It ends with the first error, or with the
-// last byte before Close.
+// write is a writer that lets others run as often as turns says before it writes. It ends with the
+// first error, or with the last byte before Close.
 func (g *coalescer) write(wake <-chan struct{}, turns int) {
 	for range wake {
 		for range turns {
@@ -117,7 +123,8 @@ func (g *coalescer) write(wake <-chan struct{}, turns int) {
 	}
 }
 
-// push writes what waits, after what the other writer has in hand, and reports whether there can be more.
+// push writes what waits, after what the other writer has in hand, and reports whether there can be
+// more.
 func (g *coalescer) push() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -149,7 +156,8 @@ func (g *coalescer) push() bool {
 func (g *coalescer) send(b []byte) error {
 	g.mu.Lock()
 	if !g.closing { // then Close has set a limit
-		_ = g.Conn.SetWriteDeadline(time.Now().Add(writeLimit)) // a broken connection refuses the write itself
+		// a broken connection refuses the write itself
+		_ = g.Conn.SetWriteDeadline(time.Now().Add(writeLimit))
 	}
 	g.mu.Unlock()
 	_, err := g.Conn.Write(b)
@@ -178,10 +186,12 @@ func (g *coalescer) Close() error {
 	return g.Conn.Close()
 }
 
-// SetWriteDeadline does nothing: each write has a limit of its own, which counts from when it begins.
+// SetWriteDeadline does nothing: each write has a limit of its own, which counts from when it
+// begins.
 func (g *coalescer) SetWriteDeadline(time.Time) error { return nil }
 
-// SetDeadline is for reading only, for the same reason. The client library sets one while it connects.
+// SetDeadline is for reading only, for the same reason. The client library sets one while it
+// connects.
 func (g *coalescer) SetDeadline(t time.Time) error {
 	if !t.IsZero() && !g.most.IsZero() && g.most.Before(t) {
 		t = g.most

@@ -47,7 +47,9 @@ func (r *Reader) config(name, inbox string, last uint64, reported bool) consumer
 	cfg := consumerConfig{
 		Name: name, Description: "drover reader", DeliverSubject: inbox, DeliverPolicy: "all", AckPolicy: "none",
 		ReplayPolicy: "instant", FlowControl: true, Heartbeat: int64(heartbeat), HeadersOnly: r.opts.HeadersOnly,
-		InactiveThreshold: int64(inactiveAfter), MemoryStorage: true, Replicas: 1, MaxDeliver: 1, RateLimit: 8 * uint64(r.opts.BytesPerSecond),
+		InactiveThreshold: int64(
+			inactiveAfter,
+		), MemoryStorage: true, Replicas: 1, MaxDeliver: 1, RateLimit: 8 * uint64(r.opts.BytesPerSecond),
 	}
 	switch {
 	case r.opts.LastPerSubject && !reported:
@@ -82,7 +84,8 @@ func (r *Reader) open(ctx context.Context) error {
 	cfg := r.config(name, inbox, r.last, r.reported)
 	op := "CONSUMER.CREATE." + r.stream + "." + name
 	if cfg.FilterSubject != "" {
-		op += "." + cfg.FilterSubject // the server wants a single filter in the subject, for permissions
+		// the server wants a single filter in the subject, for permissions
+		op += "." + cfg.FilterSubject
 	}
 	// Flow control bounds what waits here, in bytes; a limit of messages would drop some.
 	err = sub.SetPendingLimits(-1, -1)

@@ -20,11 +20,12 @@ const (
 	denialLedger = 5 * time.Minute
 )
 
-// The server's text is: Permissions Violation for Publish to "subject", and the same with Subscription.
+// The server's text is: Permissions Violation for Publish to "subject", and the same with
+// Subscription.
 var denialText = regexp.MustCompile(`for (Publish|Subscription) to ("(?:[^"\\]|\\.)*")`)
 
-// RefusedError says that the NATS server does not let this user publish or subscribe to a subject; it wraps
-// [ErrPermission].
+// RefusedError says that the NATS server does not let this user publish or subscribe to a subject;
+// it wraps [ErrPermission].
 type RefusedError struct {
 	// Subscribe tells a refused subscription from a refused publish.
 	Subscribe bool
@@ -37,11 +38,17 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%v: %s to %q", ErrPermission, e.verb(), e.Subject)
 }
 
-// Hint says what to do about it. Reply subjects are of one connection: a user who may hear some has a prefix of its own.
+// Hint says what to do about it. Reply subjects are of one connection: a user who may hear some has
+// a prefix of its own.
 func (e *RefusedError) Hint() string {
-	hint := fmt.Sprintf("allow the NATS user to %s to %q, or connect as another user", e.verb(), e.Subject)
+	hint := fmt.Sprintf(
+		"allow the NATS user to %s to %q, or connect as another user",
+		e.verb(),
+		e.Subject,
+	)
 	if e.Subscribe && strings.HasPrefix(e.Subject, nats.InboxPrefix) {
-		return "connect with the prefix of reply subjects that this user has, by inbox_prefix of a NATS context or Options.InboxPrefix; else " + hint
+		return "connect with the prefix of reply subjects that this user has, by inbox_prefix " +
+			"of a NATS context or Options.InboxPrefix; else " + hint
 	}
 	return hint
 }
@@ -56,7 +63,8 @@ func (e *RefusedError) verb() string {
 	return "publish"
 }
 
-// covers tells whether a message with this subject, whose answer goes to reply, is lost by the refusal.
+// covers tells whether a message with this subject, whose answer goes to reply, is lost by the
+// refusal.
 func (e *RefusedError) covers(subject, reply string) bool {
 	if e.Subscribe {
 		return reply != "" && strings.HasPrefix(reply, strings.TrimRight(e.Subject, "*>"))
@@ -64,7 +72,8 @@ func (e *RefusedError) covers(subject, reply string) bool {
 	return e.Subject == subject
 }
 
-// denials remembers which subjects the server refused, and tells those who wait: the server itself leaves them waiting.
+// denials remembers which subjects the server refused, and tells those who wait: the server itself
+// leaves them waiting.
 type denials struct {
 	mu       sync.Mutex
 	pubs     map[string]time.Time
@@ -122,7 +131,8 @@ func (d *denials) note(e *RefusedError) []func(*RefusedError) {
 	return slices.Collect(maps.Values(d.hooks))
 }
 
-// prune drops old entries, or all of them when none is old: the ledger serves the next seconds only.
+// prune drops old entries, or all of them when none is old: the ledger serves the next seconds
+// only.
 func prune(book map[string]time.Time) {
 	for s, at := range book {
 		if time.Since(at) > denialLedger {
@@ -148,8 +158,8 @@ func (d *denials) wait() (done func()) {
 	return func() { d.waiting.Add(-1) }
 }
 
-// next gives a channel that is closed at the next refusal, of whatever subject. Take it before you look and before you
-// send.
+// next gives a channel that is closed at the next refusal, of whatever subject. Take it before you
+// look and before you send.
 func (d *denials) next() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -159,8 +169,8 @@ func (d *denials) next() <-chan struct{} {
 	return d.changed
 }
 
-// since returns the refusal of a publish to subject that came at or after start, or of a subscription to reply, whose age
-// does not count: it stays refused.
+// since returns the refusal of a publish to subject that came at or after start, or of a
+// subscription to reply, whose age does not count: it stays refused.
 func (d *denials) since(subject, reply string, start time.Time) *RefusedError {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -175,7 +185,8 @@ func (d *denials) since(subject, reply string, start time.Time) *RefusedError {
 	return nil
 }
 
-// hook registers fn, and returns the subscriptions that were refused before: those refusals do not come again.
+// hook registers fn, and returns the subscriptions that were refused before: those refusals do not
+// come again.
 func (d *denials) hook(fn func(*RefusedError)) (remove func(), before []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -192,9 +203,10 @@ func (d *denials) hook(fn func(*RefusedError)) (remove func(), before []string) 
 	}, slices.Sorted(maps.Keys(d.subs))
 }
 
-// OnRefused registers a function that is called for each subject that the server refuses from now on, and, before OnRefused returns,
-// for the subscriptions that it has refused on this connection already: they stay refused, and who subscribes first and registers
-// then misses none. It must not block. The returned function removes it.
+// OnRefused registers a function that is called for each subject that the server refuses from now
+// on, and, before OnRefused returns, for the subscriptions that it has refused on this connection
+// already: they stay refused, and who subscribes first and registers then misses none. It must not
+// block. The returned function removes it.
 func (c *Conn) OnRefused(fn func(*RefusedError)) (remove func()) {
 	remove, before := c.denied.hook(fn)
 	for _, subject := range before {
@@ -203,10 +215,14 @@ func (c *Conn) OnRefused(fn func(*RefusedError)) (remove func()) {
 	return remove
 }
 
-// UntilRefused returns a context that is canceled, with the [*RefusedError] as its cause, when the server refuses a publish
-// to a subject with the prefix. It makes calls fail at once that do not look for refusals themselves: those of
-// [Conn.JetStream]. A prefix of the JetStream API begins with $JS.API, whatever Options.APIPrefix is.
-func (c *Conn) UntilRefused(ctx context.Context, prefix string) (context.Context, context.CancelFunc) {
+// UntilRefused returns a context that is canceled, with the [*RefusedError] as its cause, when the
+// server refuses a publish to a subject with the prefix. It makes calls fail at once that do not
+// look for refusals themselves: those of [Conn.JetStream]. A prefix of the JetStream API begins
+// with $JS.API, whatever Options.APIPrefix is.
+func (c *Conn) UntilRefused(
+	ctx context.Context,
+	prefix string,
+) (context.Context, context.CancelFunc) {
 	if op, ok := strings.CutPrefix(prefix, defaultAPI+"."); ok {
 		prefix = c.api + "." + op
 	}
@@ -222,8 +238,9 @@ func (c *Conn) UntilRefused(ctx context.Context, prefix string) (context.Context
 	}
 }
 
-// settleInbox learns whether the server refused the reply inbox, so that nothing is sent whose answer cannot come. The
-// handler that records refusals runs in a goroutine of the library, which may lag; the error itself is there.
+// settleInbox learns whether the server refused the reply inbox, so that nothing is sent whose
+// answer cannot come. The handler that records refusals runs in a goroutine of the library, which
+// may lag; the error itself is there.
 func (c *Conn) settleInbox(limit time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -235,8 +252,9 @@ func (c *Conn) settleInbox(limit time.Duration) {
 	}
 }
 
-// PublishHeard is [Conn.Publish], and returns when the server has read the message: by then it has said whether it refuses the subject,
-// which is a [*RefusedError]. Whether somebody, or a stream, got the message is not known.
+// PublishHeard is [Conn.Publish], and returns when the server has read the message: by then it has
+// said whether it refuses the subject, which is a [*RefusedError]. Whether somebody, or a stream,
+// got the message is not known.
 func (c *Conn) PublishHeard(ctx context.Context, subject string, h Header, body []byte) error {
 	defer c.denied.wait()()
 	start := time.Now()
@@ -246,10 +264,11 @@ func (c *Conn) PublishHeard(ctx context.Context, subject string, h Header, body 
 	if err := c.Flush(ctx); err != nil {
 		return fmt.Errorf("publish %s: %w", subject, err)
 	}
-	// The handler that records refusals may lag. An old error about the same subject is believed: until the next connection, whose
-	// rights may be others, what was refused stays refused.
+	// The handler that records refusals may lag. An old error about the same subject is believed:
+	// until the next connection, whose rights may be others, what was refused stays refused.
 	if err := c.nc.LastError(); err != nil {
-		if m := denialText.FindStringSubmatch(err.Error()); m != nil && m[1] == "Publish" && m[2] == strconv.Quote(subject) {
+		if m := denialText.FindStringSubmatch(err.Error()); m != nil && m[1] == "Publish" &&
+			m[2] == strconv.Quote(subject) {
 			return fmt.Errorf("publish %s: %w", subject, &RefusedError{Subject: subject})
 		}
 	}
@@ -264,7 +283,8 @@ func (c *Conn) hears() error {
 	return nil
 }
 
-// unanswered is the error of a publish or request that got no answer, with the server's refusal joined to it.
+// unanswered is the error of a publish or request that got no answer, with the server's refusal
+// joined to it.
 func (c *Conn) unanswered(subject, reply string, start time.Time, cause error) error {
 	if cause == nil {
 		cause = context.DeadlineExceeded
@@ -275,8 +295,9 @@ func (c *Conn) unanswered(subject, reply string, start time.Time, cause error) e
 	return fmt.Errorf("%s: %w: %w", subject, ErrTimeout, cause)
 }
 
-// refused is the error of a publish or request that the server refused before any time was over. A refused publish was
-// received by nobody. With a refused subscription for the answer, the message itself may have been.
+// refused is the error of a publish or request that the server refused before any time was over. A
+// refused publish was received by nobody. With a refused subscription for the answer, the message
+// itself may have been.
 func (c *Conn) refused(subject, reply string, start time.Time, sent bool) error {
 	switch e := c.denied.since(subject, reply, start); {
 	case e == nil:

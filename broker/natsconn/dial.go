@@ -32,7 +32,8 @@ const (
 	tellAgain = 10 * time.Second
 )
 
-// Conn is one connection to NATS. It reconnects for ever. All methods may be called by several goroutines.
+// Conn is one connection to NATS. It reconnects for ever. All methods may be called by several
+// goroutines.
 type Conn struct {
 	nc        *nats.Conn
 	js        jetstream.JetStream
@@ -49,7 +50,8 @@ type Conn struct {
 	done      chan struct{} // closed by Close
 	born      time.Time
 	dials     atomic.Uint64
-	domain    atomic.Pointer[string] // of JetStream, at the server that this leads to, or led to last
+	// of JetStream, at the server that this leads to, or led to last
+	domain atomic.Pointer[string]
 
 	mu       sync.Mutex
 	closed   bool
@@ -60,15 +62,20 @@ type Conn struct {
 	children map[child]struct{} // closed with the connection
 	told     string             // the error of the server that was logged last, and when
 	toldAt   time.Time
-	locals   map[any]any         // see Local
-	taken    map[string]uint64   // subjects whose subscription the server has ended, with the dials at its last word; nil while regain need not run
+	locals   map[any]any // see Local
+	// subjects whose subscription the server has ended, with the dials at its last word; nil while
+	// regain need not run
+	taken    map[string]uint64
 	optional map[string]struct{} // subjects whose refusal is no news
-	full     atomic.Uint64       // how often the server has refused a subscription since there are too many
-	bulk     bulk
+	// how often the server has refused a subscription since there are too many
+	full atomic.Uint64
+	bulk bulk
 }
 
-// Dial connects. A first connection that fails is an error that wraps [ErrNoConnection], unless [Options.RetryOnFailedConnect] says to
-// try again; after that, the connection heals itself. A deadline of ctx bounds the first connection, and Options.Timeout each try, also of those that follow.
+// Dial connects. A first connection that fails is an error that wraps [ErrNoConnection], unless
+// [Options.RetryOnFailedConnect] says to try again; after that, the connection heals itself. A
+// deadline of ctx bounds the first connection, and Options.Timeout each try, also of those that
+// follow.
 func Dial(ctx context.Context, o Options) (*Conn, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -87,7 +94,14 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts = append(opts, nats.ErrorHandler(c.onError), nats.DisconnectErrHandler(c.onDisconnect), nats.CustomReconnectDelay(c.beforeRetry), nats.ReconnectHandler(c.onReconnect), nats.ClosedHandler(c.onClosed))
+	opts = append(
+		opts,
+		nats.ErrorHandler(c.onError),
+		nats.DisconnectErrHandler(c.onDisconnect),
+		nats.CustomReconnectDelay(c.beforeRetry),
+		nats.ReconnectHandler(c.onReconnect),
+		nats.ClosedHandler(c.onClosed),
+	)
 	where := o.URL
 	if o.InProcess != nil {
 		where = ""
@@ -132,12 +146,14 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 func newConn(o Options) *Conn {
 	return &Conn{
 		log: o.Logger, api: o.APIPrefix, timeout: o.RequestTimeout, inProcess: o.InProcess != nil, born: time.Now(),
-		done: make(chan struct{}), up: make(chan struct{}), hooks: map[int]func(){}, children: map[child]struct{}{},
+		done: make(
+			chan struct{},
+		), up: make(chan struct{}), hooks: map[int]func(){}, children: map[child]struct{}{},
 	}
 }
 
-// oneByOne tries each of several addresses alone, to learn what the one that could be reached said: of all that failed the library gives the error
-// of the last one, or none.
+// oneByOne tries each of several addresses alone, to learn what the one that could be reached said:
+// of all that failed the library gives the error of the last one, or none.
 func oneByOne(list string, err error, opts []nats.Option) (*nats.Conn, error) {
 	addresses := strings.Split(list, ",")
 	if len(addresses) == 1 {
@@ -148,7 +164,8 @@ func oneByOne(list string, err error, opts []nats.Option) (*nats.Conn, error) {
 		if e == nil {
 			return nc, nil
 		}
-		if said, ok := errors.AsType[*net.OpError](e); !errors.Is(e, nats.ErrNoServers) && (!ok || said.Op != "dial") {
+		if said, ok := errors.AsType[*net.OpError](e); !errors.Is(e, nats.ErrNoServers) &&
+			(!ok || said.Op != "dial") {
 			return nil, e
 		}
 	}
@@ -159,11 +176,15 @@ var errAddress = errors.New("the address cannot be read")
 
 // dialError says which address failed and what to do about it.
 func dialError(o Options, err error) error {
-	where, hint := redact(o.URL), "start one with \"drover server\", or name another with --nats or NATS_URL"
+	where, hint := redact(
+		o.URL,
+	), "start one with \"drover server\", or name another with --nats or NATS_URL"
 	e, bad := errors.AsType[*url.Error](err)
 	_, wrong := errors.AsType[*net.AddrError](err)
-	if bad && e.Op == "parse" || wrong { // its text holds the address, or some of it, with what should be a password in it
-		err, hint = errAddress, "write nats://host:port, and signs in user and password that mean something in an address as %XX, or give them beside it"
+	if bad && e.Op == "parse" || wrong {
+		// its text holds the address, or some of it, with what should be a password in it
+		err, hint = errAddress, "write nats://host:port, and signs in user and password that "+
+			"mean something in an address as %XX, or give them beside it"
 	}
 	if o.InProcess != nil {
 		where, hint = "the embedded server", "see its log"
@@ -182,31 +203,38 @@ func dialError(o Options, err error) error {
 // wayOut says what to do about what the server says, "" if that is not known.
 func wayOut(err error) string {
 	switch {
-	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
+	case errors.Is(err, nats.ErrAuthorization),
+		errors.Is(err, nats.ErrAuthExpired),
+		errors.Is(err, nats.ErrAuthRevoked):
 		return "the server refuses these credentials, check user, token, creds or nkey"
 	case errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted):
 		return "one side wants TLS and the other does not, check the address and the CA file"
-	case strings.HasSuffix(err.Error(), "connections exceeded"): // the library has values for these, and no use for them at the first connection
+	case strings.HasSuffix(err.Error(), "connections exceeded"):
+		// the library has values for these, and no use for them at the first connection
 		return "close connections, or raise the limit of the account or the server"
 	case errors.Is(err, nats.ErrMaxSubscriptionsExceeded):
-		return "raise the limit of the account or the user: what this process listens for beyond it does not come until then"
+		return "raise the limit of the account or the user: what this process listens for " +
+			"beyond it does not come until then"
 	}
 	return wayOutOfTLS(err)
 }
 
-// wayBack is wayOut for a connection that was there, and for which the library reads the files anew.
+// wayBack is wayOut for a connection that was there, and for which the library reads the files
+// anew.
 func wayBack(err error) string {
 	if errors.Is(err, errOtherNKey) {
 		return "start this process again to connect as the user whose seed the file holds now"
 	}
 	_, file := errors.AsType[*fs.PathError](err)
-	if said := err.Error(); file || strings.Contains(said, "loading client certificate") || strings.Contains(said, "root certificate") {
+	if said := err.Error(); file || strings.Contains(said, "loading client certificate") ||
+		strings.Contains(said, "root certificate") {
 		return "check the CA, certificate, key and creds files, which are read anew for each connection"
 	}
 	return wayOut(err)
 }
 
-// wayToServer is wayOut for the first connection, to what is no NATS server, or not as the address says. The library has no values for most of it.
+// wayToServer is wayOut for the first connection, to what is no NATS server, or not as the address
+// says. The library has no values for most of it.
 func wayToServer(err error) string {
 	_, plain := errors.AsType[tls.RecordHeaderError](err)
 	_, name := errors.AsType[*net.DNSError](err)
@@ -218,10 +246,14 @@ func wayToServer(err error) string {
 		return "one side wants TLS and the other does not, check the address and the CA file"
 	case errors.Is(err, nats.ErrMixingWebsocketSchemes):
 		return "name the websocket of each server, or of none"
-	case strings.Contains(said, "malformed HTTP"), strings.Contains(said, "invalid websocket connection"):
-		return "what answers there is no websocket of a NATS server, name the port of its websocket block, or write nats:// in place of ws://"
+	case strings.Contains(said, "malformed HTTP"),
+		strings.Contains(said, "invalid websocket connection"):
+		return "what answers there is no websocket of a NATS server, name the port of its " +
+			"websocket block, or write nats:// in place of ws://"
 	case errors.Is(err, io.EOF), silent(errors.AsType[*net.OpError](err)):
-		return "what is there does not greet in time as a NATS server does, check host and port; a server that wants TLS first (handshake_first) must take other clients too, by handshake_first: auto"
+		return "what is there does not greet in time as a NATS server does, check host and " +
+			"port; a server that wants TLS first (handshake_first) must take other clients too, " +
+			"by handshake_first: auto"
 	case strings.Contains(said, "failed to parse root certificate"):
 		return "the CA file holds no certificate, name one in PEM with --tlsca, or as ca in the context"
 	case strings.Contains(said, "error signing nonce"):
@@ -232,17 +264,21 @@ func wayToServer(err error) string {
 
 // wayOutOfTLS is wayOut for what the two sides say of each other's certificates.
 func wayOutOfTLS(err error) string {
-	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok &&
+		invalid.Reason == x509.Expired {
 		return "the server's certificate does not hold at this time, renew it, or check this machine's clock"
 	}
 	if _, ok := errors.AsType[x509.HostnameError](err); ok {
 		return "the server's certificate is for other names, connect to one of them"
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return "the server's certificate is not trusted, name the CA that has signed it with --tlsca, or as ca in the context"
+		return "the server's certificate is not trusted, name the CA that has signed it with " +
+			"--tlsca, or as ca in the context"
 	}
-	if said, ok := errors.AsType[*net.OpError](err); ok && said.Op == "remote error" && strings.Contains(said.Error(), "certificate") {
-		return "the server does not take the client certificate, or the lack of one: name one that is valid and that its CA has signed with --tlscert and --tlskey"
+	if said, ok := errors.AsType[*net.OpError](err); ok && said.Op == "remote error" &&
+		strings.Contains(said.Error(), "certificate") {
+		return "the server does not take the client certificate, or the lack of one: name one " +
+			"that is valid and that its CA has signed with --tlscert and --tlskey"
 	}
 	return ""
 }
@@ -250,11 +286,13 @@ func wayOutOfTLS(err error) string {
 // NATS gives the connection of the client library, for tests and for the command line.
 func (c *Conn) NATS() *nats.Conn { return c.nc }
 
-// URL is the address of the server that the connection is to, without users, passwords and tokens; "" while there is none. The client
-// library leaves a token in it, which stands in the place of a user.
+// URL is the address of the server that the connection is to, without users, passwords and tokens;
+// "" while there is none. The client library leaves a token in it, which stands in the place of a
+// user.
 func (c *Conn) URL() string { return redact(c.nc.ConnectedUrl()) }
 
-// JetStream gives the client library's JetStream, for code that makes streams, consumers and buckets.
+// JetStream gives the client library's JetStream, for code that makes streams, consumers and
+// buckets.
 func (c *Conn) JetStream() jetstream.JetStream { return c.js }
 
 // MaxPayload is the largest message that the server takes, in bytes, headers included.
@@ -263,8 +301,8 @@ func (c *Conn) MaxPayload() int64 { return c.nc.MaxPayload() }
 // Connected says whether the connection is up at this moment.
 func (c *Conn) Connected() bool { return c.nc.IsConnected() }
 
-// OnReconnect registers a function that is called after each reconnect, when subscriptions are in place again.
-// It must not block. The returned function removes it.
+// OnReconnect registers a function that is called after each reconnect, when subscriptions are in
+// place again. It must not block. The returned function removes it.
 func (c *Conn) OnReconnect(fn func()) (remove func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -278,8 +316,8 @@ func (c *Conn) OnReconnect(fn func()) (remove func()) {
 	}
 }
 
-// OnClose registers a function that is called once when the connection is closed, or at once if it is. It must not block. The
-// returned function removes it.
+// OnClose registers a function that is called once when the connection is closed, or at once if it
+// is. It must not block. The returned function removes it.
 func (c *Conn) OnClose(fn func()) (remove func()) {
 	h := &farewell{fn}
 	if c.adopt(h) != nil {
@@ -312,8 +350,8 @@ func (c *Conn) disown(ch child) {
 	delete(c.children, ch)
 }
 
-// Flush returns when the server has processed everything that was published before. Without a deadline in ctx,
-// Options.RequestTimeout holds.
+// Flush returns when the server has processed everything that was published before. Without a
+// deadline in ctx, Options.RequestTimeout holds.
 func (c *Conn) Flush(ctx context.Context) error {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
@@ -323,8 +361,9 @@ func (c *Conn) Flush(ctx context.Context) error {
 	return nil
 }
 
-// onClosed is called when the library has closed the connection, and will not connect again: over what the server did not take, if we have not closed
-// it ourselves. Whoever relies on it is told as if we had.
+// onClosed is called when the library has closed the connection, and will not connect again: over
+// what the server did not take, if we have not closed it ourselves. Whoever relies on it is told as
+// if we had.
 func (c *Conn) onClosed(nc *nats.Conn) {
 	c.mu.Lock()
 	ours := c.closed || c.draining
@@ -335,12 +374,14 @@ func (c *Conn) onClosed(nc *nats.Conn) {
 	if c.borrowed {
 		c.log.Info("the connection to NATS was closed by its owner")
 	} else {
-		c.log.WithField("err", nc.LastError()).Error("the connection to NATS is closed for good: start this process again")
+		c.log.WithField("err", nc.LastError()).Error("the connection to NATS is closed for " +
+			"good: start this process again")
 	}
 	go c.Close() // the library's goroutine may have to tell those more who are waited for
 }
 
-// Close closes outboxes, readers and pulls, then the connection if it is not borrowed. It waits until the server has what was published, for a second at most.
+// Close closes outboxes, readers and pulls, then the connection if it is not borrowed. It waits
+// until the server has what was published, for a second at most.
 func (c *Conn) Close() {
 	c.mu.Lock()
 	if c.closed {
@@ -367,8 +408,9 @@ func (c *Conn) Close() {
 	c.nc.Close()
 }
 
-// settle waits until the server has read what was published. A server that is writing to a socket when it is closed takes the connection for lost and
-// reads no further: the last answers of a process that stops in good order were lost so, on a busy machine.
+// settle waits until the server has read what was published. A server that is writing to a socket
+// when it is closed takes the connection for lost and reads no further: the last answers of a
+// process that stops in good order were lost so, on a busy machine.
 func (c *Conn) settle() {
 	if !c.nc.IsConnected() {
 		return
@@ -393,8 +435,8 @@ func (c *Conn) reconnected() <-chan struct{} {
 	return c.up
 }
 
-// whenUp calls send until the connection was up at that moment, and returns send's error. It waits only while
-// nothing can be sent, so send's message goes out at most once.
+// whenUp calls send until the connection was up at that moment, and returns send's error. It waits
+// only while nothing can be sent, so send's message goes out at most once.
 func (c *Conn) whenUp(ctx context.Context, send func() error) error {
 	for {
 		up := c.reconnected()
@@ -438,9 +480,10 @@ func (c *Conn) onDisconnect(_ *nats.Conn, err error) {
 	}
 }
 
-// beforeRetry is how long to wait once every server was tried in vain. It tells what is wrong, which the library tells nobody: it swallows why it
-// could not connect again, but for refused credentials, and from its callback for failed tries all that comes after the dialing. That a server is
-// away was told when the connection was lost.
+// beforeRetry is how long to wait once every server was tried in vain. It tells what is wrong,
+// which the library tells nobody: it swallows why it could not connect again, but for refused
+// credentials, and from its callback for failed tries all that comes after the dialing. That a
+// server is away was told when the connection was lost.
 func (c *Conn) beforeRetry(int) time.Duration {
 	if nc := c.met.Load(); nc != nil {
 		if err := nc.LastError(); err != nil {
@@ -456,7 +499,8 @@ func (c *Conn) beforeRetry(int) time.Duration {
 	return reconnectWait + rand.N(reconnectJitter)
 }
 
-// isAbsent says whether a first connection failed since nobody was there. What a server says, and what is wrong with files, stays as it is.
+// isAbsent says whether a first connection failed since nobody was there. What a server says, and
+// what is wrong with files, stays as it is.
 func isAbsent(err error) bool {
 	return wayBack(err) == "" && (isAway(err) || errors.Is(err, nats.ErrNoServers))
 }
@@ -484,7 +528,8 @@ func (c *Conn) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
 	if way != "" {
 		text += ": " + way
 	}
-	log.Log(c.news(cmp.Or(way, err.Error())), text) // the text of a certificate's has the time in it
+	// the text of a certificate's has the time in it
+	log.Log(c.news(cmp.Or(way, err.Error())), text)
 }
 
 // news is the level of an error: each try to connect repeats the same one, ten times a second.

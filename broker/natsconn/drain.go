@@ -11,9 +11,10 @@ import (
 // drainLook is how often Drain looks whether the connection has ended.
 const drainLook = 2 * time.Millisecond
 
-// Drain ends every subscription of the connection, lets what was received be handled, and closes the connection: nothing
-// that the server has sent here is lost. A connection that is down, borrowed, or in the process of its server, ends with the next
-// Close instead: the library's drain uses its process-wide timers; see the package comment on virtual time.
+// Drain ends every subscription of the connection, lets what was received be handled, and closes
+// the connection: nothing that the server has sent here is lost. A connection that is down,
+// borrowed, or in the process of its server, ends with the next Close instead: the library's drain
+// uses its process-wide timers; see the package comment on virtual time.
 func (c *Conn) Drain(ctx context.Context) error {
 	if c.inProcess || c.borrowed || !c.nc.IsConnected() {
 		return nil

@@ -21,14 +21,16 @@ const (
 	maxGroup = 1000
 	// groupBytes bounds a group: the server keeps it twice until it is committed.
 	groupBytes = 1 << 20
-	// groupFrom is from how many messages on a batch is quicker than as many single ones: measured, with files in memory for
-	// the messages of a batch and 0.2 ms for a sync. Where a sync takes longer, two or three messages wait a little.
+	// groupFrom is from how many messages on a batch is quicker than as many single ones: measured,
+	// with files in memory for the messages of a batch and 0.2 ms for a sync. Where a sync takes
+	// longer, two or three messages wait a little.
 	groupFrom = 4
 	// batchRoom is more than what the headers of a batch add to a message.
 	batchRoom = 1 << 10
 )
 
-// batchCodes are refusals of a batch as such: nothing of it was stored, and its messages may be accepted one by one.
+// batchCodes are refusals of a batch as such: nothing of it was stored, and its messages may be
+// accepted one by one.
 var batchCodes = []int{
 	10174, // the stream takes no batches
 	10175, // no number
@@ -39,20 +41,23 @@ var batchCodes = []int{
 	10210, // too many batches at a time
 }
 
-// grouping stores messages in groups where every message costs the server a sync. While some are on their way the others wait,
-// and go together as soon as the last of those is answered: no timer, and no delay for one that comes alone. Four and more go
-// as an atomic batch, which the server syncs once and answers once; fewer go one by one, in a pipeline.
+// grouping stores messages in groups where every message costs the server a sync. While some are on
+// their way the others wait, and go together as soon as the last of those is answered: no timer,
+// and no delay for one that comes alone. Four and more go as an atomic batch, which the server
+// syncs once and answers once; fewer go one by one, in a pipeline.
 //
-// A message that may be part of a batch carries the expected last sequence of the stream. In a batch only the first may: the
-// server stores them after each other, so that what the others expect is true if they count on from the first one, and
-// those that do not are left for the next group. Each keeps what it expects of its own subject. A subject is in a batch
-// once: the server would judge a second message by what was there before the batch.
+// A message that may be part of a batch carries the expected last sequence of the stream. In a
+// batch only the first may: the server stores them after each other, so that what the others expect
+// is true if they count on from the first one, and those that do not are left for the next group.
+// Each keeps what it expects of its own subject. A subject is in a batch once: the server would
+// judge a second message by what was there before the batch.
 //
 // What differs from single messages: a refusal of one refuses all of its group.
 //
-// Considered: to publish single messages with server and files that do not sync, and to sync the files of the stream from outside
-// before an acknowledgement counts: twice as fast. But then the server renames files that it has compacted without a sync,
-// and acknowledges signals of strangers before theirs.
+// Considered: to publish single messages with server and files that do not sync, and to sync the
+// files of the stream from outside before an acknowledgement counts: twice as fast. But then the
+// server renames files that it has compacted without a sync, and acknowledges signals of strangers
+// before theirs.
 type grouping struct {
 	most    int // messages in a batch; 0: each message goes at once
 	prefix  string
@@ -76,7 +81,13 @@ type letter struct {
 }
 
 func newLetter(n uint64, subject string, h Header, body []byte, limit int) letter {
-	l := letter{n: n, subject: subject, header: make(Header, len(h)+3), body: slices.Clone(body), size: len(subject) + len(body)}
+	l := letter{
+		n:       n,
+		subject: subject,
+		header:  make(Header, len(h)+3),
+		body:    slices.Clone(body),
+		size:    len(subject) + len(body),
+	}
 	for k, v := range h {
 		l.header[k] = slices.Clone(v)
 		l.size += len(k)
@@ -92,8 +103,10 @@ func newLetter(n uint64, subject string, h Header, body []byte, limit int) lette
 	var err error
 	l.expects, err = strconv.ParseUint(expects[0], 10, 64)
 	// What the client library refuses must not leave a hole in a batch.
-	l.unfit = err != nil || subject == "" || strings.ContainsAny(subject, " \t\r\n") || l.size > min(groupBytes, limit-batchRoom) ||
-		h["Nats-Msg-Id"] != nil || h["Nats-Rollup"] != nil || h["Nats-Expected-Last-Msg-Id"] != nil
+	l.unfit = err != nil || subject == "" || strings.ContainsAny(subject, " \t\r\n") ||
+		l.size > min(groupBytes, limit-batchRoom) ||
+		h["Nats-Msg-Id"] != nil || h["Nats-Rollup"] != nil ||
+		h["Nats-Expected-Last-Msg-Id"] != nil
 	return l
 }
 
@@ -130,7 +143,8 @@ func (g *grouping) fitting() int {
 		l := &g.waiting[i]
 		bytes += l.size
 		_, again := g.seen[l.subject]
-		if i == g.most || l.unfit || again || bytes > groupBytes || l.expects != g.waiting[0].expects+uint64(i) {
+		if i == g.most || l.unfit || again || bytes > groupBytes ||
+			l.expects != g.waiting[0].expects+uint64(i) {
 			return i
 		}
 		g.seen[l.subject] = struct{}{}
@@ -181,7 +195,10 @@ func (b *Outbox) depart() {
 			return
 		}
 		// What has failed or is late by now is not sent.
-		g.waiting = slices.DeleteFunc(g.waiting, func(l letter) bool { return l.n < b.head || b.slot(l.n).done == nil })
+		g.waiting = slices.DeleteFunc(
+			g.waiting,
+			func(l letter) bool { return l.n < b.head || b.slot(l.n).done == nil },
+		)
 		g.take()
 		b.mu.Unlock()
 		if len(g.flight) == 0 {
@@ -227,7 +244,8 @@ func (b *Outbox) received(n uint64, ack Ack) {
 	var done []outcome
 	b.mu.Lock()
 	switch whole := g.batched && len(g.flight) > 0 && n == g.flight[len(g.flight)-1].n; {
-	case whole && refusedAsBatch(ack.Err) && n >= b.head && b.slot(n).done != nil: // else it is a second answer, or late
+	case whole && refusedAsBatch(ack.Err) && n >= b.head && b.slot(n).done != nil:
+		// else it is a second answer, or late
 		g.single, g.batched = true, false
 		b.mu.Unlock()
 		g.unmark()

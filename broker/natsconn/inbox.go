@@ -22,8 +22,9 @@ const (
 	statusHeader  = "Status"
 )
 
-// inbox is one wildcard subscription for the answers of all reads, several messages per question included. The
-// client library's own request inbox takes one answer only, and a subscription per read costs two more messages.
+// inbox is one wildcard subscription for the answers of all reads, several messages per question
+// included. The client library's own request inbox takes one answer only, and a subscription per
+// read costs two more messages.
 type inbox struct {
 	prefix string // "<inbox>."
 	sub    *nats.Subscription
@@ -55,8 +56,8 @@ func (in *inbox) receive(m *nats.Msg) {
 	}
 }
 
-// expect registers fn for the answers to the returned reply subject until forget is called. fn is called by one
-// goroutine for all reads, so it must not block.
+// expect registers fn for the answers to the returned reply subject until forget is called. fn is
+// called by one goroutine for all reads, so it must not block.
 func (in *inbox) expect(fn func(*nats.Msg)) (reply string, forget func()) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -70,8 +71,8 @@ func (in *inbox) expect(fn func(*nats.Msg)) (reply string, forget func()) {
 	}
 }
 
-// collector takes the answers of one attempt; take reports whether the answer is complete. Each attempt has its
-// own, so a late answer of an earlier attempt cannot mix with the present one.
+// collector takes the answers of one attempt; take reports whether the answer is complete. Each
+// attempt has its own, so a late answer of an earlier attempt cannot mix with the present one.
 type collector interface {
 	take(m *nats.Msg) (complete bool)
 }
@@ -81,9 +82,16 @@ type single struct{ msg *nats.Msg }
 
 func (s *single) take(m *nats.Msg) bool { s.msg = m; return true }
 
-// ask publishes an idempotent question until an answer is complete or ctx ends. It asks again after a reconnect,
-// and when an attempt stays without an answer: during an election questions are lost without a word.
-func ask[C collector](ctx context.Context, c *Conn, subject string, body []byte, fresh func() C) (C, error) {
+// ask publishes an idempotent question until an answer is complete or ctx ends. It asks again after
+// a reconnect, and when an attempt stays without an answer: during an election questions are lost
+// without a word.
+func ask[C collector](
+	ctx context.Context,
+	c *Conn,
+	subject string,
+	body []byte,
+	fresh func() C,
+) (C, error) {
 	var none C
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
@@ -91,7 +99,14 @@ func ask[C collector](ctx context.Context, c *Conn, subject string, body []byte,
 	start := time.Now()
 	for wait := firstAttempt; ; wait *= 2 {
 		col := fresh()
-		a := attempt{conn: c, subject: subject, start: start, up: c.reconnected(), refused: c.denied.next(), done: make(chan struct{})}
+		a := attempt{
+			conn:    c,
+			subject: subject,
+			start:   start,
+			up:      c.reconnected(),
+			refused: c.denied.next(),
+			done:    make(chan struct{}),
+		}
 		finished := false // only the inbox's goroutine uses it
 		reply, forget := c.inbox.expect(func(m *nats.Msg) {
 			if !finished && col.take(m) {
@@ -102,7 +117,10 @@ func ask[C collector](ctx context.Context, c *Conn, subject string, body []byte,
 		a.reply = reply
 		err := c.refused(subject, reply, start, false)
 		if err == nil {
-			err = c.whenUp(ctx, func() error { return c.write(&nats.Msg{Subject: subject, Reply: reply, Data: body}) })
+			err = c.whenUp(
+				ctx,
+				func() error { return c.write(&nats.Msg{Subject: subject, Reply: reply, Data: body}) },
+			)
 		}
 		if err != nil {
 			forget()
@@ -187,7 +205,11 @@ func (c *Conn) call(ctx context.Context, op string, req any, resp failable) erro
 		}
 		if noResponders(one.msg.Header, one.msg.Data) {
 			if time.Since(start) >= noServerGrace || sleep.For(ctx, retryWait) != nil {
-				return fmt.Errorf("%s: %w: is JetStream enabled for this account, and the API prefix right?", op, ErrNoResponders)
+				return fmt.Errorf(
+					"%s: %w: is JetStream enabled for this account, and the API prefix right?",
+					op,
+					ErrNoResponders,
+				)
 			}
 			continue
 		}
@@ -212,7 +234,12 @@ func noResponders(h Header, body []byte) bool {
 // checkName refuses stream, consumer and bucket names that would change the API subject.
 func checkName(what, name string) error {
 	if name == "" || strings.ContainsAny(name, ".*> \t\r\n/\\") {
-		return fmt.Errorf("%w: %s name %q, want one without dots, wildcards, slashes and spaces", ErrInvalid, what, name)
+		return fmt.Errorf(
+			"%w: %s name %q, want one without dots, wildcards, slashes and spaces",
+			ErrInvalid,
+			what,
+			name,
+		)
 	}
 	return nil
 }

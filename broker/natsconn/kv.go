@@ -9,22 +9,25 @@ import (
 	"time"
 )
 
-// A bucket is the stream KV_<bucket> with one subject per key, $KV.<bucket>.<key>. The library's own calls are not
-// used: its Get may be answered by a replica that lags, and its Update takes the TTL off a key.
+// A bucket is the stream KV_<bucket> with one subject per key, $KV.<bucket>.<key>. The library's
+// own calls are not used: its Get may be answered by a replica that lags, and its Update takes the
+// TTL off a key.
 
 // createAttempts bounds KVCreate's way over markers that expire or change meanwhile.
 const createAttempts = 5
 
-// domainAPI is a prefix of the API that is a domain's. Others are those of imports, which name what they take.
+// domainAPI is a prefix of the API that is a domain's. Others are those of imports, which name what
+// they take.
 var domainAPI = regexp.MustCompile(`^\$JS\.[^.]+\.API$`)
 
 func kvStream(bucket string) string { return "KV_" + bucket }
 
 func kvSubject(bucket, key string) string { return "$KV." + bucket + "." + key }
 
-// kvTarget is where a key is written. Subjects of buckets do not cross into another JetStream domain, and may meet a bucket of the same name on
-// this side; those of the API cross, and a domain takes both after its prefix. A server of the domain itself is written to without it, for which the
-// rights to the bucket are enough.
+// kvTarget is where a key is written. Subjects of buckets do not cross into another JetStream
+// domain, and may meet a bucket of the same name on this side; those of the API cross, and a domain
+// takes both after its prefix. A server of the domain itself is written to without it, for which
+// the rights to the bucket are enough.
 func (c *Conn) kvTarget(bucket, key string) string {
 	bare := kvSubject(bucket, key)
 	here := c.domain.Load()
@@ -39,10 +42,17 @@ func checkKey(bucket, key string) error {
 		return err
 	}
 	bad := func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-/_=.", r))
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
+			strings.ContainsRune("-/_=.", r))
 	}
-	if key == "" || key[0] == '.' || key[len(key)-1] == '.' || strings.Contains(key, "..") || strings.ContainsFunc(key, bad) {
-		return fmt.Errorf("%w: key %q of bucket %s, want letters, digits and - / _ = . without empty parts", ErrInvalid, key, bucket)
+	if key == "" || key[0] == '.' || key[len(key)-1] == '.' || strings.Contains(key, "..") ||
+		strings.ContainsFunc(key, bad) {
+		return fmt.Errorf(
+			"%w: key %q of bucket %s, want letters, digits and - / _ = . without empty parts",
+			ErrInvalid,
+			key,
+			bucket,
+		)
 	}
 	return nil
 }
@@ -57,7 +67,10 @@ func deleted(h Header) bool {
 }
 
 // KVGet reads a key from the leader. A key that is absent, deleted or expired is [ErrNotFound].
-func (c *Conn) KVGet(ctx context.Context, bucket, key string) (value []byte, rev uint64, err error) {
+func (c *Conn) KVGet(
+	ctx context.Context,
+	bucket, key string,
+) (value []byte, rev uint64, err error) {
 	s, err := c.kvLast(ctx, bucket, key)
 	if err != nil {
 		return nil, 0, err
@@ -80,10 +93,16 @@ func (c *Conn) kvLast(ctx context.Context, bucket, key string) (*Stored, error) 
 	return s, nil
 }
 
-// KVCreate writes a key that is absent, deleted or expired. With ttl > 0 it expires after that time, rounded up to
-// whole seconds; the bucket must allow it. If the key exists the error is a [*SequenceError] with its revision. On
-// [ErrTimeout] the key may have been written: read it and compare.
-func (c *Conn) KVCreate(ctx context.Context, bucket, key string, value []byte, ttl time.Duration) (rev uint64, err error) {
+// KVCreate writes a key that is absent, deleted or expired. With ttl > 0 it expires after that
+// time, rounded up to whole seconds; the bucket must allow it. If the key exists the error is a
+// [*SequenceError] with its revision. On [ErrTimeout] the key may have been written: read it and
+// compare.
+func (c *Conn) KVCreate(
+	ctx context.Context,
+	bucket, key string,
+	value []byte,
+	ttl time.Duration,
+) (rev uint64, err error) {
 	var expect uint64
 	for range createAttempts {
 		rev, err = c.KVUpdate(ctx, bucket, key, value, expect, ttl)
@@ -97,7 +116,12 @@ func (c *Conn) KVCreate(ctx context.Context, bucket, key string, value []byte, t
 		case readErr != nil:
 			return 0, readErr
 		case !deleted(s.Header):
-			return 0, fmt.Errorf("bucket %s, key %s exists: %w", bucket, key, &SequenceError{Last: s.Seq})
+			return 0, fmt.Errorf(
+				"bucket %s, key %s exists: %w",
+				bucket,
+				key,
+				&SequenceError{Last: s.Seq},
+			)
 		default:
 			expect = s.Seq
 		}
@@ -105,9 +129,15 @@ func (c *Conn) KVCreate(ctx context.Context, bucket, key string, value []byte, t
 	return 0, err
 }
 
-// KVUpdate writes a key if its last revision is rev. With ttl > 0 its time to live begins anew; with ttl 0 it no
-// longer expires. Refusals: [ErrWrongSequence], [ErrInFlight].
-func (c *Conn) KVUpdate(ctx context.Context, bucket, key string, value []byte, rev uint64, ttl time.Duration) (uint64, error) {
+// KVUpdate writes a key if its last revision is rev. With ttl > 0 its time to live begins anew;
+// with ttl 0 it no longer expires. Refusals: [ErrWrongSequence], [ErrInFlight].
+func (c *Conn) KVUpdate(
+	ctx context.Context,
+	bucket, key string,
+	value []byte,
+	rev uint64,
+	ttl time.Duration,
+) (uint64, error) {
 	if err := checkKey(bucket, key); err != nil {
 		return 0, err
 	}
@@ -123,9 +153,15 @@ func (c *Conn) KVDelete(ctx context.Context, bucket, key string, rev uint64) err
 	return err
 }
 
-// KVExpunge is KVDelete with a marker that is gone after ttl, rounded up to whole seconds, if ttl > 0; the bucket must allow
-// it. It returns the marker's revision. A watcher that hears nothing for longer than that may miss the deletion.
-func (c *Conn) KVExpunge(ctx context.Context, bucket, key string, rev uint64, ttl time.Duration) (uint64, error) {
+// KVExpunge is KVDelete with a marker that is gone after ttl, rounded up to whole seconds, if ttl >
+// 0; the bucket must allow it. It returns the marker's revision. A watcher that hears nothing for
+// longer than that may miss the deletion.
+func (c *Conn) KVExpunge(
+	ctx context.Context,
+	bucket, key string,
+	rev uint64,
+	ttl time.Duration,
+) (uint64, error) {
 	if err := checkKey(bucket, key); err != nil {
 		return 0, err
 	}
@@ -135,9 +171,13 @@ func (c *Conn) KVExpunge(ctx context.Context, bucket, key string, rev uint64, tt
 	return c.PublishSync(ctx, c.kvTarget(bucket, key), h, nil)
 }
 
-// KVLast reads a key from the leader as it is: the value, or nil and the revision of the marker if it is deleted. Without
-// either the revision is 0. A write that expects the revision follows what was read.
-func (c *Conn) KVLast(ctx context.Context, bucket, key string) (value []byte, rev uint64, err error) {
+// KVLast reads a key from the leader as it is: the value, or nil and the revision of the marker if
+// it is deleted. Without either the revision is 0. A write that expects the revision follows what
+// was read.
+func (c *Conn) KVLast(
+	ctx context.Context,
+	bucket, key string,
+) (value []byte, rev uint64, err error) {
 	s, err := c.kvLast(ctx, bucket, key)
 	switch {
 	case errors.Is(err, ErrNotFound):
@@ -150,31 +190,50 @@ func (c *Conn) KVLast(ctx context.Context, bucket, key string) (value []byte, re
 	return s.Data, s.Seq, nil
 }
 
-// KVWatch follows a bucket: first the present keys, then every change, with the reader's guarantees. fn may get a
-// key that is deleted without having seen it alive. A key can expire without a message when its stream has no leader at
-// that time, so whoever relies on expiry must also look at times. See [Reader.CaughtUp] for the end of the present keys.
-func (c *Conn) KVWatch(ctx context.Context, bucket string, fn func(key string, value []byte, rev uint64, deleted bool)) (*Reader, error) {
+// KVWatch follows a bucket: first the present keys, then every change, with the reader's
+// guarantees. fn may get a key that is deleted without having seen it alive. A key can expire
+// without a message when its stream has no leader at that time, so whoever relies on expiry must
+// also look at times. See [Reader.CaughtUp] for the end of the present keys.
+func (c *Conn) KVWatch(
+	ctx context.Context,
+	bucket string,
+	fn func(key string, value []byte, rev uint64, deleted bool),
+) (*Reader, error) {
 	if err := checkName("bucket", bucket); err != nil {
 		return nil, err
 	}
 	prefix := kvSubject(bucket, "")
-	return c.Read(ctx, kvStream(bucket), ReadOptions{FilterSubjects: []string{prefix + ">"}, LastPerSubject: true}, func(s Stored) {
-		fn(strings.TrimPrefix(s.Subject, prefix), s.Data, s.Seq, deleted(s.Header))
-	})
+	return c.Read(
+		ctx,
+		kvStream(bucket),
+		ReadOptions{FilterSubjects: []string{prefix + ">"}, LastPerSubject: true},
+		func(s Stored) {
+			fn(strings.TrimPrefix(s.Subject, prefix), s.Data, s.Seq, deleted(s.Header))
+		},
+	)
 }
 
-// KVMatching lists the keys of a bucket that match a pattern of tokens such as "a.*", deleted ones too, in no order. It reads
-// no values and makes no consumer.
+// KVMatching lists the keys of a bucket that match a pattern of tokens such as "a.*", deleted ones
+// too, in no order. It reads no values and makes no consumer.
 func (c *Conn) KVMatching(ctx context.Context, bucket, pattern string) ([]string, error) {
 	if err := checkName("bucket", bucket); err != nil {
 		return nil, err
 	}
 	if pattern == "" {
-		return nil, fmt.Errorf("%w: keys of bucket %s: the pattern is empty: want tokens, with * and > for any", ErrInvalid, bucket)
+		return nil, fmt.Errorf(
+			"%w: keys of bucket %s: the pattern is empty: want tokens, with * and > for any",
+			ErrInvalid,
+			bucket,
+		)
 	}
 	var keys []string
 	for {
-		found, total, err := c.subjectPage(ctx, kvStream(bucket), kvSubject(bucket, pattern), len(keys))
+		found, total, err := c.subjectPage(
+			ctx,
+			kvStream(bucket),
+			kvSubject(bucket, pattern),
+			len(keys),
+		)
 		if err != nil {
 			return nil, fmt.Errorf("keys of bucket %s: %w", bucket, err)
 		}
@@ -194,10 +253,19 @@ func (c *Conn) KVKeys(ctx context.Context, bucket string) ([]string, error) {
 	}
 	prefix := kvSubject(bucket, "")
 	alive := map[string]bool{}
-	err := c.Scan(ctx, kvStream(bucket), ReadOptions{FilterSubjects: []string{prefix + ">"}, LastPerSubject: true, HeadersOnly: true}, func(s Stored) error {
-		alive[strings.TrimPrefix(s.Subject, prefix)] = !deleted(s.Header)
-		return nil
-	})
+	err := c.Scan(
+		ctx,
+		kvStream(bucket),
+		ReadOptions{
+			FilterSubjects: []string{prefix + ">"},
+			LastPerSubject: true,
+			HeadersOnly:    true,
+		},
+		func(s Stored) error {
+			alive[strings.TrimPrefix(s.Subject, prefix)] = !deleted(s.Header)
+			return nil
+		},
+	)
 	if err != nil {
 		return nil, fmt.Errorf("keys of bucket %s: %w", bucket, err)
 	}

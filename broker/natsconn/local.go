@@ -1,7 +1,8 @@
 package natsconn
 
-// Local returns what stands under a key on this connection. It is made the first time. So parts of one process that share a
-// connection, and may not import each other, find each other; two connections know nothing of each other.
+// Local returns what stands under a key on this connection. It is made the first time. So parts of
+// one process that share a connection, and may not import each other, find each other; two
+// connections know nothing of each other.
 func (c *Conn) Local(key any, create func() any) any {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,11 +6,13 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// errOtherNKey reports that the file of the seed holds that of another user than at the first connection.
+// errOtherNKey reports that the file of the seed holds that of another user than at the first
+// connection.
 var errOtherNKey = errors.New("the nkey file holds the seed of another user than at the start")
 
-// nkeyOption is the library's NkeyOptionFromSeed, which names the user that the file was read for first, and signs with what the file holds at each
-// connection. The two may not fit: the server says then, ten times a second and for good, that it refuses the credentials, which are right.
+// nkeyOption is the library's NkeyOptionFromSeed, which names the user that the file was read for
+// first, and signs with what the file holds at each connection. The two may not fit: the server
+// says then, ten times a second and for good, that it refuses the credentials, which are right.
 // Changing the user under way was left: the options of a running connection are the library's.
 func nkeyOption(file string) (nats.Option, error) {
 	first, err := nkeyOf(file)

@@ -22,15 +22,17 @@ const (
 	reconnectJitter    = 50 * time.Millisecond
 	pingInterval       = 5 * time.Second
 	maxPings           = 2
-	// The other end of a pipe inside the process cannot fall silent, so pings find nothing; virtual years would be full of them.
+	// The other end of a pipe inside the process cannot fall silent, so pings find nothing; virtual
+	// years would be full of them.
 	pipePingInterval = time.Hour
 	defaultAPI       = "$JS.API"
 )
 
-// Options says where and as whom to connect. At most one way to authenticate may be given: CredsFile, NKeyFile,
-// User and Password, or Token.
+// Options says where and as whom to connect. At most one way to authenticate may be given:
+// CredsFile, NKeyFile, User and Password, or Token.
 type Options struct {
-	// URL is one address or several with commas. Defaults to nats://127.0.0.1:4222. Not used with InProcess.
+	// URL is one address or several with commas. Defaults to nats://127.0.0.1:4222. Not used with
+	// InProcess.
 	URL string
 	// Name is shown by the server's connection list. Defaults to "drover".
 	Name string
@@ -50,11 +52,12 @@ type Options struct {
 	InboxPrefix string
 	// Timeout bounds each try to connect. Defaults to 5 seconds.
 	Timeout time.Duration
-	// RetryOnFailedConnect tries the first connection again until the context ends, as long as no server can be reached: its machine does not
-	// answer, or has no name yet. What a server says, such as that it refuses the credentials, is an error at once.
+	// RetryOnFailedConnect tries the first connection again until the context ends, as long as no
+	// server can be reached: its machine does not answer, or has no name yet. What a server says,
+	// such as that it refuses the credentials, is an error at once.
 	RetryOnFailedConnect bool
-	// RequestTimeout bounds every call whose context has no deadline. An R3 stream takes 4 to 6 seconds to elect a
-	// leader. Defaults to 10 seconds.
+	// RequestTimeout bounds every call whose context has no deadline. An R3 stream takes 4 to 6
+	// seconds to elect a leader. Defaults to 10 seconds.
 	RequestTimeout time.Duration
 	// Logger receives lost connections, refusals and retries. Defaults to none.
 	Logger logrus.FieldLogger
@@ -80,17 +83,39 @@ func (o Options) validate() error {
 	}
 	switch {
 	case ways > 1:
-		return fmt.Errorf("%w: Options: give only one of CredsFile, NKeyFile, User with Password, and Token", ErrInvalid)
+		return fmt.Errorf(
+			"%w: Options: give only one of CredsFile, NKeyFile, User with Password, and Token",
+			ErrInvalid,
+		)
 	case (o.CertFile == "") != (o.KeyFile == ""):
-		return fmt.Errorf("%w: Options: CertFile and KeyFile belong together, give both or none", ErrInvalid)
+		return fmt.Errorf(
+			"%w: Options: CertFile and KeyFile belong together, give both or none",
+			ErrInvalid,
+		)
 	case o.Timeout < 0:
-		return fmt.Errorf("%w: Options.Timeout is %v, want 0 for the default or more", ErrInvalid, o.Timeout)
+		return fmt.Errorf(
+			"%w: Options.Timeout is %v, want 0 for the default or more",
+			ErrInvalid,
+			o.Timeout,
+		)
 	case o.RequestTimeout < 0:
-		return fmt.Errorf("%w: Options.RequestTimeout is %v, want 0 for the default or more", ErrInvalid, o.RequestTimeout)
+		return fmt.Errorf(
+			"%w: Options.RequestTimeout is %v, want 0 for the default or more",
+			ErrInvalid,
+			o.RequestTimeout,
+		)
 	case strings.ContainsAny(o.InboxPrefix, " *>\t\r\n") || strings.HasSuffix(o.InboxPrefix, "."):
-		return fmt.Errorf("%w: Options.InboxPrefix %q, want subject tokens without wildcards and without a dot at the end", ErrInvalid, o.InboxPrefix)
+		return fmt.Errorf(
+			"%w: Options.InboxPrefix %q, want subject tokens without wildcards and without a dot at the end",
+			ErrInvalid,
+			o.InboxPrefix,
+		)
 	case strings.ContainsAny(o.APIPrefix, " *>\t\r\n") || strings.HasSuffix(o.APIPrefix, "."):
-		return fmt.Errorf("%w: Options.APIPrefix %q, want subject tokens without wildcards and without a dot at the end", ErrInvalid, o.APIPrefix)
+		return fmt.Errorf(
+			"%w: Options.APIPrefix %q, want subject tokens without wildcards and without a dot at the end",
+			ErrInvalid,
+			o.APIPrefix,
+		)
 	}
 	return nil
 }
@@ -111,18 +136,27 @@ func (o Options) String() string {
 	case o.Token != "":
 		how = "token"
 	}
-	return fmt.Sprintf("url=%s name=%s auth=%s tls=%t api=%s", where, o.Name, how, o.usesTLS(), o.APIPrefix)
+	return fmt.Sprintf(
+		"url=%s name=%s auth=%s tls=%t api=%s",
+		where,
+		o.Name,
+		how,
+		o.usesTLS(),
+		o.APIPrefix,
+	)
 }
 
 func (o Options) usesTLS() bool { return o.CAFile != "" || o.CertFile != "" }
 
-// redact removes passwords and tokens from a list of addresses. A password may hold a comma, and be in two parts of it.
+// redact removes passwords and tokens from a list of addresses. A password may hold a comma, and be
+// in two parts of it.
 func redact(list string) string {
 	parts := strings.Split(list, ",")
 	for i, p := range parts {
 		p = strings.TrimSpace(p)
 		u, err := url.Parse(p)
-		goesOn := i+1 < len(parts) && strings.Contains(parts[i+1], "@") && !strings.Contains(parts[i+1], "://")
+		goesOn := i+1 < len(parts) && strings.Contains(parts[i+1], "@") &&
+			!strings.Contains(parts[i+1], "://")
 		switch {
 		case goesOn && !strings.Contains(p, "@"):
 			p = "(unreadable address)"
@@ -142,18 +176,25 @@ func redact(list string) string {
 // natsOptions turns o into the client library's options, without the handlers.
 func (o Options) natsOptions(d *dialing) ([]nats.Option, error) {
 	opts := []nats.Option{
-		nats.Name(o.Name), nats.Timeout(o.Timeout), nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort(),
+		nats.Name(
+			o.Name,
+		), nats.Timeout(o.Timeout), nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort(),
 		nats.ReconnectBufSize(-1), nats.CustomInboxPrefix(o.InboxPrefix),
 	}
 	if o.InProcess != nil {
-		opts = append(opts, nats.InProcessServer(gatheredPipes{o.InProcess, d}), nats.PingInterval(pipePingInterval))
+		opts = append(
+			opts,
+			nats.InProcessServer(gatheredPipes{o.InProcess, d}),
+			nats.PingInterval(pipePingInterval),
+		)
 	} else {
-		// A cut without a reset is noticed in 10 to 15 seconds; a pipe inside the process cannot be cut so.
+		// A cut without a reset is noticed in 10 to 15 seconds; a pipe inside the process cannot be
+		// cut so.
 		opts = append(opts, nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxPings),
 			nats.SetCustomDialer(&gatheredDialer{net.Dialer{Timeout: o.Timeout}, d}))
 	}
-	// The client library reads these two when it connects, and each time anew, as files that are renewed want it. One that is not there at first
-	// is a mistake, and no server that is away.
+	// The client library reads these two when it connects, and each time anew, as files that are
+	// renewed want it. One that is not there at first is a mistake, and no server that is away.
 	for _, given := range []struct{ field, name string }{{"CredsFile", o.CredsFile}, {"CAFile", o.CAFile}} {
 		if given.name == "" {
 			continue
@@ -183,7 +224,13 @@ func (o Options) natsOptions(d *dialing) ([]nats.Option, error) {
 	}
 	if o.CertFile != "" {
 		if _, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile); err != nil {
-			return nil, fmt.Errorf("%w: Options.CertFile %s, KeyFile %s: %w", ErrInvalid, o.CertFile, o.KeyFile, err)
+			return nil, fmt.Errorf(
+				"%w: Options.CertFile %s, KeyFile %s: %w",
+				ErrInvalid,
+				o.CertFile,
+				o.KeyFile,
+				err,
+			)
 		}
 		opts = append(opts, nats.ClientCert(o.CertFile, o.KeyFile))
 	}

@@ -16,8 +16,9 @@ import (
 const (
 	defaultAckTimeout = 10 * time.Second
 	firstRing         = 256
-	// reconnectGrace is how long an acknowledgement may still come after a reconnect. Those of the lost connection
-	// were lost with it, and the writer should find out what became of its writes rather than wait.
+	// reconnectGrace is how long an acknowledgement may still come after a reconnect. Those of the
+	// lost connection were lost with it, and the writer should find out what became of its writes
+	// rather than wait.
 	reconnectGrace = time.Second
 )
 
@@ -27,18 +28,19 @@ type OutboxOptions struct {
 	Timeout time.Duration
 	// Grace is how long an acknowledgement may still come after a reconnect. Defaults to 1 second.
 	Grace time.Duration
-	// Group is how many messages are stored together at most, up to 1,000; they must be for one stream, which allows atomic
-	// batches. While messages are on their way others wait. It pays with a server that syncs each message and gathers
-	// batches in memory. Defaults to 0: each message goes at once.
+	// Group is how many messages are stored together at most, up to 1,000; they must be for one
+	// stream, which allows atomic batches. While messages are on their way others wait. It pays
+	// with a server that syncs each message and gathers batches in memory. Defaults to 0: each
+	// message goes at once.
 	Group int
 }
 
-// Outbox publishes to JetStream without waiting, for one writer. Messages go out in the order of the calls to
-// Send, so a pipeline of expected sequences works. It never sends a message twice.
+// Outbox publishes to JetStream without waiting, for one writer. Messages go out in the order of
+// the calls to Send, so a pipeline of expected sequences works. It never sends a message twice.
 //
-// Each message gets exactly one outcome. Outcomes are delivered one at a time, by the goroutine that receives
-// acknowledgements, or by the one that sweeps timeouts while the first is idle. Acknowledgements come in the
-// order in which the server answers.
+// Each message gets exactly one outcome. Outcomes are delivered one at a time, by the goroutine
+// that receives acknowledgements, or by the one that sweeps timeouts while the first is idle.
+// Acknowledgements come in the order in which the server answers.
 type Outbox struct {
 	conn    *Conn
 	sub     *nats.Subscription
@@ -82,18 +84,36 @@ type outcome struct {
 // NewOutbox starts an outbox. Close it when the writer ends.
 func (c *Conn) NewOutbox(o OutboxOptions) (*Outbox, error) {
 	if o.Timeout < 0 {
-		return nil, fmt.Errorf("%w: OutboxOptions.Timeout is %v, want 0 for the default or more", ErrInvalid, o.Timeout)
+		return nil, fmt.Errorf(
+			"%w: OutboxOptions.Timeout is %v, want 0 for the default or more",
+			ErrInvalid,
+			o.Timeout,
+		)
 	}
 	if o.Grace < 0 {
-		return nil, fmt.Errorf("%w: OutboxOptions.Grace is %v, want 0 for the default or more", ErrInvalid, o.Grace)
+		return nil, fmt.Errorf(
+			"%w: OutboxOptions.Grace is %v, want 0 for the default or more",
+			ErrInvalid,
+			o.Grace,
+		)
 	}
 	if o.Group < 0 || o.Group > maxGroup {
-		return nil, fmt.Errorf("%w: OutboxOptions.Group is %d, want 0 for none, or up to %d", ErrInvalid, o.Group, maxGroup)
+		return nil, fmt.Errorf(
+			"%w: OutboxOptions.Group is %d, want 0 for none, or up to %d",
+			ErrInvalid,
+			o.Group,
+			maxGroup,
+		)
 	}
 	b := &Outbox{
 		group: grouping{most: o.Group, prefix: rand.Text()[:12] + "-"},
-		conn:  c, prefix: c.nc.NewInbox() + ".", timeout: cmp.Or(o.Timeout, defaultAckTimeout), grace: cmp.Or(o.Grace, reconnectGrace), start: time.Now(),
-		kick: make(chan struct{}, 1), quit: make(chan struct{}), stopped: make(chan struct{}), ring: make([]parcel, firstRing), calling: make(turn, 1),
+		conn:  c, prefix: c.nc.NewInbox() + ".", timeout: cmp.Or(o.Timeout, defaultAckTimeout),
+		grace: cmp.Or(o.Grace, reconnectGrace), start: time.Now(),
+		kick: make(
+			chan struct{},
+			1,
+		), quit: make(chan struct{}), stopped: make(chan struct{}), ring: make([]parcel, firstRing),
+		calling: make(turn, 1),
 	}
 	err := c.hears()
 	if err != nil {
@@ -115,8 +135,9 @@ func (c *Conn) NewOutbox(o OutboxOptions) (*Outbox, error) {
 	return b, nil
 }
 
-// Send publishes a message and returns at once; done gets the outcome, exactly once, never from inside Send. It
-// may call Send. It must not block and must not call Close. h and body may be used again when Send returns.
+// Send publishes a message and returns at once; done gets the outcome, exactly once, never from
+// inside Send. It may call Send. It must not block and must not call Close. h and body may be used
+// again when Send returns.
 func (b *Outbox) Send(subject string, h Header, body []byte, done func(Ack)) {
 	if done == nil {
 		done = func(Ack) {}
@@ -129,7 +150,10 @@ func (b *Outbox) Send(subject string, h Header, body []byte, done func(Ack)) {
 		return
 	}
 	if b.group.most > 0 {
-		b.group.waiting = append(b.group.waiting, newLetter(n, subject, h, body, int(b.conn.MaxPayload())))
+		b.group.waiting = append(
+			b.group.waiting,
+			newLetter(n, subject, h, body, int(b.conn.MaxPayload())),
+		)
 		b.depart()
 		return
 	}
@@ -284,19 +308,21 @@ func (b *Outbox) hurry() {
 	b.wake()
 }
 
-// GiveUp gives every message on a subject that begins with prefix its outcome at once, [ErrTimeout]: for a writer who hears that nobody is
-// left who could answer.
+// GiveUp gives every message on a subject that begins with prefix its outcome at once,
+// [ErrTimeout]: for a writer who hears that nobody is left who could answer.
 func (b *Outbox) GiveUp(prefix string) {
 	b.failAll(func(subject string) error {
 		if !strings.HasPrefix(subject, prefix) {
 			return nil
 		}
-		return OutcomeUnknown(fmt.Errorf("publish %s: %w: whoever was to answer is gone", subject, ErrTimeout))
+		return OutcomeUnknown(
+			fmt.Errorf("publish %s: %w: whoever was to answer is gone", subject, ErrTimeout),
+		)
 	})
 }
 
-// refused gives every message that the server refused its outcome at once. If it refused the outbox's inbox, that is all
-// of them, and what became of them is unknown.
+// refused gives every message that the server refused its outcome at once. If it refused the
+// outbox's inbox, that is all of them, and what became of them is unknown.
 func (b *Outbox) refused(e *RefusedError) {
 	b.failAll(func(subject string) error {
 		if !e.covers(subject, b.prefix) {
@@ -327,8 +353,8 @@ func (b *Outbox) failAll(why func(subject string) error) {
 	b.wake()
 }
 
-// sweep is the one goroutine for timeouts and local failures; a timer per message would cost more than the
-// message.
+// sweep is the one goroutine for timeouts and local failures; a timer per message would cost more
+// than the message.
 func (b *Outbox) sweep() {
 	defer close(b.stopped)
 	timer := time.NewTimer(b.timeout)
@@ -368,7 +394,17 @@ func (b *Outbox) expired() (late []outcome, next time.Duration) {
 			return late, s.deadline - now
 		}
 		sent := b.start.Add(s.deadline - b.timeout)
-		late = append(late, outcome{s.done, Ack{Err: OutcomeUnknown(b.conn.unanswered(s.subject, b.prefix, sent, context.DeadlineExceeded))}})
+		late = append(
+			late,
+			outcome{
+				s.done,
+				Ack{
+					Err: OutcomeUnknown(
+						b.conn.unanswered(s.subject, b.prefix, sent, context.DeadlineExceeded),
+					),
+				},
+			},
+		)
 		*s = parcel{}
 	}
 	b.armed = false
@@ -383,7 +419,10 @@ func (b *Outbox) drop() []outcome {
 	b.failed = nil
 	for ; b.head != b.next; b.head++ {
 		if s := b.slot(b.head); s.done != nil {
-			all = append(all, outcome{s.done, Ack{Err: fmt.Errorf("outbox, %s: %w", s.subject, ErrClosed)}})
+			all = append(
+				all,
+				outcome{s.done, Ack{Err: fmt.Errorf("outbox, %s: %w", s.subject, ErrClosed)}},
+			)
 			*s = parcel{}
 		}
 	}

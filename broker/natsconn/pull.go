@@ -17,8 +17,9 @@ const (
 	pullRetryMax  = time.Second
 	// goneEvery is longer than an election, during which a consumer does not answer either.
 	goneEvery = 10 * time.Second
-	// pausePatience is how long a task without a free slot waits for one before somebody else may have it: long enough
-	// for slots that change hands in milliseconds, too short to matter to a worker that idles elsewhere.
+	// pausePatience is how long a task without a free slot waits for one before somebody else may
+	// have it: long enough for slots that change hands in milliseconds, too short to matter to a
+	// worker that idles elsewhere.
 	pausePatience = 20 * time.Millisecond
 	// closePatience bounds how long Close waits for what is on its way.
 	closePatience = time.Second
@@ -27,24 +28,28 @@ const (
 // PullOptions says which work to pull.
 type PullOptions struct {
 	Stream string
-	// Consumers are durable pull consumers with explicit acknowledgement: one, or several in order of precedence, the
-	// most urgent first. No message may belong to two of them.
+	// Consumers are durable pull consumers with explicit acknowledgement: one, or several in order
+	// of precedence, the most urgent first. No message may belong to two of them.
 	Consumers []string
-	Max       int // how many tasks may be delivered and not yet released, of all consumers together; at least 1
-	// Gone is called every goneEvery while the server ends all requests to a consumer, as it does for one that is not there. It must
-	// not block. Defaults to none.
+	// how many tasks may be delivered and not yet released, of all consumers together; at least 1
+	Max int
+	// Gone is called every goneEvery while the server ends all requests to a consumer, as it does
+	// for one that is not there. It must not block. Defaults to none.
 	Gone func()
 }
 
-// Puller pulls the tasks of a stream's consumers. At most Max tasks are held at a time: delivered to fn and not released.
+// Puller pulls the tasks of a stream's consumers. At most Max tasks are held at a time: delivered
+// to fn and not released.
 //
-// One pull request stands at the server for each consumer, for the free slots. When it is used up and slots are free,
-// the next goes out at once; slots that become free meanwhile wait for it. So an idle worker waits without traffic, a
-// busy one asks for many tasks at a time. Several requests at once on one consumer were left: the server says which
-// request ended, not which one a task came for. How several consumers share the slots is told at [band].
+// One pull request stands at the server for each consumer, for the free slots. When it is used up
+// and slots are free, the next goes out at once; slots that become free meanwhile wait for it. So
+// an idle worker waits without traffic, a busy one asks for many tasks at a time. Several requests
+// at once on one consumer were left: the server says which request ended, not which one a task came
+// for. How several consumers share the slots is told at [band].
 //
-// It needs the right to publish to $JS.API.CONSUMER.MSG.NEXT.<stream>.<consumer> and $JS.ACK.<stream>.<consumer>.>
-// and to subscribe to its inbox, nothing else. Stream and consumers need not exist yet.
+// It needs the right to publish to $JS.API.CONSUMER.MSG.NEXT.<stream>.<consumer> and
+// $JS.ACK.<stream>.<consumer>.> and to subscribe to its inbox, nothing else. Stream and consumers
+// need not exist yet.
 type Puller struct {
 	conn    *Conn
 	opts    PullOptions
@@ -65,8 +70,8 @@ type Puller struct {
 	bands  []*band // by precedence
 }
 
-// Pull starts to pull. fn is called for one task at a time and must not block: it hands the task on. Each task
-// must be released. ctx bounds nothing beyond the call.
+// Pull starts to pull. fn is called for one task at a time and must not block: it hands the task
+// on. Each task must be released. ctx bounds nothing beyond the call.
 func (c *Conn) Pull(ctx context.Context, o PullOptions, fn func(Task)) (*Puller, error) {
 	err := errors.Join(checkName("stream", o.Stream), ctx.Err())
 	for _, name := range o.Consumers {
@@ -86,7 +91,8 @@ func (c *Conn) Pull(ctx context.Context, o PullOptions, fn func(Task)) (*Puller,
 	}
 	for _, name := range o.Consumers {
 		p.bands = append(p.bands, &band{
-			puller: p, consumer: name, subject: c.api + ".CONSUMER.MSG.NEXT." + o.Stream + "." + name, reach: p.firstReach(),
+			puller: p, consumer: name,
+			subject: c.api + ".CONSUMER.MSG.NEXT." + o.Stream + "." + name, reach: p.firstReach(),
 		})
 	}
 	if err = c.hears(); err != nil {
@@ -107,9 +113,9 @@ func (c *Conn) Pull(ctx context.Context, o PullOptions, fn func(Task)) (*Puller,
 	return p, nil
 }
 
-// Close stops pulling. Tasks that are held stay valid. What was not handed to fn yet, and what is on its way from the
-// server at this moment, is given back at once; on an in-process connection the latter is delivered to somebody when its
-// AckWait has passed.
+// Close stops pulling. Tasks that are held stay valid. What was not handed to fn yet, and what is
+// on its way from the server at this moment, is given back at once; on an in-process connection the
+// latter is delivered to somebody when its AckWait has passed.
 func (p *Puller) Close() {
 	p.mu.Lock()
 	if p.closed {
@@ -134,12 +140,13 @@ func (p *Puller) Close() {
 	<-p.stopped
 }
 
-// drain ends the subscription; until it has ended, receive gives back what comes. After it the server sends nothing more
-// here: what is stored next goes to somebody who is still there.
+// drain ends the subscription; until it has ended, receive gives back what comes. After it the
+// server sends nothing more here: what is stored next goes to somebody who is still there.
 func (p *Puller) drain() {
 	// The library's drain uses its process-wide timers; see the package comment on virtual time.
 	if p.conn.inProcess || p.sub.Drain() != nil {
-		_ = p.conn.withdraw(context.Background(), p.sub) // it fails only when the connection is closed, and with it the subscription
+		// it fails only when the connection is closed, and with it the subscription
+		_ = p.conn.withdraw(context.Background(), p.sub)
 		return
 	}
 	limit := time.NewTimer(closePatience)
@@ -157,9 +164,10 @@ func giveBack(tasks []paused) {
 	}
 }
 
-// Admit makes a task of a message that came by another way than the consumers, if a slot is free and a request stands at each of
-// them: then nothing was waiting there a moment ago, and what has come since goes first once a slot is free again. It must be
-// released as any other; Ack, InProgress, Nak and Term mean nothing to its sender.
+// Admit makes a task of a message that came by another way than the consumers, if a slot is free
+// and a request stands at each of them: then nothing was waiting there a moment ago, and what has
+// come since goes first once a slot is free again. It must be released as any other; Ack,
+// InProgress, Nak and Term mean nothing to its sender.
 func (p *Puller) Admit(m Msg) (t Task, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,8 +195,8 @@ func (p *Puller) again() {
 	p.ask()
 }
 
-// refused leaves a band alone for a while whose requests the server does not let this user send: an old permission may
-// name one consumer only.
+// refused leaves a band alone for a while whose requests the server does not let this user send: an
+// old permission may name one consumer only.
 func (p *Puller) refused(e *RefusedError) {
 	if e.Subscribe {
 		return
@@ -240,8 +248,8 @@ func (p *Puller) advance() {
 	}
 }
 
-// keep hands on what waits for a slot, gives back what waits too long, and asks again after refusals and when a standing
-// request has been lost without a word.
+// keep hands on what waits for a slot, gives back what waits too long, and asks again after
+// refusals and when a standing request has been lost without a word.
 func (p *Puller) keep(ctx context.Context) {
 	defer close(p.stopped)
 	timer := time.NewTimer(pullHeartbeat)
@@ -309,8 +317,8 @@ func (p *Puller) task(m *nats.Msg) {
 		return
 	}
 	b.delivered()
-	// More may come than there are slots: requests of several bands stand at once, and one that was given up as lost may
-	// still deliver.
+	// More may come than there are slots: requests of several bands stand at once, and one that was
+	// given up as lost may still deliver.
 	if p.held >= p.opts.Max || p.pausing() {
 		b.pause(t)
 		p.mu.Unlock()

@@ -27,7 +27,8 @@ type getRequest struct {
 	MaxBytes int    `json:"max_bytes,omitempty"`
 	// StartTime stands in place of Seq. Servers that do not know it ignore it.
 	StartTime *time.Time `json:"start_time,omitempty"`
-	// NoHeaders leaves out all headers, those of the server too. Servers that do not know it ignore it.
+	// NoHeaders leaves out all headers, those of the server too. Servers that do not know it ignore
+	// it.
 	NoHeaders bool `json:"no_hdr,omitempty"`
 }
 
@@ -42,11 +43,15 @@ type getResponse struct {
 	} `json:"message"`
 }
 
-// LastBySubject reads the last message of a subject (wildcards allowed) from the stream's leader. None is
-// [ErrNotFound].
+// LastBySubject reads the last message of a subject (wildcards allowed) from the stream's leader.
+// None is [ErrNotFound].
 func (c *Conn) LastBySubject(ctx context.Context, stream, subject string) (*Stored, error) {
 	if subject == "" {
-		return nil, fmt.Errorf("%w: last message of stream %s: the subject is empty", ErrInvalid, stream)
+		return nil, fmt.Errorf(
+			"%w: last message of stream %s: the subject is empty",
+			ErrInvalid,
+			stream,
+		)
 	}
 	return c.get(ctx, stream, getRequest{LastFor: subject})
 }
@@ -54,26 +59,48 @@ func (c *Conn) LastBySubject(ctx context.Context, stream, subject string) (*Stor
 // GetSeq reads one message from the stream's leader. A deleted or future sequence is [ErrNotFound].
 func (c *Conn) GetSeq(ctx context.Context, stream string, seq uint64) (*Stored, error) {
 	if seq == 0 {
-		return nil, fmt.Errorf("%w: message 0 of stream %s: sequences begin at 1", ErrInvalid, stream)
+		return nil, fmt.Errorf(
+			"%w: message 0 of stream %s: sequences begin at 1",
+			ErrInvalid,
+			stream,
+		)
 	}
 	return c.get(ctx, stream, getRequest{Seq: seq})
 }
 
-// NextBySubject reads the first message at or after seq that matches subject (wildcards allowed) from the
-// stream's leader. None is [ErrNotFound].
-func (c *Conn) NextBySubject(ctx context.Context, stream, subject string, seq uint64) (*Stored, error) {
+// NextBySubject reads the first message at or after seq that matches subject (wildcards allowed)
+// from the stream's leader. None is [ErrNotFound].
+func (c *Conn) NextBySubject(
+	ctx context.Context,
+	stream, subject string,
+	seq uint64,
+) (*Stored, error) {
 	if subject == "" {
-		return nil, fmt.Errorf("%w: next message of stream %s: the subject is empty", ErrInvalid, stream)
+		return nil, fmt.Errorf(
+			"%w: next message of stream %s: the subject is empty",
+			ErrInvalid,
+			stream,
+		)
 	}
 	return c.get(ctx, stream, getRequest{Seq: max(seq, 1), NextFor: subject})
 }
 
-// FirstSince reads the first message that matches subject (wildcards allowed) of those that were stored at the instant at or
-// after it, from the stream's leader. None is [ErrNotFound]. A server that does not know the question may answer with an
-// earlier message of the subject, never with a later one.
-func (c *Conn) FirstSince(ctx context.Context, stream, subject string, at time.Time) (*Stored, error) {
+// FirstSince reads the first message that matches subject (wildcards allowed) of those that were
+// stored at the instant at or after it, from the stream's leader. None is [ErrNotFound]. A server
+// that does not know the question may answer with an earlier message of the subject, never with a
+// later one.
+func (c *Conn) FirstSince(
+	ctx context.Context,
+	stream, subject string,
+	at time.Time,
+) (*Stored, error) {
 	if subject == "" {
-		return nil, fmt.Errorf("%w: first message of stream %s since %v: the subject is empty", ErrInvalid, stream, at)
+		return nil, fmt.Errorf(
+			"%w: first message of stream %s since %v: the subject is empty",
+			ErrInvalid,
+			stream,
+			at,
+		)
 	}
 	at = at.UTC()
 	return c.get(ctx, stream, getRequest{StartTime: &at, NextFor: subject})
@@ -87,21 +114,30 @@ func (o *one) take(m *nats.Msg) bool {
 	return true
 }
 
-// LastBySubjectDirect reads the last message of a subject (wildcards allowed) from whichever replica of the stream answers.
-// None is [ErrNotFound], which a replica that lags may say of what its leader has; with one replica nobody lags.
-// It costs less than half of what [Conn.LastBySubject] does. The stream must allow direct gets.
+// LastBySubjectDirect reads the last message of a subject (wildcards allowed) from whichever
+// replica of the stream answers. None is [ErrNotFound], which a replica that lags may say of what
+// its leader has; with one replica nobody lags. It costs less than half of what
+// [Conn.LastBySubject] does. The stream must allow direct gets.
 func (c *Conn) LastBySubjectDirect(ctx context.Context, stream, subject string) (*Stored, error) {
 	if err := checkName("stream", stream); err != nil {
 		return nil, err
 	}
 	if subject == "" {
-		return nil, fmt.Errorf("%w: last message of stream %s: the subject is empty", ErrInvalid, stream)
+		return nil, fmt.Errorf(
+			"%w: last message of stream %s: the subject is empty",
+			ErrInvalid,
+			stream,
+		)
 	}
 	return c.getDirect(ctx, stream, "subject "+subject, getRequest{LastFor: subject})
 }
 
 // getDirect asks for a message; what names it in errors.
-func (c *Conn) getDirect(ctx context.Context, stream, what string, req getRequest) (*Stored, error) {
+func (c *Conn) getDirect(
+	ctx context.Context,
+	stream, what string,
+	req getRequest,
+) (*Stored, error) {
 	body, err := json.Marshal(req)
 	if err != nil {
 		return nil, fmt.Errorf("stream %s, %s: %w", stream, what, err)
@@ -118,31 +154,50 @@ func (c *Conn) getDirect(ctx context.Context, stream, what string, req getReques
 	return &o.got[0], nil
 }
 
-// GetSeqDirect reads one message from whichever replica of the stream answers. One that is deleted, or that the replica does not have yet, is
-// [ErrNotFound]. It costs less than half of what [Conn.GetSeq] does. The stream must allow direct gets.
+// GetSeqDirect reads one message from whichever replica of the stream answers. One that is deleted,
+// or that the replica does not have yet, is [ErrNotFound]. It costs less than half of what
+// [Conn.GetSeq] does. The stream must allow direct gets.
 func (c *Conn) GetSeqDirect(ctx context.Context, stream string, seq uint64) (*Stored, error) {
 	if err := checkName("stream", stream); err != nil {
 		return nil, err
 	}
 	if seq == 0 {
-		return nil, fmt.Errorf("%w: message 0 of stream %s: sequences begin at 1", ErrInvalid, stream)
+		return nil, fmt.Errorf(
+			"%w: message 0 of stream %s: sequences begin at 1",
+			ErrInvalid,
+			stream,
+		)
 	}
 	return c.getDirect(ctx, stream, fmt.Sprintf("message %d", seq), getRequest{Seq: seq})
 }
 
-// BodiesDirect reads the bodies of up to n messages of a stream from the sequence from on, in their order and whatever their subjects,
-// from whichever replica of the stream answers: those of the newest that it does not have yet are missing, as are those that are
-// deleted. It stops after maxBytes, but not before the first. last is the sequence of the last body: if there are as many as lie
-// between from and last, none is missing, and the place of each is known. Otherwise a body must tell itself which it is.
+// BodiesDirect reads the bodies of up to n messages of a stream from the sequence from on, in their
+// order and whatever their subjects, from whichever replica of the stream answers: those of the
+// newest that it does not have yet are missing, as are those that are deleted. It stops after
+// maxBytes, but not before the first. last is the sequence of the last body: if there are as many
+// as lie between from and last, none is missing, and the place of each is known. Otherwise a body
+// must tell itself which it is.
 //
-// The headers are left out, which is half of what a message costs both sides. To ask for one message costs less than to ask for
-// several. The stream must allow direct gets.
-func (c *Conn) BodiesDirect(ctx context.Context, stream string, from uint64, n, maxBytes int) (bodies [][]byte, last uint64, err error) {
+// The headers are left out, which is half of what a message costs both sides. To ask for one
+// message costs less than to ask for several. The stream must allow direct gets.
+func (c *Conn) BodiesDirect(
+	ctx context.Context,
+	stream string,
+	from uint64,
+	n, maxBytes int,
+) (bodies [][]byte, last uint64, err error) {
 	if err := checkName("stream", stream); err != nil {
 		return nil, 0, err
 	}
 	if n < 1 || from == 0 || maxBytes < 1 {
-		return nil, 0, fmt.Errorf("%w: %d bodies of stream %s from %d on, in %d bytes: want at least 1 of each, and sequences begin at 1", ErrInvalid, n, stream, from, maxBytes)
+		return nil, 0, fmt.Errorf(
+			"%w: %d bodies of stream %s from %d on, in %d bytes: want at least 1 of each, and sequences begin at 1",
+			ErrInvalid,
+			n,
+			stream,
+			from,
+			maxBytes,
+		)
 	}
 	req := getRequest{Seq: from, NoHeaders: true}
 	if n > 1 {
@@ -174,8 +229,8 @@ type bare struct {
 	err   error
 }
 
-// take reads one answer. The end and the refusals have a status and no sequence; servers that know no bodies without headers
-// send the sequence with each.
+// take reads one answer. The end and the refusals have a status and no sequence; servers that know
+// no bodies without headers send the sequence with each.
 func (b *bare) take(m *nats.Msg) (complete bool) {
 	if _, old := m.Header[headerSequence]; old || len(m.Header) == 0 {
 		b.got = append(b.got, m.Data)
@@ -199,7 +254,10 @@ func refusedGet(status string, m *nats.Msg) error {
 		return fmt.Errorf("%w, or it does not allow direct gets", ErrNoStream)
 	}
 	code, _ := strconv.Atoi(status)
-	return &APIError{Code: code, Description: "direct get: " + status + " " + m.Header.Get("Description")}
+	return &APIError{
+		Code:        code,
+		Description: "direct get: " + status + " " + m.Header.Get("Description"),
+	}
 }
 
 // maxBatchRoom bounds what is set aside for the answers of a range before they are there.
@@ -218,7 +276,12 @@ func (c *Conn) get(ctx context.Context, stream string, req getRequest) (*Stored,
 	if len(m.Header) > 0 {
 		h, err := nats.DecodeHeadersMsg(m.Header)
 		if err != nil {
-			return nil, fmt.Errorf("stream %s, message %d: unreadable headers: %w", stream, m.Seq, err)
+			return nil, fmt.Errorf(
+				"stream %s, message %d: unreadable headers: %w",
+				stream,
+				m.Seq,
+				err,
+			)
 		}
 		s.Header = h
 	}
@@ -232,8 +295,9 @@ type batch struct {
 	err     error
 }
 
-// take reads one answer. A data message is known by the sequence that the server adds after the publisher's own
-// headers; the end and the refusals have none. So no stored header can pose as the end of the batch.
+// take reads one answer. A data message is known by the sequence that the server adds after the
+// publisher's own headers; the end and the refusals have none. So no stored header can pose as the
+// end of the batch.
 func (b *batch) take(m *nats.Msg) (complete bool) {
 	if _, ok := m.Header[headerSequence]; ok {
 		s, err := fromDirect(m)
@@ -257,12 +321,19 @@ func (b *batch) take(m *nats.Msg) (complete bool) {
 	return true
 }
 
-// BatchGet reads up to limit messages of a subject (wildcards allowed), from the sequence fromSeq on, in order, in one
-// round trip; more says that there were others after them at that time. Nothing found is an empty result. The
-// stream must allow direct gets; any replica may answer, so the newest messages can be missing.
+// BatchGet reads up to limit messages of a subject (wildcards allowed), from the sequence fromSeq
+// on, in order, in one round trip; more says that there were others after them at that time.
+// Nothing found is an empty result. The stream must allow direct gets; any replica may answer, so
+// the newest messages can be missing.
 //
-// For one run's history ask its literal subject from sequence 1, which is faster than a known first sequence.
-func (c *Conn) BatchGet(ctx context.Context, stream, subject string, fromSeq uint64, limit int) (got []Stored, more bool, err error) {
+// For one run's history ask its literal subject from sequence 1, which is faster than a known first
+// sequence.
+func (c *Conn) BatchGet(
+	ctx context.Context,
+	stream, subject string,
+	fromSeq uint64,
+	limit int,
+) (got []Stored, more bool, err error) {
 	b, err := c.batchGet(ctx, stream, subject, fromSeq, limit)
 	if err != nil {
 		return nil, false, err
@@ -270,8 +341,9 @@ func (c *Conn) BatchGet(ctx context.Context, stream, subject string, fromSeq uin
 	return b.got, b.pending > 0, nil
 }
 
-// CountDirect counts the messages of a subject (wildcards allowed) in a stream, from its beginning on, by the server's index of subjects:
-// none but the first is read. The stream must allow direct gets; any replica may answer, so the newest messages can be missing.
+// CountDirect counts the messages of a subject (wildcards allowed) in a stream, from its beginning
+// on, by the server's index of subjects: none but the first is read. The stream must allow direct
+// gets; any replica may answer, so the newest messages can be missing.
 func (c *Conn) CountDirect(ctx context.Context, stream, subject string) (uint64, error) {
 	b, err := c.batchGet(ctx, stream, subject, 1, 1)
 	if err != nil {
@@ -280,12 +352,23 @@ func (c *Conn) CountDirect(ctx context.Context, stream, subject string) (uint64,
 	return uint64(len(b.got)) + b.pending, nil
 }
 
-func (c *Conn) batchGet(ctx context.Context, stream, subject string, fromSeq uint64, limit int) (*batch, error) {
+func (c *Conn) batchGet(
+	ctx context.Context,
+	stream, subject string,
+	fromSeq uint64,
+	limit int,
+) (*batch, error) {
 	if err := checkName("stream", stream); err != nil {
 		return nil, err
 	}
 	if limit < 1 || subject == "" {
-		return nil, fmt.Errorf("%w: batch of stream %s: subject %q, limit %d: want a subject and at least 1", ErrInvalid, stream, subject, limit)
+		return nil, fmt.Errorf(
+			"%w: batch of stream %s: subject %q, limit %d: want a subject and at least 1",
+			ErrInvalid,
+			stream,
+			subject,
+			limit,
+		)
 	}
 	body, err := json.Marshal(getRequest{Seq: max(fromSeq, 1), NextFor: subject, Batch: limit})
 	if err != nil {
@@ -302,10 +385,18 @@ func (c *Conn) batchGet(ctx context.Context, stream, subject string, fromSeq uin
 }
 
 // added are the headers that a direct get appends to the publisher's.
-var added = [...]string{"Nats-Stream", headerSubject, headerSequence, headerTimeStamp, headerNumPending, headerLastSequence}
+var added = [...]string{
+	"Nats-Stream",
+	headerSubject,
+	headerSequence,
+	headerTimeStamp,
+	headerNumPending,
+	headerLastSequence,
+}
 
-// fromDirect reads the server's headers off a direct get's answer and leaves the publisher's. The server appends
-// its own, so the last value of each name is true, whatever the publisher put before.
+// fromDirect reads the server's headers off a direct get's answer and leaves the publisher's. The
+// server appends its own, so the last value of each name is true, whatever the publisher put
+// before.
 func fromDirect(m *nats.Msg) (Stored, error) {
 	s := Stored{Data: m.Data}
 	var seq, at string

@@ -19,8 +19,8 @@ const (
 	inactiveAfter  = 30 * time.Second
 	firstRetryWait = 50 * time.Millisecond
 	maxRetryWait   = 2 * time.Second
-	// regressPatience is how long a stream must look shorter than what was read before the reader believes it: a
-	// new leader may answer before it has applied everything.
+	// regressPatience is how long a stream must look shorter than what was read before the reader
+	// believes it: a new leader may answer before it has applied everything.
 	regressPatience = 5 * time.Second
 )
 
@@ -28,36 +28,51 @@ const (
 type ReadOptions struct {
 	// FilterSubjects are the subjects to read, wildcards allowed. Defaults to all.
 	FilterSubjects []string
-	// StartSeq is the first sequence wanted. Below the stream's first, reading begins at the first. Defaults to 1.
+	// StartSeq is the first sequence wanted. Below the stream's first, reading begins at the first.
+	// Defaults to 1.
 	StartSeq uint64
-	// EndSeq is the last sequence wanted. Defaults to the stream's end. It is for [Conn.Scan] only, and not together with LastPerSubject.
+	// EndSeq is the last sequence wanted. Defaults to the stream's end. It is for [Conn.Scan] only,
+	// and not together with LastPerSubject.
 	EndSeq uint64
-	// LastPerSubject begins with the last message of each subject, then reads on. Not together with StartSeq.
+	// LastPerSubject begins with the last message of each subject, then reads on. Not together with
+	// StartSeq.
 	LastPerSubject bool
 	// HeadersOnly leaves out the bodies.
 	HeadersOnly bool
-	// BytesPerSecond is how much the server sends at most, after as much as the largest message that it takes. Defaults to 0, no
-	// limit.
+	// BytesPerSecond is how much the server sends at most, after as much as the largest message
+	// that it takes. Defaults to 0, no limit.
 	BytesPerSecond int64
 }
 
 const (
-	// Leisurely is the [ReadOptions.BytesPerSecond] of those whom nobody waits for. A pause of the reader's now and then would not do: the
-	// server sends megabytes ahead, which is all of many streams.
+	// Leisurely is the [ReadOptions.BytesPerSecond] of those whom nobody waits for. A pause of the
+	// reader's now and then would not do: the server sends megabytes ahead, which is all of many
+	// streams.
 	Leisurely = 2 << 20
-	// LeisurelyHeaders is that of those who read the headers of histories. It must be more than is written in a second for long.
+	// LeisurelyHeaders is that of those who read the headers of histories. It must be more than is
+	// written in a second for long.
 	LeisurelyHeaders = 4 * Leisurely
 )
 
 func (o ReadOptions) validate() error {
 	if o.LastPerSubject && o.StartSeq > 0 {
-		return fmt.Errorf("%w: ReadOptions: StartSeq and LastPerSubject exclude each other", ErrInvalid)
+		return fmt.Errorf(
+			"%w: ReadOptions: StartSeq and LastPerSubject exclude each other",
+			ErrInvalid,
+		)
 	}
 	if o.EndSeq > 0 && o.LastPerSubject {
-		return fmt.Errorf("%w: ReadOptions: EndSeq and LastPerSubject exclude each other", ErrInvalid)
+		return fmt.Errorf(
+			"%w: ReadOptions: EndSeq and LastPerSubject exclude each other",
+			ErrInvalid,
+		)
 	}
 	if o.BytesPerSecond < 0 {
-		return fmt.Errorf("%w: ReadOptions.BytesPerSecond is %d, want 0 for no limit, or more", ErrInvalid, o.BytesPerSecond)
+		return fmt.Errorf(
+			"%w: ReadOptions.BytesPerSecond is %d, want 0 for no limit, or more",
+			ErrInvalid,
+			o.BytesPerSecond,
+		)
 	}
 	if slices.Contains(o.FilterSubjects, "") {
 		return fmt.Errorf("%w: ReadOptions.FilterSubjects holds an empty subject", ErrInvalid)
@@ -65,14 +80,16 @@ func (o ReadOptions) validate() error {
 	return nil
 }
 
-// Reader follows a stream in order, without gap and without repeat, through lost connections, restarts of servers
-// and changes of leaders. It acknowledges nothing and leaves no trace in the stream.
+// Reader follows a stream in order, without gap and without repeat, through lost connections,
+// restarts of servers and changes of leaders. It acknowledges nothing and leaves no trace in the
+// stream.
 //
-// It stops by Close, by the end of the connection, or because the stream regressed; Done and Err tell. Whoever
-// follows a stream must watch Done: a reader that stopped reads no more.
+// It stops by Close, by the end of the connection, or because the stream regressed; Done and Err
+// tell. Whoever follows a stream must watch Done: a reader that stopped reads no more.
 //
-// It is a push consumer with flow control, in the server's memory. The client library's ordered consumer was left:
-// it cannot tell a stream that was made anew from one that goes on, and can repeat messages when its replica lags.
+// It is a push consumer with flow control, in the server's memory. The client library's ordered
+// consumer was left: it cannot tell a stream that was made anew from one that goes on, and can
+// repeat messages when its replica lags.
 type Reader struct {
 	conn   *Conn
 	stream string
@@ -87,7 +104,8 @@ type Reader struct {
 
 	closed atomic.Bool
 
-	turn     turn      // held while fn runs: one call at a time, across consumers; guards what follows
+	// held while fn runs: one call at a time, across consumers; guards what follows
+	turn     turn
 	seen     time.Time // when the last message or heartbeat was handled
 	serial   uint64    // counts consumers; messages of earlier ones are ignored
 	sub      *nats.Subscription
@@ -99,12 +117,22 @@ type Reader struct {
 	err      error
 }
 
-// Read follows a stream. fn is called for one message at a time, in stream order; it may block, which slows
-// the server down, and it must not wait for the reader's Done. ctx bounds the first request only. A stream that does not exist is
-// [ErrNoStream]; a StartSeq more than one above the stream's end is [ErrStreamRegressed].
-func (c *Conn) Read(ctx context.Context, stream string, o ReadOptions, fn func(Stored)) (*Reader, error) {
+// Read follows a stream. fn is called for one message at a time, in stream order; it may block,
+// which slows the server down, and it must not wait for the reader's Done. ctx bounds the first
+// request only. A stream that does not exist is [ErrNoStream]; a StartSeq more than one above the
+// stream's end is [ErrStreamRegressed].
+func (c *Conn) Read(
+	ctx context.Context,
+	stream string,
+	o ReadOptions,
+	fn func(Stored),
+) (*Reader, error) {
 	if o.EndSeq > 0 {
-		return nil, fmt.Errorf("%w: ReadOptions.EndSeq is %d, but a reader has no end: use Scan, or leave it out", ErrInvalid, o.EndSeq)
+		return nil, fmt.Errorf(
+			"%w: ReadOptions.EndSeq is %d, but a reader has no end: use Scan, or leave it out",
+			ErrInvalid,
+			o.EndSeq,
+		)
 	}
 	r, err := c.newReader(ctx, stream, o, func(s Stored, _ uint64) { fn(s) })
 	if err != nil {
@@ -119,7 +147,12 @@ func (c *Conn) Read(ctx context.Context, stream string, o ReadOptions, fn func(S
 	return r, r.begin(ctx)
 }
 
-func (c *Conn) newReader(ctx context.Context, stream string, o ReadOptions, fn func(Stored, uint64)) (*Reader, error) {
+func (c *Conn) newReader(
+	ctx context.Context,
+	stream string,
+	o ReadOptions,
+	fn func(Stored, uint64),
+) (*Reader, error) {
 	if err := errors.Join(checkName("stream", stream), o.validate(), ctx.Err()); err != nil {
 		return nil, err
 	}
@@ -158,7 +191,8 @@ func (r *Reader) Close() {
 // Done is closed when the reader has stopped and fn will not be called again.
 func (r *Reader) Done() <-chan struct{} { return r.done }
 
-// Err says why the reader stopped: nil while it runs and after Close, [ErrStreamRegressed] otherwise.
+// Err says why the reader stopped: nil while it runs and after Close, [ErrStreamRegressed]
+// otherwise.
 func (r *Reader) Err() error {
 	select {
 	case <-r.done:
@@ -168,8 +202,8 @@ func (r *Reader) Err() error {
 	}
 }
 
-// CaughtUp is closed when the reader has once given fn everything that its replica held. It is a hint for
-// caches; [Conn.Scan] is the way to read to a proven end.
+// CaughtUp is closed when the reader has once given fn everything that its replica held. It is a
+// hint for caches; [Conn.Scan] is the way to read to a proven end.
 func (r *Reader) CaughtUp() <-chan struct{} { return r.caught }
 
 // restart asks for a new consumer.
@@ -191,12 +225,14 @@ func (r *Reader) keep(ctx context.Context) {
 			r.err = r.replace(ctx)
 		case <-tick.C:
 			if r.silent() {
-				r.conn.log.WithField("stream", r.stream).Warn("reader heard nothing from its consumer, making a new one")
+				r.conn.log.WithField("stream", r.stream).
+					Warn("reader heard nothing from its consumer, making a new one")
 				r.err = r.replace(ctx)
 			}
 		}
 		if r.err != nil {
-			r.conn.log.WithFields(map[string]any{"stream": r.stream, "err": r.err}).Error("reader stopped")
+			r.conn.log.WithFields(map[string]any{"stream": r.stream, "err": r.err}).
+				Error("reader stopped")
 			break
 		}
 	}
@@ -210,8 +246,8 @@ func (r *Reader) keep(ctx context.Context) {
 	close(r.done)
 }
 
-// silent says that neither messages nor heartbeats come, although nothing waits to be handled. A slow fn is not
-// silence: what came meanwhile waits in the subscription.
+// silent says that neither messages nor heartbeats come, although nothing waits to be handled. A
+// slow fn is not silence: what came meanwhile waits in the subscription.
 func (r *Reader) silent() bool {
 	if !r.conn.Connected() || !r.turn.tryLock() {
 		return false
@@ -223,8 +259,8 @@ func (r *Reader) silent() bool {
 	return time.Since(r.seen) > missedBeats
 }
 
-// replace makes a new consumer after the last message that fn got. It returns an error only if the reader must
-// stop.
+// replace makes a new consumer after the last message that fn got. It returns an error only if the
+// reader must stop.
 func (r *Reader) replace(ctx context.Context) error {
 	r.turn.lock()
 	r.serial++
@@ -241,19 +277,21 @@ func (r *Reader) replace(ctx context.Context) error {
 		if err == nil || errors.Is(err, ErrClosed) {
 			return nil
 		}
-		r.conn.log.WithFields(map[string]any{"stream": r.stream, "err": err}).Debug("reader cannot go on yet, trying again")
+		r.conn.log.WithFields(map[string]any{"stream": r.stream, "err": err}).
+			Debug("reader cannot go on yet, trying again")
 		sleep.For(ctx, wait)
 	}
 	return nil
 }
 
-// drop forgets the present consumer. The server removes it without being asked when nobody listens any more;
-// asking frees it sooner. The caller holds the turn.
+// drop forgets the present consumer. The server removes it without being asked when nobody listens
+// any more; asking frees it sooner. The caller holds the turn.
 func (r *Reader) drop() {
 	if r.sub == nil {
 		return
 	}
-	_ = r.sub.Unsubscribe() // it fails only when the connection is closed, and with it the subscription
+	// it fails only when the connection is closed, and with it the subscription
+	_ = r.sub.Unsubscribe()
 	_ = r.conn.nc.Publish(r.conn.api+".CONSUMER.DELETE."+r.stream+"."+r.name, nil)
 	r.sub = nil
 }
@@ -275,7 +313,13 @@ func (r *Reader) checkRegressed(ctx context.Context) error {
 			break
 		}
 		if time.Since(start) >= regressPatience {
-			return fmt.Errorf("stream %s: %w: it ends at %d, %d was read", r.stream, ErrStreamRegressed, end, last)
+			return fmt.Errorf(
+				"stream %s: %w: it ends at %d, %d was read",
+				r.stream,
+				ErrStreamRegressed,
+				end,
+				last,
+			)
 		}
 		if sleep.For(ctx, retryWait) != nil {
 			return ctx.Err()
@@ -285,7 +329,8 @@ func (r *Reader) checkRegressed(ctx context.Context) error {
 		return nil
 	}
 	witness, err := r.conn.GetSeq(ctx, r.stream, last)
-	if errors.Is(err, ErrNotFound) { // purged or expired since, or another one had its number, and is gone as well
+	if errors.Is(err, ErrNotFound) {
+		// purged or expired since, or another one had its number, and is gone as well
 		witness, err = r.newest(ctx, last)
 	}
 	switch {
@@ -294,12 +339,20 @@ func (r *Reader) checkRegressed(ctx context.Context) error {
 	case witness == nil: // nothing is left of what a new reader would have to read again
 		return nil
 	case witness.Time.After(at) || witness.Seq == last && !witness.Time.Equal(at):
-		return fmt.Errorf("stream %s: %w: message %d was stored at %v or before, now it is from %v", r.stream, ErrStreamRegressed, witness.Seq, at, witness.Time)
+		return fmt.Errorf(
+			"stream %s: %w: message %d was stored at %v or before, now it is from %v",
+			r.stream,
+			ErrStreamRegressed,
+			witness.Seq,
+			at,
+			witness.Time,
+		)
 	}
 	return nil
 }
 
-// newest returns the last message up to a sequence, nil if there is none. It takes a question for each halving.
+// newest returns the last message up to a sequence, nil if there is none. It takes a question for
+// each halving.
 func (r *Reader) newest(ctx context.Context, upTo uint64) (found *Stored, err error) {
 	for from, none := uint64(1), upTo; from < none; { // nothing is there from none on
 		mid := from + (none-from)/2
@@ -349,11 +402,13 @@ func (r *Reader) receive(serial uint64, m *nats.Msg) {
 	}
 }
 
-// control answers flow control and checks heartbeats. They come in order after the messages they speak of.
+// control answers flow control and checks heartbeats. They come in order after the messages they
+// speak of.
 func (r *Reader) control(m *nats.Msg) {
 	switch stalled := m.Header.Get(headerConsumerStalled); {
 	case m.Reply != "":
-		_ = r.conn.nc.Publish(m.Reply, nil) // unsent: the server stalls and says so in its heartbeats
+		// unsent: the server stalls and says so in its heartbeats
+		_ = r.conn.nc.Publish(m.Reply, nil)
 	case stalled != "":
 		_ = r.conn.nc.Publish(stalled, nil)
 	}

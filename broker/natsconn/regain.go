@@ -14,22 +14,26 @@ const (
 	regainFirst = 5 * time.Second
 	regainMost  = time.Minute
 	probeLimit  = 2 * time.Second
-	// probeTold is how long the word about a subscription too many may take from the server's answer to the handler.
+	// probeTold is how long the word about a subscription too many may take from the server's
+	// answer to the handler.
 	probeTold = 100 * time.Millisecond
 )
 
-// tooMany stands among the subjects that are not heard for whatever is beyond the subscriptions that a connection may have: the server does not
-// say which subjects those are. It is no subject.
+// tooMany stands among the subjects that are not heard for whatever is beyond the subscriptions
+// that a connection may have: the server does not say which subjects those are. It is no subject.
 const tooMany = ""
 
-// takenMark stands in the server's text about a subscription that it had granted, and has ended. That of one that it does not grant has no number.
+// takenMark stands in the server's text about a subscription that it had granted, and has ended.
+// That of one that it does not grant has no number.
 const takenMark = `(sid "`
 
-// A server whose configuration takes the right to hear a subject away, by a reload, ends the subscriptions to it. It does not take them up
-// again when the right comes back, and the library sends them with a new connection only: without what follows, a process would hold what it
-// owns, and hear nothing, for as long as it lives.
+// A server whose configuration takes the right to hear a subject away, by a reload, ends the
+// subscriptions to it. It does not take them up again when the right comes back, and the library
+// sends them with a new connection only: without what follows, a process would hold what it owns,
+// and hear nothing, for as long as it lives.
 
-// refusedAnew notes that the server has ended, or refuses again, a subscription that it had granted. It tells whether that is new.
+// refusedAnew notes that the server has ended, or refuses again, a subscription that it had
+// granted. It tells whether that is new.
 func (c *Conn) refusedAnew(subject string, taken bool) (news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,8 +49,8 @@ func (c *Conn) refusedAnew(subject string, taken bool) (news bool) {
 	return !known
 }
 
-// refusedTooMany notes that the server has refused a subscription since there are too many. It takes that one up no more than those of
-// which it took the right away, though the limit be raised.
+// refusedTooMany notes that the server has refused a subscription since there are too many. It
+// takes that one up no more than those of which it took the right away, though the limit be raised.
 func (c *Conn) refusedTooMany() {
 	c.full.Add(1)
 	if c.met.Load() != nil { // else it is being dialed
@@ -65,7 +69,8 @@ func (c *Conn) regain() {
 			continue
 		}
 		up := c.reconnected()
-		c.log.WithField("subjects", len(subjects)).Info("the NATS server lets this user hear again what it took away: connecting anew")
+		c.log.WithField("subjects", len(subjects)).
+			Info("the NATS server lets this user hear again what it took away: connecting anew")
 		if c.nc.ForceReconnect() != nil {
 			return // it is closed
 		}
@@ -74,7 +79,8 @@ func (c *Conn) regain() {
 		case <-c.done:
 			return
 		}
-		if !slices.Contains(subjects, tooMany) { // room for one more may be too little, which shows after the reconnect
+		if !slices.Contains(subjects, tooMany) {
+			// room for one more may be too little, which shows after the reconnect
 			wait = regainFirst
 		}
 	}
@@ -92,8 +98,8 @@ func (c *Conn) rest(d time.Duration) bool {
 	}
 }
 
-// stillTaken are the subjects that this connection, or the last one, was not to hear; nil if there are none any more. What was not refused
-// since the connection was made anew is heard again.
+// stillTaken are the subjects that this connection, or the last one, was not to hear; nil if there
+// are none any more. What was not refused since the connection was made anew is heard again.
 func (c *Conn) stillTaken() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +117,8 @@ func (c *Conn) stillTaken() []string {
 	return still
 }
 
-// granted tells whether this user may hear a subject now. It subscribes without a queue, so that nobody gets less meanwhile.
+// granted tells whether this user may hear a subject now. It subscribes without a queue, so that
+// nobody gets less meanwhile.
 func (c *Conn) granted(subject string) bool {
 	if subject == tooMany {
 		return c.hasRoom()
@@ -147,7 +154,8 @@ func (c *Conn) hasRoom() bool {
 		return false
 	}
 	defer func() { _ = sub.Unsubscribe() }() // it fails only when the connection is closed
-	// The errors are one value, so that the last one does not tell: they are counted, by the handler, which may lag.
+	// The errors are one value, so that the last one does not tell: they are counted, by the
+	// handler, which may lag.
 	return c.nc.FlushWithContext(ctx) == nil && c.rest(probeTold) && c.full.Load() == before
 }
 
@@ -163,16 +171,22 @@ func (c *Conn) tellRefused(err error) {
 	e := refusalIn(text)
 	switch taken := strings.Contains(text, takenMark); {
 	case e != nil && e.Subscribe && c.refusedAnew(e.Subject, taken) && taken:
-		log.Warn("the NATS server has taken a subject away, give this user the permission back: it is asked for until then")
-	case c.denied.waiting.Load() > 0, e != nil && e.Subscribe && (c.isTaken(e.Subject) || c.isOptional(e.Subject)):
+		log.Warn(
+			"the NATS server has taken a subject away, give this user the permission back: it is asked for until then",
+		)
+	case c.denied.waiting.Load() > 0,
+		e != nil && e.Subscribe && (c.isTaken(e.Subject) || c.isOptional(e.Subject)):
 		log.Debug("the NATS server refused a subject, give this user the permission")
 	default:
-		log.Log(logrus.WarnLevel, "the NATS server refused a subject, give this user the permission")
+		log.Log(
+			logrus.WarnLevel,
+			"the NATS server refused a subject, give this user the permission",
+		)
 	}
 }
 
-// Optional says of a subject that it is no news if this user may not hear it. It is called before the subscription: the server's word
-// may come long after whoever subscribed has gone on.
+// Optional says of a subject that it is no news if this user may not hear it. It is called before
+// the subscription: the server's word may come long after whoever subscribed has gone on.
 func (c *Conn) Optional(subject string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

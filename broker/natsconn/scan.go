@@ -10,19 +10,30 @@ import (
 	"time"
 )
 
-// scanCheck is how often a scan that gets nothing asks whether there is anything left. Only a message that was
-// deleted under its feet makes it wait so long.
+// scanCheck is how often a scan that gets nothing asks whether there is anything left. Only a
+// message that was deleted under its feet makes it wait so long.
 const scanCheck = time.Second
 
-// fewAsked is how many messages between two given sequences are asked for one by one. A consumer would be sent megabytes of what lags
-// them before it is stopped.
+// fewAsked is how many messages between two given sequences are asked for one by one. A consumer
+// would be sent megabytes of what lags them before it is stopped.
 const fewAsked = 16
 
-// Scan reads a stream from o.StartSeq to o.EndSeq, or the end that the leader has at the call, in order, and returns. It is
-// prompt when there is nothing to read. fn is called for one message at a time; its error ends the scan and is returned. With
-// LastPerSubject fn gets the last message of each subject; one that changes meanwhile may come twice.
-func (c *Conn) Scan(ctx context.Context, stream string, o ReadOptions, fn func(Stored) error) error {
-	s := &scan{fn: fn, latest: o.LastPerSubject, finished: make(chan struct{}), hint: make(chan struct{}, 1)}
+// Scan reads a stream from o.StartSeq to o.EndSeq, or the end that the leader has at the call, in
+// order, and returns. It is prompt when there is nothing to read. fn is called for one message at a
+// time; its error ends the scan and is returned. With LastPerSubject fn gets the last message of
+// each subject; one that changes meanwhile may come twice.
+func (c *Conn) Scan(
+	ctx context.Context,
+	stream string,
+	o ReadOptions,
+	fn func(Stored) error,
+) error {
+	s := &scan{
+		fn:       fn,
+		latest:   o.LastPerSubject,
+		finished: make(chan struct{}),
+		hint:     make(chan struct{}, 1),
+	}
 	r, err := c.newReader(ctx, stream, o, s.take)
 	if err != nil {
 		return err
@@ -40,7 +51,8 @@ func (c *Conn) Scan(ctx context.Context, stream string, o ReadOptions, fn func(S
 	if s.latest {
 		s.bound = math.MaxUint64
 	}
-	if rest, err := c.anyBetween(ctx, stream, o.FilterSubjects, o.StartSeq, s.bound); err != nil || !rest {
+	if rest, err := c.anyBetween(ctx, stream, o.FilterSubjects, o.StartSeq, s.bound); err != nil ||
+		!rest {
 		return err
 	}
 	s.reached.Store(r.last)
@@ -76,10 +88,11 @@ func (c *Conn) scanFew(ctx context.Context, stream string, o ReadOptions, s *sca
 
 // scan is the state of one Scan.
 type scan struct {
-	fn      func(Stored) error
-	latest  bool   // last message per subject
-	end     uint64 // the last sequence at the start
-	bound   uint64 // the last sequence that must not be missed: every last message counts, however new
+	fn     func(Stored) error
+	latest bool   // last message per subject
+	end    uint64 // the last sequence at the start
+	// the last sequence that must not be missed: every last message counts, however new
+	bound   uint64
 	reached atomic.Uint64
 
 	hint     chan struct{} // the consumer says that nothing is left
@@ -95,8 +108,8 @@ func (s *scan) finish(err error) {
 	})
 }
 
-// take is called for one message at a time. A listing of last messages does not stop at the end: the last one of
-// a subject may have moved after it.
+// take is called for one message at a time. A listing of last messages does not stop at the end:
+// the last one of a subject may have moved after it.
 func (s *scan) take(m Stored, pending uint64) {
 	select {
 	case <-s.finished:
@@ -121,8 +134,8 @@ func (s *scan) take(m Stored, pending uint64) {
 	}
 }
 
-// wait returns when the end is reached. The consumer's own word is not enough for that, because its replica may
-// lag and its count of what is left is not exact beside deletions: the leader is asked.
+// wait returns when the end is reached. The consumer's own word is not enough for that, because its
+// replica may lag and its count of what is left is not exact beside deletions: the leader is asked.
 func (s *scan) wait(ctx context.Context, c *Conn, r *Reader) error {
 	tick := time.NewTicker(scanCheck)
 	defer tick.Stop()
@@ -151,7 +164,12 @@ func (s *scan) wait(ctx context.Context, c *Conn, r *Reader) error {
 }
 
 // anyBetween asks the leader whether a message from first to last matches one of the filters.
-func (c *Conn) anyBetween(ctx context.Context, stream string, filters []string, first, last uint64) (bool, error) {
+func (c *Conn) anyBetween(
+	ctx context.Context,
+	stream string,
+	filters []string,
+	first, last uint64,
+) (bool, error) {
 	if last == 0 || first > last {
 		return false, nil
 	}

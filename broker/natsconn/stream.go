@@ -15,8 +15,8 @@ type streamInfo struct {
 	} `json:"state"`
 }
 
-// StreamState gives a stream's first and last sequence. An empty stream has first = last+1, also one in which nothing was ever
-// stored, of which the server says 0 and 0. The leader answers.
+// StreamState gives a stream's first and last sequence. An empty stream has first = last+1, also
+// one in which nothing was ever stored, of which the server says 0 and 0. The leader answers.
 func (c *Conn) StreamState(ctx context.Context, stream string) (first, last uint64, err error) {
 	if err := checkName("stream", stream); err != nil {
 		return 0, 0, err
@@ -47,7 +47,8 @@ func (c *Conn) StreamMade(ctx context.Context, stream string) (time.Time, error)
 	return info.Created, err
 }
 
-// StreamTime is the time of a stream's leader, which stamps its messages; the zero time from servers that do not tell it.
+// StreamTime is the time of a stream's leader, which stamps its messages; the zero time from
+// servers that do not tell it.
 func (c *Conn) StreamTime(ctx context.Context, stream string) (time.Time, error) {
 	if err := checkName("stream", stream); err != nil {
 		return time.Time{}, err
@@ -60,14 +61,23 @@ func (c *Conn) StreamTime(ctx context.Context, stream string) (time.Time, error)
 	return info.Time, err
 }
 
-// StreamSubjects lists the subjects of a stream that match a filter (wildcards allowed), in no order. The leader answers. It
-// lists nothing, and says that this is not complete, if the stream has more than most subjects.
-func (c *Conn) StreamSubjects(ctx context.Context, stream, filter string, most int) (subjects []string, complete bool, err error) {
+// StreamSubjects lists the subjects of a stream that match a filter (wildcards allowed), in no
+// order. The leader answers. It lists nothing, and says that this is not complete, if the stream
+// has more than most subjects.
+func (c *Conn) StreamSubjects(
+	ctx context.Context,
+	stream, filter string,
+	most int,
+) (subjects []string, complete bool, err error) {
 	if err := checkName("stream", stream); err != nil {
 		return nil, false, err
 	}
 	if filter == "" {
-		return nil, false, fmt.Errorf("%w: subjects of stream %s: the filter is empty: want tokens, with * and > for any", ErrInvalid, stream)
+		return nil, false, fmt.Errorf(
+			"%w: subjects of stream %s: the filter is empty: want tokens, with * and > for any",
+			ErrInvalid,
+			stream,
+		)
 	}
 	var size struct {
 		answer
@@ -75,7 +85,8 @@ func (c *Conn) StreamSubjects(ctx context.Context, stream, filter string, most i
 			Subjects int `json:"num_subjects"`
 		} `json:"state"`
 	}
-	if err := c.call(ctx, "STREAM.INFO."+stream, struct{}{}, &size); err != nil || size.State.Subjects > most {
+	if err := c.call(ctx, "STREAM.INFO."+stream, struct{}{}, &size); err != nil ||
+		size.State.Subjects > most {
 		return nil, false, err
 	}
 	for {
@@ -91,7 +102,11 @@ func (c *Conn) StreamSubjects(ctx context.Context, stream, filter string, most i
 }
 
 // subjectPage lists some subjects after the first ones, and tells how many there are.
-func (c *Conn) subjectPage(ctx context.Context, stream, filter string, offset int) (subjects []string, total int, err error) {
+func (c *Conn) subjectPage(
+	ctx context.Context,
+	stream, filter string,
+	offset int,
+) (subjects []string, total int, err error) {
 	req := struct {
 		Filter string `json:"subjects_filter"`
 		Offset int    `json:"offset,omitempty"`
@@ -113,7 +128,8 @@ func (c *Conn) subjectPage(ctx context.Context, stream, filter string, offset in
 	return subjects, info.Total, nil
 }
 
-// DeleteMsg removes one message without overwriting its bytes. A message that is gone is [ErrNotFound].
+// DeleteMsg removes one message without overwriting its bytes. A message that is gone is
+// [ErrNotFound].
 func (c *Conn) DeleteMsg(ctx context.Context, stream string, seq uint64) error {
 	if err := checkName("stream", stream); err != nil {
 		return err
@@ -130,8 +146,9 @@ type purgeRequest struct {
 	Seq    uint64 `json:"seq,omitempty"`
 }
 
-// Purge removes the messages below keepFromSeq; with a subject (wildcards allowed) only those that match it.
-// With keepFromSeq 0 or 1 nothing lies below, so nothing is asked: the server would take 0 for "everything".
+// Purge removes the messages below keepFromSeq; with a subject (wildcards allowed) only those that
+// match it. With keepFromSeq 0 or 1 nothing lies below, so nothing is asked: the server would take
+// 0 for "everything".
 func (c *Conn) Purge(ctx context.Context, stream, subject string, keepFromSeq uint64) error {
 	if err := checkName("stream", stream); err != nil {
 		return err
@@ -148,7 +165,12 @@ func (c *Conn) PurgeSubject(ctx context.Context, stream, subject string) error {
 		return err
 	}
 	if subject == "" || subject == ">" {
-		return fmt.Errorf("%w: purge of subject %q would empty stream %s: name the subject", ErrInvalid, subject, stream)
+		return fmt.Errorf(
+			"%w: purge of subject %q would empty stream %s: name the subject",
+			ErrInvalid,
+			subject,
+			stream,
+		)
 	}
 	return c.call(ctx, "STREAM.PURGE."+stream, purgeRequest{Filter: subject}, &answer{})
 }

@@ -24,7 +24,8 @@ type consumerInfo struct {
 	Waiting    int   `json:"num_waiting"`
 }
 
-// WorkState asks how a consumer stands. One that does not exist is [ErrNoConsumer] or [ErrNoStream].
+// WorkState asks how a consumer stands. One that does not exist is [ErrNoConsumer] or
+// [ErrNoStream].
 func (c *Conn) WorkState(ctx context.Context, stream, consumer string) (WorkState, error) {
 	if err := checkName("stream", stream); err != nil {
 		return WorkState{}, err
@@ -39,9 +40,9 @@ func (c *Conn) WorkState(ctx context.Context, stream, consumer string) (WorkStat
 	return WorkState{Pending: i.Pending, Working: i.AckPending, Waiting: i.Waiting}, nil
 }
 
-// Take takes at most one task that the consumer can deliver now, first of all one whose lease is over. It reports false if
-// there is none. The task must be settled; its lease is the consumer's AckWait. A user who may not take from the consumer gets a
-// [*RefusedError].
+// Take takes at most one task that the consumer can deliver now, first of all one whose lease is
+// over. It reports false if there is none. The task must be settled; its lease is the consumer's
+// AckWait. A user who may not take from the consumer gets a [*RefusedError].
 func (c *Conn) Take(ctx context.Context, stream, consumer string) (t Task, ok bool, err error) {
 	if err := checkName("stream", stream); err != nil {
 		return t, false, err
@@ -49,7 +50,8 @@ func (c *Conn) Take(ctx context.Context, stream, consumer string) (t Task, ok bo
 	if err := checkName("consumer", consumer); err != nil {
 		return t, false, err
 	}
-	// A subscription of its own: the message comes with its own subject, by which a shared inbox could not tell it.
+	// A subscription of its own: the message comes with its own subject, by which a shared inbox
+	// could not tell it.
 	answers := make(chan *nats.Msg, 1)
 	inbox := c.nc.NewInbox()
 	sub, err := c.nc.Subscribe(inbox, func(m *nats.Msg) {
@@ -61,9 +63,11 @@ func (c *Conn) Take(ctx context.Context, stream, consumer string) (t Task, ok bo
 	if err != nil {
 		return t, false, fmt.Errorf("take from %s: %w", stream, fromNATS(err))
 	}
-	defer func() { _ = sub.Unsubscribe() }() // it fails only when the connection is closed, and with it the subscription
+	// it fails only when the connection is closed, and with it the subscription
+	defer func() { _ = sub.Unsubscribe() }()
 	m, err := c.exchange(ctx, 0, &nats.Msg{
-		Subject: c.api + ".CONSUMER.MSG.NEXT." + stream + "." + consumer, Reply: inbox, Data: []byte(`{"batch":1,"no_wait":true}`),
+		Subject: c.api + ".CONSUMER.MSG.NEXT." + stream + "." + consumer, Reply: inbox,
+		Data: []byte(`{"batch":1,"no_wait":true}`),
 	}, answers)
 	if err != nil {
 		return t, false, fmt.Errorf("take %w", err)
@@ -81,13 +85,15 @@ func (c *Conn) Take(ctx context.Context, stream, consumer string) (t Task, ok bo
 // Consumers are those of a stream.
 type Consumers struct {
 	Infos []*jetstream.ConsumerInfo // in the order of their names
-	// Silent are the names of those that are there and of which the cluster tells nothing at the moment.
+	// Silent are the names of those that are there and of which the cluster tells nothing at the
+	// moment.
 	Silent []string
 }
 
 // Has tells whether the stream has a consumer of a name, also one of which nothing is told.
 func (c *Consumers) Has(name string) bool {
-	return slices.Contains(c.Silent, name) || slices.ContainsFunc(c.Infos, func(i *jetstream.ConsumerInfo) bool { return i.Name == name })
+	return slices.Contains(c.Silent, name) ||
+		slices.ContainsFunc(c.Infos, func(i *jetstream.ConsumerInfo) bool { return i.Name == name })
 }
 
 type consumerList struct {
@@ -110,7 +116,9 @@ func (c *Conn) Consumers(ctx context.Context, stream string) (*Consumers, error)
 			return nil, err
 		}
 		all.Infos = append(all.Infos, page.Consumers...)
-		all.Silent = append(append(all.Silent, page.Missing...), slices.Sorted(maps.Keys(page.Offline))...)
+		all.Silent = append(
+			append(all.Silent, page.Missing...),
+			slices.Sorted(maps.Keys(page.Offline))...)
 		n := len(page.Consumers) + len(page.Missing) + len(page.Offline)
 		if told += n; n == 0 || told >= page.Total {
 			return all, nil

@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Task is one delivery of a message of a work queue. Acknowledgements are sent and not confirmed: they are hints, any
-// holder's is accepted by the server, and nothing may be concluded from them.
+// Task is one delivery of a message of a work queue. Acknowledgements are sent and not confirmed:
+// they are hints, any holder's is accepted by the server, and nothing may be concluded from them.
 type Task struct {
 	Msg
 	Seq       uint64    // sequence in the stream, the same for every delivery
@@ -21,7 +21,8 @@ type Task struct {
 	slot *slot
 }
 
-// Bare tells whether the server has kept the body back, because the consumer is to deliver headers alone.
+// Bare tells whether the server has kept the body back, because the consumer is to deliver headers
+// alone.
 func (t Task) Bare() bool {
 	return len(t.Data) == 0 && cmp.Or(t.Header.Get(nats.MsgSize), "0") != "0"
 }
@@ -32,8 +33,8 @@ type slot struct {
 	released atomic.Bool
 }
 
-// Release gives the task's slot back, so that another task can be pulled. It does not acknowledge. Calling it
-// again does nothing.
+// Release gives the task's slot back, so that another task can be pulled. It does not acknowledge.
+// Calling it again does nothing.
 func (t Task) Release() {
 	if t.slot != nil && t.slot.released.CompareAndSwap(false, true) {
 		t.slot.puller.release()

@@ -1,7 +1,7 @@
 package natsconn
 
-// turn is a lock that is held while user code runs. It is a channel, because waiting for a mutex would stop virtual
-// time while that code sleeps.
+// turn is a lock that is held while user code runs. It is a channel, because waiting for a mutex
+// would stop virtual time while that code sleeps.
 type turn chan struct{}
 
 func (t turn) lock()   { t <- struct{}{} }

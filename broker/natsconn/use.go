@@ -13,15 +13,16 @@ import (
 // Owner is what has a connection of the client library: a client of Drover, or a [Conn].
 type Owner interface{ NATS() *nats.Conn }
 
-// known are the Conns of this process by their connections, and how many use one that is somebody else's.
+// known are the Conns of this process by their connections, and how many use one that is somebody
+// else's.
 var known = struct {
 	sync.Mutex
 	conns map[*nats.Conn]*Conn
 }{conns: make(map[*nats.Conn]*Conn)}
 
-// Of returns the Conn on the connection of o, so that all parts of a process that share a connection
-// share a Conn too. It is nil if there is none: o is nil, nobody has called [Dial] or [Use], or it is
-// closed.
+// Of returns the Conn on the connection of o, so that all parts of a process that share a
+// connection share a Conn too. It is nil if there is none: o is nil, nobody has called [Dial] or
+// [Use], or it is closed.
 func Of(o Owner) *Conn {
 	switch c, ok := o.(*Conn); {
 	case ok:
@@ -48,13 +49,13 @@ func (c *Conn) unregister() {
 	}
 }
 
-// Use returns the Conn on a connection that somebody else has made and closes. It is the same for all
-// who use the connection, until each of them has called release; after the last one it is closed, and
-// the connection is as it was before. Only APIPrefix, Logger and the timeouts of o count. The handlers
-// of the connection are called as before, after those of the Conn.
+// Use returns the Conn on a connection that somebody else has made and closes. It is the same for
+// all who use the connection, until each of them has called release; after the last one it is
+// closed, and the connection is as it was before. Only APIPrefix, Logger and the timeouts of o
+// count. The handlers of the connection are called as before, after those of the Conn.
 //
-// The connection reconnects, waits and pings as its owner has told it to. What the server takes from a
-// user by a reload comes back with the next reconnect only: a Conn does not force one here.
+// The connection reconnects, waits and pings as its owner has told it to. What the server takes
+// from a user by a reload comes back with the next reconnect only: a Conn does not force one here.
 func Use(ctx context.Context, nc *nats.Conn, o Options) (c *Conn, release func(), err error) {
 	if nc == nil {
 		return nil, nil, fmt.Errorf("%w: the connection is nil", ErrInvalid)
@@ -70,7 +71,12 @@ func Use(ctx context.Context, nc *nats.Conn, o Options) (c *Conn, release func()
 	}
 	if api != "" && api != c.api {
 		c.leave()
-		return nil, nil, fmt.Errorf("%w: Options.APIPrefix is %q, and the connection is used with %q", ErrInvalid, api, c.api)
+		return nil, nil, fmt.Errorf(
+			"%w: Options.APIPrefix is %q, and the connection is used with %q",
+			ErrInvalid,
+			api,
+			c.api,
+		)
 	}
 	if fresh {
 		if first, bounded := ctx.Deadline(); bounded {
@@ -122,10 +128,11 @@ func borrow(nc *nats.Conn, o Options) (c *Conn, err error) {
 	return c, nil
 }
 
-// putHandlers puts the handlers of c before those of the connection. The connection gets its own ones
-// back when c is closed.
+// putHandlers puts the handlers of c before those of the connection. The connection gets its own
+// ones back when c is closed.
 func (c *Conn) putHandlers() {
-	failed, lost, back, closed := c.nc.ErrorHandler(), c.nc.DisconnectErrHandler(), c.nc.ReconnectHandler(), c.nc.ClosedHandler()
+	failed, lost, back, closed := c.nc.ErrorHandler(), c.nc.DisconnectErrHandler(),
+		c.nc.ReconnectHandler(), c.nc.ClosedHandler()
 	c.nc.SetErrorHandler(func(nc *nats.Conn, sub *nats.Subscription, err error) {
 		c.onError(nc, sub, err)
 		if failed != nil {

@@ -1,11 +1,14 @@
-// Package nearby lets the decider workers and the activity workers of one connection find each other.
+// Package nearby lets the decider workers and the activity workers of one connection find each
+// other.
 //
-// A decider worker that shares its connection with an activity worker can take a task together with what the decision after it
-// needs, and answer with the outcome and that decision at once (ADR 0031). The two packages do not import each other: an
-// activity worker enters what it takes on the connection's [Board], a decider worker looks there.
+// A decider worker that shares its connection with an activity worker can take a task together with
+// what the decision after it needs, and answer with the outcome and that decision at once (ADR
+// 0031). The two packages do not import each other: an activity worker enters what it takes on the
+// connection's [Board], a decider worker looks there.
 //
-// Invariants: what stands on a board takes tasks in this process, by this connection. No errand that comes once leave has returned
-// is brought to who has left; one that came before may be, so a taker must know itself that it takes nothing any more.
+// Invariants: what stands on a board takes tasks in this process, by this connection. No errand
+// that comes once leave has returned is brought to who has left; one that came before may be, so a
+// taker must know itself that it takes nothing any more.
 package nearby
 
 import (
@@ -16,16 +19,18 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// MostLists is how many task lists a decider worker names in a reply. A process that works more of them takes part with none:
-// its replies would be longer than the messages that they spare.
+// MostLists is how many task lists a decider worker names in a reply. A process that works more of
+// them takes part with none: its replies would be longer than the messages that they spare.
 const MostLists = 16
 
 // List is a task list of a namespace.
 type List struct{ Namespace, Name string }
 
-// Decide makes the decision that follows an outcome, before the outcome is told, on the goroutine of the caller. The report has everything
-// that will be sent but this. It returns nil if there is no decision. If there is none in time it calls elsewhere, once, on a goroutine of its
-// own, which tells the outcome without; then, whenever it returns or ends its goroutine, told is true, and the caller has nothing left to do.
+// Decide makes the decision that follows an outcome, before the outcome is told, on the goroutine
+// of the caller. The report has everything that will be sent but this. It returns nil if there is
+// no decision. If there is none in time it calls elsewhere, once, on a goroutine of its own, which
+// tells the outcome without; then, whenever it returns or ends its goroutine, told is true, and the
+// caller has nothing left to do.
 type Decide func(outcome *schemas.Report, elsewhere func()) (d *schemas.AheadDecision, told bool)
 
 // Errand is a task on its way to an activity worker, with what is to be decided after it.
@@ -36,8 +41,8 @@ type Errand interface {
 
 // Acceptor is an activity worker.
 type Acceptor interface {
-	// Take is called by the connection's goroutine and does not block. It tells whether the task, which is of an activity type, is
-	// taken.
+	// Take is called by the connection's goroutine and does not block. It tells whether the task,
+	// which is of an activity type, is taken.
 	Take(activityType string, m natsconn.Msg, e Errand) bool
 }
 
@@ -52,7 +57,9 @@ type key struct{}
 
 // On returns the board of a connection.
 func On(conn *natsconn.Conn) *Registry {
-	b, _ := conn.Local(key{}, func() any { return &Registry{acceptors: map[List][]Acceptor{}, lists: map[string][]string{}} }).(*Registry)
+	b,
+		_ := conn.Local(key{},
+		func() any { return &Registry{acceptors: map[List][]Acceptor{}, lists: map[string][]string{}} }).(*Registry)
 	return b
 }
 
@@ -92,15 +99,16 @@ func (b *Registry) change(l List, f func([]Acceptor) []Acceptor) {
 	b.lists[l.Namespace] = names
 }
 
-// Lists are the task lists of a namespace that somebody here takes tasks of, in order; none if there are more than [MostLists].
-// The slice is shared: read it only.
+// Lists are the task lists of a namespace that somebody here takes tasks of, in order; none if
+// there are more than [MostLists]. The slice is shared: read it only.
 func (b *Registry) Lists(namespace string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.lists[namespace]
 }
 
-// Take hands an errand to somebody who takes tasks of the list and the type. It is false if nobody does now.
+// Take hands an errand to somebody who takes tasks of the list and the type. It is false if nobody
+// does now.
 func (b *Registry) Take(l List, activityType string, m natsconn.Msg, e Errand) bool {
 	b.mu.Lock()
 	all := b.acceptors[l] // never changed in place, but by append after its end

@@ -16,22 +16,23 @@ import (
 
 // JoinOptions of [Registry.Join]. The zero value is good.
 type JoinOptions struct {
-	// Given says that the name is this node's whoever had it before. Defaults to false: it must not be a live node's.
+	// Given says that the name is this node's whoever had it before. Defaults to false: it must not
+	// be a live node's.
 	Given bool
-	// Fill brings what changes in a record up to date: namespaces, the server, free space. It is called before each write,
-	// by one goroutine at a time, and must be quick. Defaults to nothing.
+	// Fill brings what changes in a record up to date: namespaces, the server, free space. It is
+	// called before each write, by one goroutine at a time, and must be quick. Defaults to nothing.
 	Fill func(*schemas.NodeRecord)
 }
 
-// joinPatience is how long another write of the record may be under way: one of an earlier self, in a cluster that had no majority and has
-// neither stored nor dropped it.
+// joinPatience is how long another write of the record may be under way: one of an earlier self, in
+// a cluster that had no majority and has neither stored nor dropped it.
 const (
 	joinPatience = 10 * time.Second
 	joinPause    = 100 * time.Millisecond
 )
 
-// Member is the record of this process. It writes itself again at each heartbeat until [Member.Leave] or [Member.Close].
-// All methods may be called by several goroutines.
+// Member is the record of this process. It writes itself again at each heartbeat until
+// [Member.Leave] or [Member.Close]. All methods may be called by several goroutines.
 type Member struct {
 	registry *Registry
 	fill     func(*schemas.NodeRecord)
@@ -45,18 +46,27 @@ type Member struct {
 	lost bool   // another process has the name
 }
 
-// Join writes the record of this process and keeps it fresh. Node, Boot and Namespace are required; Status, Since, Started,
-// LastActive and Heartbeat are set here. The status is Recovering, or Unexpected shutdown if there is a record of an earlier
-// self.
+// Join writes the record of this process and keeps it fresh. Node, Boot and Namespace are required;
+// Status, Since, Started, LastActive and Heartbeat are set here. The status is Recovering, or
+// Unexpected shutdown if there is a record of an earlier self.
 //
-// If a live node has the name and it was not given, the error wraps [ErrTaken]: try another name. A node is an earlier self,
-// however fresh its record, if it ran another boot of the same embedded store: the store's file lock is ours.
-func (r *Registry) Join(ctx context.Context, rec schemas.NodeRecord, o JoinOptions) (*Member, error) {
+// If a live node has the name and it was not given, the error wraps [ErrTaken]: try another name. A
+// node is an earlier self, however fresh its record, if it ran another boot of the same embedded
+// store: the store's file lock is ours.
+func (r *Registry) Join(
+	ctx context.Context,
+	rec schemas.NodeRecord,
+	o JoinOptions,
+) (*Member, error) {
 	if err := subject.ValidateID("Node", rec.Node); err != nil {
 		return nil, fmt.Errorf("nodes: %w: %w", ErrInvalidOptions, err)
 	}
 	if rec.Boot == "" || rec.Namespace == "" {
-		return nil, fmt.Errorf("nodes: %w: the record of %s needs a Boot and a Namespace", ErrInvalidOptions, rec.Node)
+		return nil, fmt.Errorf(
+			"nodes: %w: the record of %s needs a Boot and a Namespace",
+			ErrInvalidOptions,
+			rec.Node,
+		)
 	}
 	rec.Started, rec.Heartbeat = schemas.At(time.Now()), schemas.Duration(r.opts.Heartbeat)
 	m := &Member{registry: r, fill: o.Fill, rec: rec, ended: make(chan struct{})}
@@ -112,7 +122,8 @@ func (m *Member) join(ctx context.Context, given bool) error {
 	return err
 }
 
-// Former is the record of an earlier self that was found on joining; nil if it had ended properly, or never was.
+// Former is the record of an earlier self that was found on joining; nil if it had ended properly,
+// or never was.
 func (m *Member) Former() *Info { return m.former }
 
 // Name is the node's name.
@@ -155,8 +166,8 @@ func (m *Member) Refresh(ctx context.Context) (schemas.NodeStatus, error) {
 	return m.rec.Status, nil
 }
 
-// Leave takes the record away: the end of a node that has handed over its work. It returns nil if the record is another
-// process's by now.
+// Leave takes the record away: the end of a node that has handed over its work. It returns nil if
+// the record is another process's by now.
 func (m *Member) Leave(ctx context.Context) error {
 	m.Close()
 	m.mu.Lock()
@@ -201,7 +212,8 @@ func (m *Member) beat(ctx context.Context) {
 		cancel()
 		m.mu.Unlock()
 		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrTaken) {
-			m.registry.opts.Logger.WithField("err", err).Debug("the node's heartbeat is not stored, trying again")
+			m.registry.opts.Logger.WithField("err", err).
+				Debug("the node's heartbeat is not stored, trying again")
 		}
 	}
 }
@@ -230,7 +242,11 @@ func (m *Member) met(ctx context.Context, i *Info) error {
 	if !i.Gone && !i.Malformed && i.Boot != m.rec.Boot && m.registry.Alive(i, m.registry.Now(ctx)) {
 		if !m.lost {
 			m.lost = true
-			log.Errorf("another process, %d on host %s, has taken the name of this node: give each node its own with --node", i.PID, i.Host)
+			log.Errorf(
+				"another process, %d on host %s, has taken the name of this node: give each node its own with --node",
+				i.PID,
+				i.Host,
+			)
 		}
 		return fmt.Errorf("%w: process %d on host %s", ErrTaken, i.PID, i.Host)
 	}

@@ -17,7 +17,8 @@ const (
 	maxHeartbeat     = time.Minute
 	defaultThreshold = 10 * time.Second
 	defaultForget    = 24 * time.Hour
-	// beats is how many heartbeats of a node may be missing before it can be called silent, whatever the threshold.
+	// beats is how many heartbeats of a node may be missing before it can be called silent,
+	// whatever the threshold.
 	beats = 3
 )
 
@@ -37,10 +38,11 @@ var (
 
 // Options of [Open]. The zero value is good.
 type Options struct {
-	// Heartbeat is the time between two writes of a node's record, 100 ms to 1 min. Defaults to 2 s.
+	// Heartbeat is the time between two writes of a node's record, 100 ms to 1 min. Defaults to 2
+	// s.
 	Heartbeat time.Duration
-	// Threshold is how long a node may be silent before it counts as not responding, at least Heartbeat. A node with a
-	// heartbeat of its own always has three of them. Defaults to 10 s.
+	// Threshold is how long a node may be silent before it counts as not responding, at least
+	// Heartbeat. A node with a heartbeat of its own always has three of them. Defaults to 10 s.
 	Threshold time.Duration
 	// Forget is how long a record outlives its last write, at least Threshold. Defaults to 24 h.
 	Forget time.Duration
@@ -60,11 +62,30 @@ func (o Options) withDefaults() Options {
 func (o Options) validate() error {
 	switch {
 	case o.Heartbeat < minHeartbeat || o.Heartbeat > maxHeartbeat:
-		return fmt.Errorf("%w: Heartbeat is %v: use %v to %v, or 0 for %v", ErrInvalidOptions, o.Heartbeat, minHeartbeat, maxHeartbeat, defaultHeartbeat)
+		return fmt.Errorf(
+			"%w: Heartbeat is %v: use %v to %v, or 0 for %v",
+			ErrInvalidOptions,
+			o.Heartbeat,
+			minHeartbeat,
+			maxHeartbeat,
+			defaultHeartbeat,
+		)
 	case o.Threshold < o.Heartbeat:
-		return fmt.Errorf("%w: Threshold is %v: use at least the Heartbeat of %v, or 0 for %v", ErrInvalidOptions, o.Threshold, o.Heartbeat, defaultThreshold)
+		return fmt.Errorf(
+			"%w: Threshold is %v: use at least the Heartbeat of %v, or 0 for %v",
+			ErrInvalidOptions,
+			o.Threshold,
+			o.Heartbeat,
+			defaultThreshold,
+		)
 	case o.Forget < o.Threshold:
-		return fmt.Errorf("%w: Forget is %v: use at least the Threshold of %v, or 0 for %v", ErrInvalidOptions, o.Forget, o.Threshold, defaultForget)
+		return fmt.Errorf(
+			"%w: Forget is %v: use at least the Threshold of %v, or 0 for %v",
+			ErrInvalidOptions,
+			o.Forget,
+			o.Threshold,
+			defaultForget,
+		)
 	}
 	return nil
 }

@@ -30,8 +30,8 @@ const (
 	prefix = "$KV." + subject.BucketNodes + "."
 )
 
-// Registry reads and writes the records of all nodes. All methods may be called by several goroutines. It has no goroutine
-// of its own.
+// Registry reads and writes the records of all nodes. All methods may be called by several
+// goroutines. It has no goroutine of its own.
 type Registry struct {
 	conn    *natsconn.Conn
 	opts    Options
@@ -39,7 +39,8 @@ type Registry struct {
 	askedAt atomic.Pointer[time.Time] // when the server was last asked for its time
 }
 
-// Open prepares the register in the bucket that broker/topology has made. It does not talk to the server.
+// Open prepares the register in the bucket that broker/topology has made. It does not talk to the
+// server.
 func Open(conn *natsconn.Conn, o Options) (*Registry, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -55,7 +56,8 @@ type Info struct {
 	Revision  uint64
 	Stored    time.Time // when the server stored the record, by its clock
 	Malformed bool      // the body is none of this package; only Key, Revision and Stored count
-	Gone      bool      // the record was taken away: what is left is a mark; only with [Registry.Sweep]
+	// the record was taken away: what is left is a mark; only with [Registry.Sweep]
+	Gone bool
 }
 
 // HeardAt is when the server stored the last heartbeat, by its clock. The master's mark is none.
@@ -66,7 +68,8 @@ func (i *Info) HeardAt() time.Time {
 	return i.Stored
 }
 
-// ClockOffset is how far the node's clock is ahead of the server's, less the time that the heartbeat travelled.
+// ClockOffset is how far the node's clock is ahead of the server's, less the time that the
+// heartbeat travelled.
 func (i *Info) ClockOffset() time.Duration {
 	if i.LastActive == 0 {
 		return 0
@@ -74,8 +77,8 @@ func (i *Info) ClockOffset() time.Duration {
 	return i.LastActive.Time().Sub(i.HeardAt())
 }
 
-// List tells which nodes have a record, sorted by name. Any replica may answer, so a record may be shown as it was a moment
-// before.
+// List tells which nodes have a record, sorted by name. Any replica may answer, so a record may be
+// shown as it was a moment before.
 func (r *Registry) List(ctx context.Context) ([]Info, error) {
 	all, err := r.read(ctx)
 	return slices.DeleteFunc(all, func(i Info) bool { return i.Gone }), err
@@ -99,7 +102,8 @@ func (r *Registry) Now(ctx context.Context) time.Time {
 	return r.clock.Now(time.Now())
 }
 
-// Alive tells whether a node was heard of lately, at the server's time now. Without that time every node counts as alive.
+// Alive tells whether a node was heard of lately, at the server's time now. Without that time every
+// node counts as alive.
 func (r *Registry) Alive(i *Info, now time.Time) bool {
 	if i.Status == schemas.NodeNotResponding {
 		return false
@@ -108,7 +112,8 @@ func (r *Registry) Alive(i *Info, now time.Time) bool {
 	return now.IsZero() || now.Sub(i.Stored) < limit
 }
 
-// Find reads the record of a name from the bucket's leader. Without one the error wraps [ErrNoNode].
+// Find reads the record of a name from the bucket's leader. Without one the error wraps
+// [ErrNoNode].
 func (r *Registry) Find(ctx context.Context, name string) (*Info, error) {
 	i, err := r.find(ctx, bucketkey.Escape(name))
 	if err == nil && i.Gone {
@@ -120,12 +125,16 @@ func (r *Registry) Find(ctx context.Context, name string) (*Info, error) {
 	return i, nil
 }
 
-// Remove takes the record of a dead node away. The error wraps [ErrAlive] if it is alive, and [ErrChanged] if it was changed
-// since it was read.
+// Remove takes the record of a dead node away. The error wraps [ErrAlive] if it is alive, and
+// [ErrChanged] if it was changed since it was read.
 func (r *Registry) Remove(ctx context.Context, i Info) error {
 	if !i.Malformed && r.Alive(&i, r.Now(ctx)) {
-		return fmt.Errorf("nodes: %w: %s was heard of at %s: stop it with \"drover drain\", or wait until it does not respond",
-			ErrAlive, i.Node, i.Stored.UTC().Format(time.RFC3339))
+		return fmt.Errorf(
+			"nodes: %w: %s was heard of at %s: stop it with \"drover drain\", or wait until it does not respond",
+			ErrAlive,
+			i.Node,
+			i.Stored.UTC().Format(time.RFC3339),
+		)
 	}
 	return r.remove(ctx, i.Key, i.Revision)
 }
@@ -159,7 +168,8 @@ func (r *Registry) read(ctx context.Context) ([]Info, error) {
 		}
 		more = more && len(page) > 0
 	}
-	// A record that was written between two pages comes twice; the newer one, which comes later, is kept.
+	// A record that was written between two pages comes twice; the newer one, which comes later, is
+	// kept.
 	slices.SortStableFunc(all, func(a, b Info) int { return strings.Compare(a.Key, b.Key) })
 	slices.Reverse(all)
 	all = slices.CompactFunc(all, func(a, b Info) bool { return a.Key == b.Key })
@@ -173,7 +183,8 @@ func info(s *natsconn.Stored) *Info {
 		i.Gone = true
 		return i
 	}
-	if err := json.Unmarshal(s.Data, &i.NodeRecord); err != nil || i.Node == "" || bucketkey.Escape(i.Node) != i.Key {
+	if err := json.Unmarshal(s.Data, &i.NodeRecord); err != nil || i.Node == "" ||
+		bucketkey.Escape(i.Node) != i.Key {
 		i.NodeRecord, i.Malformed = schemas.NodeRecord{}, true
 	}
 	return i
@@ -188,11 +199,19 @@ func (r *Registry) write(ctx context.Context, rec *schemas.NodeRecord, rev uint6
 	}
 	for range attempts {
 		var got uint64
-		got, err = r.conn.KVUpdate(ctx, subject.BucketNodes, bucketkey.Escape(rec.Node), body, rev, 0)
+		got, err = r.conn.KVUpdate(
+			ctx,
+			subject.BucketNodes,
+			bucketkey.Escape(rec.Node),
+			body,
+			rev,
+			0,
+		)
 		switch {
 		case err == nil:
 			return got, nil
-		case errors.Is(err, natsconn.ErrInFlight): // on a cluster: somebody else's write is under way
+		case errors.Is(err, natsconn.ErrInFlight):
+			// on a cluster: somebody else's write is under way
 			if sleep.For(ctx, shortPause) != nil {
 				return 0, ctx.Err()
 			}

@@ -17,9 +17,9 @@ type Sweep struct {
 	Removed       []string // nodes whose records were removed, by key if the record cannot be read
 }
 
-// Sweep marks the nodes that have been silent for longer than the threshold, and removes records that are a day old. It
-// asks valid before each write and ends when that is false. What somebody else changes meanwhile is left to the next
-// sweep.
+// Sweep marks the nodes that have been silent for longer than the threshold, and removes records
+// that are a day old. It asks valid before each write and ends when that is false. What somebody
+// else changes meanwhile is left to the next sweep.
 func (r *Registry) Sweep(ctx context.Context, valid func() bool) (Sweep, error) {
 	var s Sweep
 	all, err := r.read(ctx)
@@ -59,7 +59,8 @@ func (r *Registry) judge(ctx context.Context, s *Sweep, i *Info, now time.Time) 
 			return err
 		}
 		s.Removed = append(s.Removed, nameOf(i))
-		r.opts.Logger.WithField("node", nameOf(i)).Infof("the record of a node that was silent for %v is removed", r.opts.Forget)
+		r.opts.Logger.WithField("node", nameOf(i)).
+			Infof("the record of a node that was silent for %v is removed", r.opts.Forget)
 		return nil
 	case i.Malformed || i.Status == schemas.NodeNotResponding || r.Alive(i, now):
 		return nil
@@ -68,18 +69,24 @@ func (r *Registry) judge(ctx context.Context, s *Sweep, i *Info, now time.Time) 
 		return err
 	}
 	s.NotResponding = append(s.NotResponding, i.Node)
-	r.opts.Logger.WithField("node", i.Node).Warnf("the node does not respond: it was heard of %v ago", now.Sub(i.Stored).Round(time.Millisecond))
+	r.opts.Logger.WithField("node", i.Node).
+		Warnf("the node does not respond: it was heard of %v ago", now.Sub(i.Stored).Round(time.Millisecond))
 	return nil
 }
 
 // mark says of a node that it does not respond.
 func (r *Registry) mark(ctx context.Context, i *Info) error {
 	rec := i.NodeRecord
-	rec.Status, rec.Heard, rec.Since = schemas.NodeNotResponding, schemas.At(i.Stored), schemas.At(r.clock.Now(time.Now()))
+	rec.Status, rec.Heard, rec.Since = schemas.NodeNotResponding, schemas.At(
+		i.Stored,
+	), schemas.At(
+		r.clock.Now(time.Now()),
+	)
 	return changed(r.write(ctx, &rec, i.Revision))
 }
 
-// Admit makes every node of a home namespace Ready that is Recovering, but the one with the boot except, and names them.
+// Admit makes every node of a home namespace Ready that is Recovering, but the one with the boot
+// except, and names them.
 func (r *Registry) Admit(ctx context.Context, namespace, except string) ([]string, error) {
 	all, err := r.List(ctx)
 	if err != nil {

@@ -26,9 +26,9 @@ const (
 // ErrDamaged reports a payload that is not what its reference says.
 var ErrDamaged = errors.New("the payload does not have the size and digest of its reference")
 
-// Client moves payloads through the API of a namespace. It needs the right to publish to drover.<ns>.api.upload,
-// drover.<ns>.api.upload.> and drover.<ns>.api.download, and to its own inbox. All methods may be called by several goroutines
-// at once.
+// Client moves payloads through the API of a namespace. It needs the right to publish to
+// drover.<ns>.api.upload, drover.<ns>.api.upload.> and drover.<ns>.api.download, and to its own
+// inbox. All methods may be called by several goroutines at once.
 type Client struct {
 	conn     *natsconn.Conn
 	ns       subject.Namespace
@@ -45,7 +45,8 @@ func (c *Client) For(workflowID, run string) *Client {
 	return &d
 }
 
-// NewClient returns a client that keeps trying for patience while nothing moves; 0 means as long as ctx lasts.
+// NewClient returns a client that keeps trying for patience while nothing moves; 0 means as long as
+// ctx lasts.
 func NewClient(conn *natsconn.Conn, ns subject.Namespace, patience time.Duration) *Client {
 	return &Client{conn: conn, ns: ns, patience: patience}
 }
@@ -53,9 +54,9 @@ func NewClient(conn *natsconn.Conn, ns subject.Namespace, patience time.Duration
 // MaxPayload is the size in bytes of the largest message that the server takes.
 func (c *Client) MaxPayload() int64 { return c.conn.MaxPayload() }
 
-// Spill returns a payload up to InlineLimit as it is. A larger one is handed over, and its reference
-// returned. Errors: a [*schemas.Error] if it is refused, such as one larger than the service takes; else what the
-// connection says, or ctx's own.
+// Spill returns a payload up to InlineLimit as it is. A larger one is handed over, and its
+// reference returned. Errors: a [*schemas.Error] if it is refused, such as one larger than the
+// service takes; else what the connection says, or ctx's own.
 func (c *Client) Spill(ctx context.Context, p schemas.Payload) (schemas.Payload, error) {
 	if len(p) <= InlineLimit(c.conn.MaxPayload()) {
 		return p, nil
@@ -76,7 +77,8 @@ func (c *Client) Move(ctx context.Context, p schemas.Payload) (schemas.Payload, 
 	return schemas.RefPayload(ref), nil
 }
 
-// Resolve returns what a reference refers to, and every other payload as it is. Errors as of [Client.Download].
+// Resolve returns what a reference refers to, and every other payload as it is. Errors as of
+// [Client.Download].
 func (c *Client) Resolve(ctx context.Context, p schemas.Payload) (schemas.Payload, error) {
 	ref, ok := p.Ref()
 	if !ok {
@@ -85,7 +87,8 @@ func (c *Client) Resolve(ctx context.Context, p schemas.Payload) (schemas.Payloa
 	return c.Download(ctx, ref)
 }
 
-// Upload hands a payload over, whatever its size. An upload that is cut short leaves nothing after and is begun anew.
+// Upload hands a payload over, whatever its size. An upload that is cut short leaves nothing after
+// and is begun anew.
 func (c *Client) Upload(ctx context.Context, p schemas.Payload) (*schemas.PayloadRef, error) {
 	sum := sha256.Sum256(p)
 	u := &sending{client: c, content: p, try: c.begin()}
@@ -112,7 +115,14 @@ type sending struct {
 func (u *sending) once(ctx context.Context, digest string) (*schemas.PayloadRef, error) {
 	c := u.client
 	begun := &schemas.UploadResponse{}
-	body, err := schemas.Marshal(&schemas.UploadRequest{Size: int64(len(u.content)), Digest: digest, WorkflowID: c.workflowID, Run: c.run})
+	body, err := schemas.Marshal(
+		&schemas.UploadRequest{
+			Size:       int64(len(u.content)),
+			Digest:     digest,
+			WorkflowID: c.workflowID,
+			Run:        c.run,
+		},
+	)
 	if err == nil {
 		err = c.request(ctx, c.ns.API("upload"), body, begun)
 	}
@@ -124,7 +134,8 @@ func (u *sending) once(ctx context.Context, digest string) (*schemas.PayloadRef,
 	case begun.Subject == "" || begun.ChunkBytes < 1:
 		return nil, fmt.Errorf("the answer to the upload names no subject: the server is at fault")
 	}
-	most := min(int64(begun.ChunkBytes), max(c.conn.MaxPayload()/2, 1)) // the broker may be connected to a server that takes more
+	// the broker may be connected to a server that takes more
+	most := min(int64(begun.ChunkBytes), max(c.conn.MaxPayload()/2, 1))
 	for offset := int64(0); offset < int64(len(u.content)); {
 		end := min(offset+most, int64(len(u.content)))
 		a, err := u.chunk(ctx, subject.UploadChunk(begun.Subject, offset), u.content[offset:end])
@@ -134,7 +145,9 @@ func (u *sending) once(ctx context.Context, digest string) (*schemas.PayloadRef,
 		case a.Ref != nil:
 			return a.Ref, nil
 		case a.Offset != end:
-			return nil, &lostError{fmt.Errorf("the server is at byte %d, this side at %d", a.Offset, end)}
+			return nil, &lostError{
+				fmt.Errorf("the server is at byte %d, this side at %d", a.Offset, end),
+			}
 		}
 		if offset = end; offset > u.best {
 			u.best = offset
@@ -144,8 +157,13 @@ func (u *sending) once(ctx context.Context, digest string) (*schemas.PayloadRef,
 	return nil, &lostError{errors.New("the last chunk was answered without a reference")}
 }
 
-// chunk sends a chunk until it is answered. When the broker that took the upload is gone, so is the upload.
-func (u *sending) chunk(ctx context.Context, subj string, data []byte) (*schemas.UploadResponse, error) {
+// chunk sends a chunk until it is answered. When the broker that took the upload is gone, so is the
+// upload.
+func (u *sending) chunk(
+	ctx context.Context,
+	subj string,
+	data []byte,
+) (*schemas.UploadResponse, error) {
 	for {
 		a := &schemas.UploadResponse{}
 		err := u.client.bulk(ctx, u.try, subj, data, a)
@@ -157,7 +175,8 @@ func (u *sending) chunk(ctx context.Context, subj string, data []byte) (*schemas
 		}
 		refusal, refused := errors.AsType[*schemas.Error](err)
 		switch {
-		case errors.Is(err, natsconn.ErrNoResponders), refused && (refusal.Code == schemas.CodeNotFound || refusal.Code == schemas.CodeConflict):
+		case errors.Is(err, natsconn.ErrNoResponders),
+			refused && (refusal.Code == schemas.CodeNotFound || refusal.Code == schemas.CodeConflict):
 			return nil, &lostError{err}
 		case !u.try.again(ctx, err):
 			return nil, err
@@ -171,8 +190,8 @@ type lostError struct{ err error }
 func (e *lostError) Error() string { return "the upload was lost: " + e.err.Error() }
 func (e *lostError) Unwrap() error { return e.err }
 
-// Download fetches what a reference refers to, and checks it. Errors: [ErrDamaged]; a [*schemas.Error], with CodeNotFound if
-// the object is gone; what the connection says; ctx's own.
+// Download fetches what a reference refers to, and checks it. Errors: [ErrDamaged]; a
+// [*schemas.Error], with CodeNotFound if the object is gone; what the connection says; ctx's own.
 func (c *Client) Download(ctx context.Context, ref *schemas.PayloadRef) (schemas.Payload, error) {
 	content := make(schemas.Payload, 0, min(max(ref.Size, 0), maxGuess))
 	sum := sha256.New()
@@ -193,12 +212,23 @@ func (c *Client) Download(ctx context.Context, ref *schemas.PayloadRef) (schemas
 		}
 	}
 	if int64(len(content)) != ref.Size || hex.EncodeToString(sum.Sum(nil)) != ref.Digest {
-		return nil, fmt.Errorf("download of object %s: %w: %d of %d bytes came", ref.Object, ErrDamaged, len(content), ref.Size)
+		return nil, fmt.Errorf(
+			"download of object %s: %w: %d of %d bytes came",
+			ref.Object,
+			ErrDamaged,
+			len(content),
+			ref.Size,
+		)
 	}
 	return content, nil
 }
 
-func (c *Client) piece(ctx context.Context, try *trying, ref *schemas.PayloadRef, cursor string) (*schemas.DownloadResponse, error) {
+func (c *Client) piece(
+	ctx context.Context,
+	try *trying,
+	ref *schemas.PayloadRef,
+	cursor string,
+) (*schemas.DownloadResponse, error) {
 	body, err := schemas.Marshal(&schemas.DownloadRequest{Object: ref.Object, Cursor: cursor})
 	if err != nil {
 		return nil, err
@@ -213,9 +243,15 @@ func (c *Client) piece(ctx context.Context, try *trying, ref *schemas.PayloadRef
 	return a, nil
 }
 
-// bulk is request for what is large, in either direction: it waits until the link has room. While others are answered, that is no time in
-// which nothing moves.
-func (c *Client) bulk(ctx context.Context, try *trying, subj string, body []byte, answer any) error {
+// bulk is request for what is large, in either direction: it waits until the link has room. While
+// others are answered, that is no time in which nothing moves.
+func (c *Client) bulk(
+	ctx context.Context,
+	try *trying,
+	subj string,
+	body []byte,
+	answer any,
+) error {
 	done, moved, err := c.conn.Bulk(ctx, max(len(body), natsconn.BulkBytes), try.left())
 	if err != nil {
 		return err
@@ -229,7 +265,12 @@ func (c *Client) bulk(ctx context.Context, try *trying, subj string, body []byte
 func (c *Client) request(ctx context.Context, subj string, body []byte, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, oneTry)
 	defer cancel()
-	m, err := c.conn.Request(ctx, subj, natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}, body)
+	m, err := c.conn.Request(
+		ctx,
+		subj,
+		natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}},
+		body,
+	)
 	if err != nil {
 		return err
 	}
@@ -264,7 +305,8 @@ func (t *trying) left() time.Duration {
 
 // again waits before the next try; false means that there is none.
 func (t *trying) again(ctx context.Context, err error) bool {
-	if ctx.Err() != nil || !Transient(err) || t.patience > 0 && time.Since(t.since)+t.wait >= t.patience {
+	if ctx.Err() != nil || !Transient(err) ||
+		t.patience > 0 && time.Since(t.since)+t.wait >= t.patience {
 		return false
 	}
 	wait := t.wait

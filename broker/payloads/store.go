@@ -34,7 +34,8 @@ const (
 // ErrCursor reports a cursor that no answer has given.
 var ErrCursor = errors.New("the cursor is none of this store")
 
-// Store is the object store of a namespace. All methods may be called by several goroutines at once.
+// Store is the object store of a namespace. All methods may be called by several goroutines at
+// once.
 type Store struct {
 	conn   *natsconn.Conn
 	ns     subject.Namespace
@@ -42,9 +43,13 @@ type Store struct {
 	ready  atomic.Bool
 }
 
-// NewStore returns the store of a namespace. ensure makes it if it is missing; it is called before the first write, and
-// again if the store is gone.
-func NewStore(conn *natsconn.Conn, ns subject.Namespace, ensure func(context.Context) error) *Store {
+// NewStore returns the store of a namespace. ensure makes it if it is missing; it is called before
+// the first write, and again if the store is gone.
+func NewStore(
+	conn *natsconn.Conn,
+	ns subject.Namespace,
+	ensure func(context.Context) error,
+) *Store {
 	return &Store{conn: conn, ns: ns, ensure: ensure}
 }
 
@@ -81,8 +86,8 @@ func (i *info) ref() (*schemas.PayloadRef, error) {
 	return &schemas.PayloadRef{Object: i.Name, Size: i.Size, Digest: hex.EncodeToString(sum)}, nil
 }
 
-// info reads what is known of an object from the leader. A missing one is [natsconn.ErrNotFound]; with one that another NATS client
-// has deleted comes what is left of it, whose place its name has.
+// info reads what is known of an object from the leader. A missing one is [natsconn.ErrNotFound];
+// with one that another NATS client has deleted comes what is left of it, whose place its name has.
 func (s *Store) info(ctx context.Context, object string) (*info, error) {
 	m, err := s.conn.LastBySubject(ctx, s.ns.StreamPayloads(), s.ns.PayloadInfo(object))
 	if err != nil {
@@ -90,7 +95,12 @@ func (s *Store) info(ctx context.Context, object string) (*info, error) {
 	}
 	i := &info{seq: m.Seq}
 	if err := json.Unmarshal(m.Data, i); err != nil {
-		return nil, fmt.Errorf("object %s: %w: what is stored of it cannot be read: %w", object, ErrDamaged, err)
+		return nil, fmt.Errorf(
+			"object %s: %w: what is stored of it cannot be read: %w",
+			object,
+			ErrDamaged,
+			err,
+		)
 	}
 	if i.Deleted {
 		return i, fmt.Errorf("object %s: it was deleted: %w", object, natsconn.ErrNotFound)
@@ -98,8 +108,9 @@ func (s *Store) info(ctx context.Context, object string) (*info, error) {
 	return i, nil
 }
 
-// Check tells whether a reference is to an object of the store: [natsconn.ErrNotFound] if there is none of the name, [ErrDamaged] if that is of
-// another size or digest, or none that the store has made, as a link of another NATS client. Any other error may pass.
+// Check tells whether a reference is to an object of the store: [natsconn.ErrNotFound] if there is
+// none of the name, [ErrDamaged] if that is of another size or digest, or none that the store has
+// made, as a link of another NATS client. Any other error may pass.
 func (s *Store) Check(ctx context.Context, ref *schemas.PayloadRef) error {
 	i, err := s.info(ctx, ref.Object)
 	if err != nil {
@@ -119,8 +130,8 @@ func missing(err error) error {
 	return err
 }
 
-// Put stores data under a name, and returns the reference of what has the name then: if an object of the name exists, it
-// is that one's.
+// Put stores data under a name, and returns the reference of what has the name then: if an object
+// of the name exists, it is that one's.
 func (s *Store) Put(ctx context.Context, object string, data []byte) (*schemas.PayloadRef, error) {
 	if have, err := s.info(ctx, object); err == nil {
 		return have.ref()
@@ -134,16 +145,21 @@ func (s *Store) Put(ctx context.Context, object string, data []byte) (*schemas.P
 		}
 	}
 	ref, err := w.Commit(ctx, object)
-	if errors.Is(err, natsconn.ErrFull) { // for certain: after any other error the object may be there
+	if errors.Is(err, natsconn.ErrFull) {
+		// for certain: after any other error the object may be there
 		err = errors.Join(err, w.Abort(ctx))
 	}
 	return ref, err
 }
 
-// Read returns a piece of an object of about limit bytes, one chunk at least, and the cursor of what follows: empty at the
-// end. Any process of the namespace can go on with a cursor. A missing object is [natsconn.ErrNotFound], a cursor of the
-// caller's own making [ErrCursor].
-func (s *Store) Read(ctx context.Context, object, cursor string, limit int) (data []byte, next string, err error) {
+// Read returns a piece of an object of about limit bytes, one chunk at least, and the cursor of
+// what follows: empty at the end. Any process of the namespace can go on with a cursor. A missing
+// object is [natsconn.ErrNotFound], a cursor of the caller's own making [ErrCursor].
+func (s *Store) Read(
+	ctx context.Context,
+	object, cursor string,
+	limit int,
+) (data []byte, next string, err error) {
 	at := place{seq: 1}
 	if cursor == "" {
 		i, err := s.info(ctx, object)
@@ -155,9 +171,19 @@ func (s *Store) Read(ctx context.Context, object, cursor string, limit int) (dat
 		return nil, "", err
 	}
 	for at.left > 0 && (len(data) == 0 || len(data)+s.ChunkBytes() <= limit) {
-		m, err := s.conn.NextBySubject(ctx, s.ns.StreamPayloads(), s.ns.PayloadChunks(at.id), at.seq)
+		m, err := s.conn.NextBySubject(
+			ctx,
+			s.ns.StreamPayloads(),
+			s.ns.PayloadChunks(at.id),
+			at.seq,
+		)
 		if err != nil {
-			return nil, "", fmt.Errorf("object %s, %d bytes before its end: %w", object, at.left, missing(err))
+			return nil, "", fmt.Errorf(
+				"object %s, %d bytes before its end: %w",
+				object,
+				at.left,
+				missing(err),
+			)
 		}
 		data = append(data, m.Data...)
 		at.seq, at.left = m.Seq+1, at.left-int64(len(m.Data))
@@ -168,7 +194,8 @@ func (s *Store) Read(ctx context.Context, object, cursor string, limit int) (dat
 	return data, next, nil
 }
 
-// place is where a reader stands: the id of the chunks, the stream sequence of the next one, and the bytes that are left.
+// place is where a reader stands: the id of the chunks, the stream sequence of the next one, and
+// the bytes that are left.
 type place struct {
 	id   string
 	seq  uint64
@@ -227,8 +254,8 @@ func (w *Writer) Write(ctx context.Context, chunk []byte) error {
 	return nil
 }
 
-// Commit gives what was written its name. If the name is taken, the chunks are removed and the reference of the object
-// that has it is returned.
+// Commit gives what was written its name. If the name is taken, the chunks are removed and the
+// reference of the object that has it is returned.
 func (w *Writer) Commit(ctx context.Context, object string) (*schemas.PayloadRef, error) {
 	i := info{
 		Name: object, Options: options{w.store.ChunkBytes()}, Bucket: w.store.ns.StorePayloads(), ID: w.id,
@@ -267,7 +294,8 @@ func (s *Store) name(ctx context.Context, object string, last uint64, body []byt
 	head := natsconn.Header{}
 	natsconn.ExpectLastSubjectSeq(head, last)
 	err := s.publish(ctx, s.ns.PayloadInfo(object), head, body)
-	for tries := 0; errors.Is(err, natsconn.ErrInFlight) && tries < inFlight && sleep.For(ctx, inFlightPause) == nil; tries++ {
+	for tries := 0; errors.Is(err, natsconn.ErrInFlight) && tries < inFlight &&
+		sleep.For(ctx, inFlightPause) == nil; tries++ {
 		err = s.publish(ctx, s.ns.PayloadInfo(object), head, body)
 	}
 	return err
@@ -278,7 +306,11 @@ func (w *Writer) Abort(ctx context.Context) error {
 	if !w.dirty {
 		return nil
 	}
-	err := w.store.conn.PurgeSubject(ctx, w.store.ns.StreamPayloads(), w.store.ns.PayloadChunks(w.id))
+	err := w.store.conn.PurgeSubject(
+		ctx,
+		w.store.ns.StreamPayloads(),
+		w.store.ns.PayloadChunks(w.id),
+	)
 	if err != nil && !errors.Is(err, natsconn.ErrNoStream) {
 		return fmt.Errorf("remove the chunks of an unfinished payload: %w", err)
 	}

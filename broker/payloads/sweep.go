@@ -20,14 +20,19 @@ type Object struct {
 	Stored time.Time // the server's, UTC
 }
 
-// Objects calls fn for every object, the oldest first. An error of fn ends it and is returned, and so does an object of which
-// what is known cannot be read: its chunks would look like nobody's.
+// Objects calls fn for every object, the oldest first. An error of fn ends it and is returned, and
+// so does an object of which what is known cannot be read: its chunks would look like nobody's.
 func (s *Store) Objects(ctx context.Context, fn func(Object) error) error {
 	o := natsconn.ReadOptions{FilterSubjects: []string{s.ns.AllPayloadInfos()}}
 	err := s.conn.Scan(ctx, s.ns.StreamPayloads(), o, func(m natsconn.Stored) error {
 		i := info{}
 		if err := json.Unmarshal(m.Data, &i); err != nil {
-			return fmt.Errorf("message %d of %s: what is stored of an object cannot be read: %w", m.Seq, s.ns.StreamPayloads(), err)
+			return fmt.Errorf(
+				"message %d of %s: what is stored of an object cannot be read: %w",
+				m.Seq,
+				s.ns.StreamPayloads(),
+				err,
+			)
 		}
 		if i.Deleted {
 			return nil
@@ -37,10 +42,15 @@ func (s *Store) Objects(ctx context.Context, fn func(Object) error) error {
 	return noStore(err)
 }
 
-// Chunks calls fn for every id under which chunks are stored, with the server's time of the last of them.
+// Chunks calls fn for every id under which chunks are stored, with the server's time of the last of
+// them.
 func (s *Store) Chunks(ctx context.Context, fn func(id string, last time.Time) error) error {
 	all := s.ns.AllPayloadChunks()
-	o := natsconn.ReadOptions{FilterSubjects: []string{all}, LastPerSubject: true, HeadersOnly: true}
+	o := natsconn.ReadOptions{
+		FilterSubjects: []string{all},
+		LastPerSubject: true,
+		HeadersOnly:    true,
+	}
 	err := s.conn.Scan(ctx, s.ns.StreamPayloads(), o, func(m natsconn.Stored) error {
 		return fn(strings.TrimPrefix(m.Subject, strings.TrimSuffix(all, ">")), m.Time)
 	})
@@ -54,8 +64,9 @@ func noStore(err error) error {
 	return err
 }
 
-// Forget removes what is known of an object, and nothing that has been stored under its name since. Its chunks are nobody's
-// from then on, see [Store.Scrap]: in this order no reader finds an object without its chunks.
+// Forget removes what is known of an object, and nothing that has been stored under its name since.
+// Its chunks are nobody's from then on, see [Store.Scrap]: in this order no reader finds an object
+// without its chunks.
 func (s *Store) Forget(ctx context.Context, o Object) error {
 	err := s.conn.DeleteMsg(ctx, s.ns.StreamPayloads(), o.Seq)
 	if err != nil && !errors.Is(err, natsconn.ErrNotFound) {

@@ -20,14 +20,15 @@ import (
 const (
 	// maxUploads bounds how many uploads a broker takes at once; another one is told to come back.
 	maxUploads = 64
-	// idleAfter is how long an upload may be silent. After that it is forgotten and its chunks are removed.
+	// idleAfter is how long an upload may be silent. After that it is forgotten and its chunks are
+	// removed.
 	idleAfter = 30 * time.Second
 	// abortFor bounds the removal of chunks.
 	abortFor = 5 * time.Second
 )
 
-// Uploads takes payloads from clients, chunk by chunk, as schemas.PayloadRef describes. It holds no more of them than the
-// chunk in hand.
+// Uploads takes payloads from clients, chunk by chunk, as schemas.PayloadRef describes. It holds no
+// more of them than the chunk in hand.
 type Uploads struct {
 	store *Store
 	ns    subject.Namespace
@@ -56,7 +57,14 @@ type upload struct {
 
 // NewUploads returns uploads of at most limit bytes each into a store.
 func NewUploads(store *Store, limit int64, log logrus.FieldLogger) *Uploads {
-	return &Uploads{store: store, ns: store.ns, id: rand.Text(), limit: limit, log: log, known: make(map[string]*upload)}
+	return &Uploads{
+		store: store,
+		ns:    store.ns,
+		id:    rand.Text(),
+		limit: limit,
+		log:   log,
+		known: make(map[string]*upload),
+	}
 }
 
 // Subject is where the chunks of all uploads come in; pass them to Chunk.
@@ -65,11 +73,15 @@ func (u *Uploads) Subject() string { return u.ns.AllUploads(u.id) }
 // Begin opens an upload. Nothing is stored yet.
 func (u *Uploads) Begin(q *schemas.UploadRequest) (*schemas.UploadResponse, *schemas.Error) {
 	if q.Size < 1 {
-		return nil, schemas.Errorf(schemas.CodeInvalid, "size is %d; want that of the payload in bytes, at least 1", q.Size).InField("size")
+		return nil, schemas.Errorf(schemas.CodeInvalid, "size is %d; want that of the payload "+
+			"in bytes, at least 1", q.Size).
+			InField("size")
 	}
 	if q.Size > u.limit {
-		return nil, schemas.Errorf(schemas.CodeTooLarge, "the payload has %d bytes; at most %d are taken", q.Size, u.limit).
-			InField("size").WithHint("keep it elsewhere and pass its name, split it, or raise the servers' limit")
+		return nil, schemas.Errorf(schemas.CodeTooLarge, "the payload has %d bytes; at most %d "+
+			"are taken", q.Size, u.limit).
+			InField("size").
+			WithHint("keep it elsewhere and pass its name, split it, or raise the servers' limit")
 	}
 	if err := schemas.ValidateDigest(q.Digest); err != nil {
 		return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("digest")
@@ -77,17 +89,27 @@ func (u *Uploads) Begin(q *schemas.UploadRequest) (*schemas.UploadResponse, *sch
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed || u.active >= maxUploads {
-		return nil, schemas.Errorf(schemas.CodeUnavailable, "the server has %d uploads under way", u.active).WithHint("try again in a moment")
+		return nil, schemas.Errorf(schemas.CodeUnavailable, "the server has %d uploads under way", u.active).
+			WithHint("try again in a moment")
 	}
 	subj := u.ns.Upload(u.id, ulid.Make().String())
-	up := &upload{w: u.store.NewWriter(), size: q.Size, digest: q.Digest, name: ulid.Make().String()}
+	up := &upload{
+		w:      u.store.NewWriter(),
+		size:   q.Size,
+		digest: q.Digest,
+		name:   ulid.Make().String(),
+	}
 	if q.WorkflowID != "" {
 		up.name = StartPrefix(q.WorkflowID, q.Run) + up.name
 	}
 	up.idle = time.AfterFunc(idleAfter, func() { u.expire(subj, up) })
 	u.known[subj] = up
 	u.active++
-	return &schemas.UploadResponse{V: schemas.Version, Subject: subj, ChunkBytes: u.store.ChunkBytes()}, nil
+	return &schemas.UploadResponse{
+		V:          schemas.Version,
+		Subject:    subj,
+		ChunkBytes: u.store.ChunkBytes(),
+	}, nil
 }
 
 // Promised is how many bytes the uploads under way may still store.
@@ -101,10 +123,15 @@ func (u *Uploads) Promised() (bytes int64) {
 }
 
 // Chunk takes the next chunk of an upload. subj is where it came in.
-func (u *Uploads) Chunk(ctx context.Context, subj string, data []byte) (*schemas.UploadResponse, *schemas.Error) {
+func (u *Uploads) Chunk(
+	ctx context.Context,
+	subj string,
+	data []byte,
+) (*schemas.UploadResponse, *schemas.Error) {
 	name, offset, ok := subject.ParseUploadChunk(subj)
 	if !ok {
-		return nil, schemas.Errorf(schemas.CodeInvalid, "the last token of %s is no offset", subj).WithHint("send a chunk to the upload's subject with its offset after a dot")
+		return nil, schemas.Errorf(schemas.CodeInvalid, "the last token of %s is no offset", subj).
+			WithHint("send a chunk to the upload's subject with its offset after a dot")
 	}
 	u.mu.Lock()
 	up := u.known[name]
@@ -113,7 +140,8 @@ func (u *Uploads) Chunk(ctx context.Context, subj string, data []byte) (*schemas
 		return nil, unknownUpload()
 	}
 	if !up.mu.TryLock() {
-		return nil, schemas.Errorf(schemas.CodeUnavailable, "another chunk of the upload is being stored").WithHint("try again in a moment")
+		return nil, schemas.Errorf(schemas.CodeUnavailable, "another chunk of the upload is being stored").
+			WithHint("try again in a moment")
 	}
 	defer up.mu.Unlock()
 	if up.ended {
@@ -142,19 +170,25 @@ func (u *Uploads) Chunk(ctx context.Context, subj string, data []byte) (*schemas
 }
 
 func unknownUpload() *schemas.Error {
-	return schemas.Errorf(schemas.CodeNotFound, "the upload is unknown: it has failed, or was silent for %v", idleAfter).WithHint("begin the upload anew")
+	return schemas.Errorf(schemas.CodeNotFound, "the upload is unknown: it has failed, or was "+
+		"silent for %v", idleAfter).
+		WithHint("begin the upload anew")
 }
 
 func (up *upload) check(offset int64, length, most int) *schemas.Error {
 	switch {
 	case offset != up.w.Size():
-		return schemas.Errorf(schemas.CodeConflict, "the chunk begins at %d; %d is next", offset, up.w.Size()).WithHint("send the chunks in order, each when the one before is answered")
+		return schemas.Errorf(schemas.CodeConflict, "the chunk begins at %d; %d is next", offset, up.w.Size()).
+			WithHint("send the chunks in order, each when the one before is answered")
 	case length == 0:
 		return schemas.Errorf(schemas.CodeInvalid, "the chunk is empty")
 	case length > most:
-		return schemas.Errorf(schemas.CodeTooLarge, "the chunk has %d bytes; at most %d are taken", length, most).WithHint("see chunkBytes in the first answer")
+		return schemas.Errorf(schemas.CodeTooLarge, "the chunk has %d bytes; at most %d are taken", length, most).
+			WithHint("see chunkBytes in the first answer")
 	case offset+int64(length) > up.size:
-		return schemas.Errorf(schemas.CodeInvalid, "the chunk ends at %d; %d bytes were announced", offset+int64(length), up.size).InField("size")
+		return schemas.Errorf(schemas.CodeInvalid, "the chunk ends at %d; %d bytes were announced",
+			offset+int64(length), up.size).
+			InField("size")
 	}
 	return nil
 }
@@ -168,7 +202,8 @@ func (u *Uploads) take(ctx context.Context, up *upload, data []byte) *schemas.Er
 		}
 		if errors.Is(err, natsconn.ErrFull) {
 			return schemas.Errorf(schemas.CodeLimit, "the object store of namespace %q is full: %v", u.ns, err).
-				InField("maxBytes").WithHint("it was not stored; %s", natsconn.RoomHint(err, string(u.ns)))
+				InField("maxBytes").
+				WithHint("it was not stored; %s", natsconn.RoomHint(err, string(u.ns)))
 		}
 		return schemas.Errorf(schemas.CodeUnavailable, "%v", err).WithHint("begin the upload anew")
 	}
@@ -181,7 +216,8 @@ func (u *Uploads) take(ctx context.Context, up *upload, data []byte) *schemas.Er
 	}
 	if got := up.w.Digest(); got != up.digest {
 		return schemas.Errorf(schemas.CodeInvalid, "the digest of what came is %s; %s was announced", got, up.digest).
-			InField("digest").WithHint("the payload was damaged on its way, or another one was digested: begin the upload anew")
+			InField("digest").
+			WithHint("the payload was damaged on its way, or another one was digested: begin the upload anew")
 	}
 	ref, err := up.w.Commit(ctx, up.name)
 	if err != nil {

@@ -1,11 +1,12 @@
-// Package states changes the record of a state key: who reads, sets and clears it. It is pure: the record goes in and out, time
-// and what is known of other writes are arguments. Package broker calls it between a read and a compare-and-set of the key, and
-// nobody else does.
+// Package states changes the record of a state key: who reads, sets and clears it. It is pure: the
+// record goes in and out, time and what is known of other writes are arguments. Package broker
+// calls it between a read and a compare-and-set of the key, and nobody else does.
 //
 // Invariants of a record that these functions keep:
 //
-//   - A write happens once: it is found by its run and event, however often it is repeated, until it is settled. A write is
-//     settled when the history of its run has the answer; from then on nobody repeats it.
+//   - A write happens once: it is found by its run and event, however often it is repeated, until
+//     it is settled. A write is settled when the history of its run has the answer; from then on
+//     nobody repeats it.
 //   - By is the last write, settled or not.
 //   - A write has the revision under which it was stored, as soon as the record is stored again.
 //   - A key that is cleared stays for as long as one of its writes is not settled.
@@ -49,7 +50,8 @@ const (
 	Full
 )
 
-// Result is the answer to an [Op]. Value is what the key had, if it was read or the requirement refused.
+// Result is the answer to an [Op]. Value is what the key had, if it was read or the requirement
+// refused.
 type Result struct {
 	Outcome Outcome
 	Value   schemas.Payload
@@ -60,8 +62,8 @@ type Result struct {
 	Changed  bool
 }
 
-// Do carries out what a run asks, at the instant now, on a record that is fresh or has gone through [Read]. To repeat a write
-// changes nothing.
+// Do carries out what a run asks, at the instant now, on a record that is fresh or has gone through
+// [Read]. To repeat a write changes nothing.
 func Do(r *schemas.StateRecord, op *Op, now schemas.Timestamp) Result {
 	if op.Decision == schemas.DecideGetState {
 		if r.Cleared {
@@ -89,7 +91,8 @@ func Do(r *schemas.StateRecord, op *Op, now schemas.Timestamp) Result {
 	return Result{Outcome: Done, Unstored: true, Changed: true}
 }
 
-// Read completes a record that was read with revision rev: the writes that came with it have that revision.
+// Read completes a record that was read with revision rev: the writes that came with it have that
+// revision.
 func Read(r *schemas.StateRecord, rev uint64) {
 	stamp := func(w *schemas.StateWrite) {
 		if w.Revision == 0 {
@@ -105,7 +108,10 @@ func Read(r *schemas.StateRecord, rev uint64) {
 // Settle takes out the writes that are settled, and tells whether there were any.
 func Settle(r *schemas.StateRecord, settled func(*schemas.StateWrite) bool) bool {
 	before := len(r.Unsettled)
-	r.Unsettled = slices.DeleteFunc(r.Unsettled, func(w schemas.StateWrite) bool { return settled(&w) })
+	r.Unsettled = slices.DeleteFunc(
+		r.Unsettled,
+		func(w schemas.StateWrite) bool { return settled(&w) },
+	)
 	if len(r.Unsettled) == 0 {
 		r.Unsettled = nil
 	}

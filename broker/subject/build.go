@@ -10,8 +10,8 @@ import (
 // Root is the first token of every subject.
 const Root = "drover"
 
-// Namespace is the name of a tenant; its methods build the subjects of that tenant. Ids are encoded with [Token],
-// lists are written as they are (see [ValidateName]).
+// Namespace is the name of a tenant; its methods build the subjects of that tenant. Ids are encoded
+// with [Token], lists are written as they are (see [ValidateName]).
 type Namespace string
 
 func (ns Namespace) start(kind string) string { return Root + "." + string(ns) + "." + kind }
@@ -25,16 +25,22 @@ func (ns Namespace) Signal(wid, name string) string {
 	return ns.start("signal.") + Token(wid) + "." + Token(name)
 }
 
-// SignalStored is the subject of a signal inside the signals stream: drover.<ns>.sig.<p>.<wid>.<name>.
+// SignalStored is the subject of a signal inside the signals stream:
+// drover.<ns>.sig.<p>.<wid>.<name>.
 func (ns Namespace) SignalStored(p int, wid, name string) string {
 	return ns.part("sig", p) + "." + Token(wid) + "." + Token(name)
 }
 
-// SignalTransform gives source and destination of the signals stream's subject transform, which turns [Namespace.Signal] into
-// [Namespace.SignalStored].
+// SignalTransform gives source and destination of the signals stream's subject transform, which
+// turns [Namespace.Signal] into [Namespace.SignalStored].
 func (ns Namespace) SignalTransform(partitions int) (source, destination string) {
 	return ns.AllSignals(),
-		ns.start("sig.") + fmt.Sprintf("{{partition(%d,1)}}.{{wildcard(1)}}.{{wildcard(2)}}", max(partitions, 1))
+		ns.start(
+			"sig.",
+		) + fmt.Sprintf(
+			"{{partition(%d,1)}}.{{wildcard(1)}}.{{wildcard(2)}}",
+			max(partitions, 1),
+		)
 }
 
 // API is the request subject of one verb: drover.<ns>.api.<verb>.
@@ -48,8 +54,9 @@ func (ns Namespace) DecideSticky(typ, worker string) string {
 	return ns.start("decide.") + Token(typ) + "." + Token(worker)
 }
 
-// DecideAlive is where a worker that is asked for a type listens as long as it is at work: drover.<ns>.decide.<type>.alive-<worker>.
-// What comes there means nothing; the server tells whoever asks when nobody listens any more.
+// DecideAlive is where a worker that is asked for a type listens as long as it is at work:
+// drover.<ns>.decide.<type>.alive-<worker>. What comes there means nothing; the server tells
+// whoever asks when nobody listens any more.
 func (ns Namespace) DecideAlive(typ, worker string) string {
 	return ns.DecideSticky(typ, "alive-"+worker)
 }
@@ -72,14 +79,14 @@ func (ns Namespace) History(p int, wid, run string) string {
 	return ns.part("history", p) + "." + Token(wid) + "." + Token(run)
 }
 
-// HistoryOfWorkflow matches all runs of a workflow id: drover.<ns>.history.<p>.<wid>.*. It is for reading only:
-// an expected sequence on a wildcard lets stale writes through on replicated streams.
+// HistoryOfWorkflow matches all runs of a workflow id: drover.<ns>.history.<p>.<wid>.*. It is for
+// reading only: an expected sequence on a wildcard lets stale writes through on replicated streams.
 func (ns Namespace) HistoryOfWorkflow(p int, wid string) string {
 	return ns.part("history", p) + "." + Token(wid) + ".*"
 }
 
-// Fence is the subject of a partition's fence records: drover.<ns>.history.<p>.fence. It has one token less than a
-// run's subject, so no workflow id can meet it.
+// Fence is the subject of a partition's fence records: drover.<ns>.history.<p>.fence. It has one
+// token less than a run's subject, so no workflow id can meet it.
 func (ns Namespace) Fence(p int) string { return ns.part("history", p) + ".fence" }
 
 // Alarm is the one alarm of a run: drover.<ns>.alarm.<p>.<wid>.<run>.
@@ -87,9 +94,10 @@ func (ns Namespace) Alarm(p int, wid, run string) string {
 	return ns.part("alarm", p) + "." + Token(wid) + "." + Token(run)
 }
 
-// Task is where activity tasks of a list and priority are put: drover.<ns>.task.<list>.<priority>. There are three
-// priorities on the wire, above, at and below the ordinary one of 0: 1, 0 and -1. Each has a consumer of its own, see
-// [Consumers]; consumers can be told single subjects, and no ranges.
+// Task is where activity tasks of a list and priority are put: drover.<ns>.task.<list>.<priority>.
+// There are three priorities on the wire, above, at and below the ordinary one of 0: 1, 0 and -1.
+// Each has a consumer of its own, see [Consumers]; consumers can be told single subjects, and no
+// ranges.
 func (ns Namespace) Task(list string, priority int) string {
 	return ns.start("task.") + list + "." + strconv.Itoa(cmp.Compare(priority, 0))
 }
@@ -108,8 +116,9 @@ func (ns Namespace) Fire(p int) string { return ns.part("ring", p) }
 // Owner is where the owner of a partition is asked: drover.<ns>.owner.<p>.
 func (ns Namespace) Owner(p int) string { return ns.part("owner", p) }
 
-// Owned is where a broker says that it serves a partition whose owner has died, or was cut off: drover.<ns>.owned.<p>. The message is
-// empty. Whoever waits for an answer asks again: the owner before had perhaps got the request.
+// Owned is where a broker says that it serves a partition whose owner has died, or was cut off:
+// drover.<ns>.owned.<p>. The message is empty. Whoever waits for an answer asks again: the owner
+// before had perhaps got the request.
 func (ns Namespace) Owned(p int) string { return ns.part("owned", p) }
 
 // Control is where one node is told something at once: drover.<ns>.control.<node>.
@@ -121,7 +130,8 @@ func (ns Namespace) Operation(kind string) string { return ns.start("operation."
 // NoticeRecycle is where recycles are announced: drover.<ns>.notice.recycle. Anyone may subscribe.
 func (ns Namespace) NoticeRecycle() string { return ns.start("notice.recycle") }
 
-// Event is reserved for a live feed of events, which nobody publishes yet: drover.<ns>.event.<EventType>.<type>.<wid>.
+// Event is reserved for a live feed of events, which nobody publishes yet:
+// drover.<ns>.event.<EventType>.<type>.<wid>.
 func (ns Namespace) Event(eventType, typ, wid string) string {
 	return ns.start("event.") + Token(eventType) + "." + Token(typ) + "." + Token(wid)
 }

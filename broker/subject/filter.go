@@ -2,8 +2,8 @@ package subject
 
 import "strconv"
 
-// The subjects in this file hold wildcards. They are for stream configurations, filters, subscriptions and
-// permissions, never for publishing.
+// The subjects in this file hold wildcards. They are for stream configurations, filters,
+// subscriptions and permissions, never for publishing.
 
 // AllSignals matches every published signal: drover.<ns>.signal.*.*.
 func (ns Namespace) AllSignals() string { return ns.start("signal.*.*") }
@@ -14,13 +14,15 @@ func (ns Namespace) AllSignalsStored() string { return ns.start("sig.>") }
 // SignalsOf matches the stored signals of a partition: drover.<ns>.sig.<p>.>.
 func (ns Namespace) SignalsOf(p int) string { return ns.part("sig", p) + ".>" }
 
-// Unroutable matches the signals in the signals stream to which the server could give no partition: drover.<ns>.signal.>.
+// Unroutable matches the signals in the signals stream to which the server could give no partition:
+// drover.<ns>.signal.>.
 func (ns Namespace) Unroutable() string { return ns.start("signal.>") }
 
 // AllIn matches a partition's inbox: drover.<ns>.in.<p>.>.
 func (ns Namespace) AllIn(p int) string { return ns.part("in", p) + ".>" }
 
-// AllActOutcomes matches what workers of a list may report, in every partition: drover.<ns>.in.*.*.act.<list>.
+// AllActOutcomes matches what workers of a list may report, in every partition:
+// drover.<ns>.in.*.*.act.<list>.
 func (ns Namespace) AllActOutcomes(list string) string { return ns.start("in.*.*.act.") + list }
 
 // AllHistory matches a partition's history, its fence included: drover.<ns>.history.<p>.>.
@@ -114,7 +116,8 @@ func ConsumerOf(priority int) string {
 	return Consumer
 }
 
-// StreamOperations holds what was done by the namespace itself and by operators: drover-<ns>-operations.
+// StreamOperations holds what was done by the namespace itself and by operators:
+// drover-<ns>-operations.
 func (ns Namespace) StreamOperations() string { return ns.name("operations") }
 
 // StreamDead is the stream of dead letters: drover-<ns>-dead.
@@ -138,7 +141,8 @@ func (ns Namespace) BucketTypes() string { return ns.name("types") }
 // BucketFlows holds the deployed flows and step types: drover-<ns>-flows.
 func (ns Namespace) BucketFlows() string { return ns.name("flows") }
 
-// BucketSchedules holds schedules, periods, always-on workflows and the recycle: drover-<ns>-schedules.
+// BucketSchedules holds schedules, periods, always-on workflows and the recycle:
+// drover-<ns>-schedules.
 func (ns Namespace) BucketSchedules() string { return ns.name("schedules") }
 
 // StorePayloads is the object store of large payloads: drover-<ns>-payloads.

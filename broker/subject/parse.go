@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// ErrInvalidSubject is wrapped when a subject does not have the expected form. A bad id inside it wraps
-// [ErrInvalidID] as well.
+// ErrInvalidSubject is wrapped when a subject does not have the expected form. A bad id inside it
+// wraps [ErrInvalidID] as well.
 var ErrInvalidSubject = errors.New("invalid subject")
 
 // maxPartitionDigits bounds a partition number far above any real one.
 const maxPartitionDigits = 6
 
-// ParseIn reads drover.<ns>.in.<p>.<wid>.<kind>[.<rest>…]. It allocates only for escaped ids and for rest.
+// ParseIn reads drover.<ns>.in.<p>.<wid>.<kind>[.<rest>…]. It allocates only for escaped ids and
+// for rest.
 func ParseIn(subject string) (p int, wid, kind string, rest []string, err error) {
 	p, wid, tail, err := parseHead(subject, "in")
 	if err != nil {
@@ -66,7 +67,12 @@ func ParseOwned(subject string) (p int, err error) {
 	}
 	num, ok := strings.CutPrefix(subject, ns.start("owned."))
 	if !ok {
-		return 0, fmt.Errorf("%w %q: want %s.<namespace>.owned.<partition>", ErrInvalidSubject, subject, Root)
+		return 0, fmt.Errorf(
+			"%w %q: want %s.<namespace>.owned.<partition>",
+			ErrInvalidSubject,
+			subject,
+			Root,
+		)
 	}
 	if p, err = parsePartition(num); err != nil {
 		return 0, fmt.Errorf("%w %q: %w", ErrInvalidSubject, subject, err)
@@ -108,7 +114,13 @@ func parseHead(subject, kind string) (p int, wid, tail string, err error) {
 	rest := subject[len(Root)+1+len(ns)+1:]
 	got, rest, _ := strings.Cut(rest, ".")
 	if got != kind {
-		return 0, "", "", fmt.Errorf("%w %q: third token is %q, want %q", ErrInvalidSubject, subject, got, kind)
+		return 0, "", "", fmt.Errorf(
+			"%w %q: third token is %q, want %q",
+			ErrInvalidSubject,
+			subject,
+			got,
+			kind,
+		)
 	}
 	num, rest, _ := strings.Cut(rest, ".")
 	if p, err = parsePartition(num); err != nil {
@@ -116,7 +128,13 @@ func parseHead(subject, kind string) (p int, wid, tail string, err error) {
 	}
 	tok, tail, ok := strings.Cut(rest, ".")
 	if !ok {
-		return 0, "", "", fmt.Errorf("%w %q: too few tokens, want %s.<namespace>.%s.<partition>.<workflow id>.…", ErrInvalidSubject, subject, Root, kind)
+		return 0, "", "", fmt.Errorf(
+			"%w %q: too few tokens, want %s.<namespace>.%s.<partition>.<workflow id>.…",
+			ErrInvalidSubject,
+			subject,
+			Root,
+			kind,
+		)
 	}
 	if wid, err = parseID(subject, "workflow id", tok); err != nil {
 		return 0, "", "", err

@@ -8,9 +8,9 @@ const (
 	fnvPrime  = 16777619
 )
 
-// Partition gives the partition of a workflow id among partitions 0 … partitions-1: FNV-1a (32 bits) of the id's
-// token, modulo the number. It is the function of the server's {{partition(P,n)}} transform on that token. With
-// fewer than two partitions the answer is 0. It does not allocate.
+// Partition gives the partition of a workflow id among partitions 0 … partitions-1: FNV-1a (32
+// bits) of the id's token, modulo the number. It is the function of the server's {{partition(P,n)}}
+// transform on that token. With fewer than two partitions the answer is 0. It does not allocate.
 func Partition(workflowID string, partitions int) int {
 	if partitions < 2 {
 		return 0

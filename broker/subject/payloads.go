@@ -9,7 +9,8 @@ import (
 // StreamPayloads is the stream after the object store of large payloads: OBJ_drover-<ns>-payloads.
 func (ns Namespace) StreamPayloads() string { return "OBJ_" + ns.StorePayloads() }
 
-// AllPayloadChunks and AllPayloadInfos are the two halves of an object store, as every NATS client lays it out.
+// AllPayloadChunks and AllPayloadInfos are the two halves of an object store, as every NATS client
+// lays it out.
 func (ns Namespace) AllPayloadChunks() string { return ns.payloads("C") + ">" }
 
 // AllPayloadInfos is described at [Namespace.AllPayloadChunks].
@@ -27,8 +28,8 @@ func (ns Namespace) payloads(half string) string {
 	return "$O." + ns.StorePayloads() + "." + half + "."
 }
 
-// Upload is where the chunks of one upload go: drover.<ns>.api.upload.<broker>.<upload>. The offset of a chunk is one more
-// token, see [UploadChunk].
+// Upload is where the chunks of one upload go: drover.<ns>.api.upload.<broker>.<upload>. The offset
+// of a chunk is one more token, see [UploadChunk].
 func (ns Namespace) Upload(broker, upload string) string {
 	return ns.API("upload") + "." + Token(broker) + "." + Token(upload)
 }

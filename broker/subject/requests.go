@@ -2,11 +2,15 @@ package subject
 
 import "strings"
 
-// Requests match what somebody asks and waits for, or is told at once, in a namespace and of the servers of all. Nothing keeps it: a
-// stream on one of them would answer in place of whoever is asked, and hide that nobody listens.
+// Requests match what somebody asks and waits for, or is told at once, in a namespace and of the
+// servers of all. Nothing keeps it: a stream on one of them would answer in place of whoever is
+// asked, and hide that nobody listens.
 func (ns Namespace) Requests() []string {
 	return []string{
-		ns.start("api.>"), ns.AllDecide(), ns.start("owner.*"), ns.start("ring.*"), ns.start("beat.>"), ns.start("offer.*"), ns.AllControl(),
+		ns.start(
+			"api.>",
+		), ns.AllDecide(), ns.start("owner.*"), ns.start("ring.*"), ns.start("beat.>"),
+		ns.start("offer.*"), ns.AllControl(),
 		servers + ".namespace.*",
 	}
 }

@@ -31,8 +31,9 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
-// Token writes an id as one subject token: bytes outside A-Z a-z 0-9 _ - = ~ @ : become %XX in upper-case hex.
-// It takes any string and never fails; an id without such bytes is returned as it is, without allocation.
+// Token writes an id as one subject token: bytes outside A-Z a-z 0-9 _ - = ~ @ : become %XX in
+// upper-case hex. It takes any string and never fails; an id without such bytes is returned as it
+// is, without allocation.
 func Token(id string) string {
 	escapes := 0
 	for i := range len(id) {
@@ -54,8 +55,9 @@ func Token(id string) string {
 	return string(b)
 }
 
-// ParseToken gives back the id that [Token] wrote. It accepts only the canonical form of a valid id: a plain byte
-// that is escaped, lower-case hex, or an id that [ValidateID] refuses, is an error that wraps [ErrInvalidID].
+// ParseToken gives back the id that [Token] wrote. It accepts only the canonical form of a valid
+// id: a plain byte that is escaped, lower-case hex, or an id that [ValidateID] refuses, is an error
+// that wraps [ErrInvalidID].
 func ParseToken(tok string) (string, error) {
 	id := tok
 	if strings.IndexByte(tok, '%') >= 0 {
@@ -67,7 +69,12 @@ func ParseToken(tok string) (string, error) {
 			}
 			c, ok := unescape(tok[i:])
 			if !ok {
-				return "", fmt.Errorf("%w: subject token %q: bad escape at byte %d, want %%XX in upper-case hex for a byte that needs it", ErrInvalidID, tok, i)
+				return "", fmt.Errorf(
+					"%w: subject token %q: bad escape at byte %d, want %%XX in upper-case hex for a byte that needs it",
+					ErrInvalidID,
+					tok,
+					i,
+				)
 			}
 			b = append(b, c)
 			i += 2
@@ -76,7 +83,13 @@ func ParseToken(tok string) (string, error) {
 	}
 	for i := range len(tok) {
 		if c := tok[i]; c != '%' && !plain[c] {
-			return "", fmt.Errorf("%w: subject token %q: byte 0x%02x at %d must be written %%XX", ErrInvalidID, tok, c, i)
+			return "", fmt.Errorf(
+				"%w: subject token %q: byte 0x%02x at %d must be written %%XX",
+				ErrInvalidID,
+				tok,
+				c,
+				i,
+			)
 		}
 	}
 	if err := ValidateID("subject token", id); err != nil {
@@ -98,8 +111,8 @@ func unescape(s string) (byte, bool) {
 	return c, !plain[c]
 }
 
-// ValidateID checks an id that a caller chose: 1 to 256 bytes of UTF-8 without control characters. The error names
-// the field and wraps [ErrInvalidID].
+// ValidateID checks an id that a caller chose: 1 to 256 bytes of UTF-8 without control characters.
+// The error names the field and wraps [ErrInvalidID].
 func ValidateID(field, id string) error {
 	switch {
 	case id == "":
@@ -110,18 +123,34 @@ func ValidateID(field, id string) error {
 	for i, r := range id {
 		if r == utf8.RuneError {
 			if _, size := utf8.DecodeRuneInString(id[i:]); size == 1 {
-				return fmt.Errorf("%w: %s %q has byte 0x%02x at %d, which is not UTF-8: want %s", ErrInvalidID, field, id, id[i], i, idForm)
+				return fmt.Errorf(
+					"%w: %s %q has byte 0x%02x at %d, which is not UTF-8: want %s",
+					ErrInvalidID,
+					field,
+					id,
+					id[i],
+					i,
+					idForm,
+				)
 			}
 		}
 		if unicode.IsControl(r) {
-			return fmt.Errorf("%w: %s %q has control character %U at byte %d: want %s", ErrInvalidID, field, id, r, i, idForm)
+			return fmt.Errorf(
+				"%w: %s %q has control character %U at byte %d: want %s",
+				ErrInvalidID,
+				field,
+				id,
+				r,
+				i,
+				idForm,
+			)
 		}
 	}
 	return nil
 }
 
-// ValidateName checks the name of a list or a namespace: 1 to 64 bytes of letters, digits, - and _. The error
-// names the field and wraps [ErrInvalidID].
+// ValidateName checks the name of a list or a namespace: 1 to 64 bytes of letters, digits, - and _.
+// The error names the field and wraps [ErrInvalidID].
 func ValidateName(field, name string) error {
 	switch {
 	case name == "":
@@ -131,25 +160,40 @@ func ValidateName(field, name string) error {
 	}
 	for i := range len(name) {
 		if !nameByte(name[i]) {
-			return fmt.Errorf("%w: %s %q has byte 0x%02x at %d: want %s", ErrInvalidID, field, name, name[i], i, nameForm)
+			return fmt.Errorf(
+				"%w: %s %q has byte 0x%02x at %d: want %s",
+				ErrInvalidID,
+				field,
+				name,
+				name[i],
+				i,
+				nameForm,
+			)
 		}
 	}
 	return nil
 }
 
-// ValidateNamespace checks the name of a namespace: a name as in [ValidateName] that does not hold "-tasks-".
-// Stream names join namespace and list with '-'. Without this rule the task stream of list "x-dead" in namespace
-// "a" and the dead letters of a namespace "a-tasks-x" would be one stream.
+// ValidateNamespace checks the name of a namespace: a name as in [ValidateName] that does not hold
+// "-tasks-". Stream names join namespace and list with '-'. Without this rule the task stream of
+// list "x-dead" in namespace "a" and the dead letters of a namespace "a-tasks-x" would be one
+// stream.
 func ValidateNamespace(name string) error {
 	if err := ValidateName("namespace", name); err != nil {
 		return err
 	}
 	if strings.Contains(name, tasksInfix) {
-		return fmt.Errorf("%w: namespace %q holds %q, which separates namespace and list in stream names: choose a name without it", ErrInvalidID, name, tasksInfix)
+		return fmt.Errorf(
+			"%w: namespace %q holds %q, which separates namespace and list in stream names: choose a name without it",
+			ErrInvalidID,
+			name,
+			tasksInfix,
+		)
 	}
 	return nil
 }
 
 func nameByte(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_'
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' ||
+		c == '_'
 }

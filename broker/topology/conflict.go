@@ -15,7 +15,8 @@ import (
 // ErrConflict is wrapped by every [*ConflictError].
 var ErrConflict = errors.New("conflict with what exists")
 
-// ConflictError reports a stream or consumer that exists and cannot be used as it is. Nothing was changed in it.
+// ConflictError reports a stream or consumer that exists and cannot be used as it is. Nothing was
+// changed in it.
 type ConflictError struct {
 	Stream   string // the stream that is wanted
 	Consumer string // the consumer of it that is meant, or ""
@@ -39,14 +40,19 @@ func (e *ConflictError) Unwrap() error { return ErrConflict }
 
 const (
 	hintForeign = "this is another program's stream: rename or delete it, or choose another namespace"
-	hintEdited  = "this is a stream of Drover that somebody has changed: change that back, as with nats stream edit, or restore it from a backup; who deletes it loses what is in it"
-	// The signals stream may be the one that is wrong: an earlier version made it anew with its default where it had been lost.
-	hintPartitions = "the streams of the namespace do not belong together, and workflows live in what they say: if the other streams of the namespace say %s too, " +
-		"delete %s alone, and start a server, which makes it anew for them; if only this one says so, restore it from a backup"
+	hintEdited  = "this is a stream of Drover that somebody has changed: change that back, as " +
+		"with nats stream edit, or restore it from a backup; who deletes it loses what is in it"
+	// The signals stream may be the one that is wrong: an earlier version made it anew with its
+	// default where it had been lost.
+	hintPartitions = "the streams of the namespace do not belong together, and workflows live " +
+		"in what they say: if the other streams of the namespace say %s too, " +
+		"delete %s alone, and start a server, which makes it anew for them; if only this one " +
+		"says so, restore it from a backup"
 	hintUnset   = "it cannot be taken back and puts messages at risk: delete the stream, or choose another namespace"
 	hintStorage = "start with the storage that the namespace was made with, delete the namespace, or choose another"
 	hintNewer   = "a newer Drover wrote here: run that version or a later one"
-	hintOlder   = "Drover 0.1 wrote here, which this version cannot read: let its workflows end with that version, or choose another store or namespace"
+	hintOlder   = "Drover 0.1 wrote here, which this version cannot read: let its workflows end " +
+		"with that version, or choose another store or namespace"
 )
 
 // fixed are the properties that cannot be changed, or not without risk to messages.
@@ -54,9 +60,21 @@ var fixed = []struct {
 	field, hint string
 	value       func(*jetstream.StreamConfig) string
 }{
-	{"subjects", hintForeign, func(c *jetstream.StreamConfig) string { return fmt.Sprint(slices.Sorted(slices.Values(c.Subjects))) }},
-	{"retention", hintForeign, func(c *jetstream.StreamConfig) string { return c.Retention.String() }},
-	{"a mirror or source", hintForeign, func(c *jetstream.StreamConfig) string { return yes(c.Mirror != nil || len(c.Sources) > 0) }},
+	{
+		"subjects",
+		hintForeign,
+		func(c *jetstream.StreamConfig) string { return fmt.Sprint(slices.Sorted(slices.Values(c.Subjects))) },
+	},
+	{
+		"retention",
+		hintForeign,
+		func(c *jetstream.StreamConfig) string { return c.Retention.String() },
+	},
+	{
+		"a mirror or source",
+		hintForeign,
+		func(c *jetstream.StreamConfig) string { return yes(c.Mirror != nil || len(c.Sources) > 0) },
+	},
 	{"the subject transform", hintForeign, func(c *jetstream.StreamConfig) string {
 		if c.SubjectTransform == nil {
 			return "none"
@@ -66,12 +84,25 @@ var fixed = []struct {
 	{"storage", hintStorage, func(c *jetstream.StreamConfig) string { return c.Storage.String() }},
 	{"sealed", hintUnset, func(c *jetstream.StreamConfig) string { return yes(c.Sealed) }},
 	{"deny_purge", hintUnset, func(c *jetstream.StreamConfig) string { return yes(c.DenyPurge) }},
-	{"allow_msg_schedules", hintUnset, func(c *jetstream.StreamConfig) string { return yes(c.AllowMsgSchedules) }},
-	{"allow_msg_counter", hintUnset, func(c *jetstream.StreamConfig) string { return yes(c.AllowMsgCounter) }},
-	{"persist_mode", hintUnset, func(c *jetstream.StreamConfig) string { return persistMode(c.PersistMode) }},
+	{
+		"allow_msg_schedules",
+		hintUnset,
+		func(c *jetstream.StreamConfig) string { return yes(c.AllowMsgSchedules) },
+	},
+	{
+		"allow_msg_counter",
+		hintUnset,
+		func(c *jetstream.StreamConfig) string { return yes(c.AllowMsgCounter) },
+	},
+	{
+		"persist_mode",
+		hintUnset,
+		func(c *jetstream.StreamConfig) string { return persistMode(c.PersistMode) },
+	},
 }
 
-// conflict names the first property of have that keeps it from being what is wanted, or returns nil.
+// conflict names the first property of have that keeps it from being what is wanted, or returns
+// nil.
 func (w *wanted) conflict(have *jetstream.StreamConfig) error {
 	for _, f := range fixed {
 		if w.shared && f.field == "storage" {
@@ -79,7 +110,8 @@ func (w *wanted) conflict(have *jetstream.StreamConfig) error {
 		}
 		if h, n := f.value(have), f.value(&w.StreamConfig); h != n {
 			hint := f.hint
-			if hint == hintForeign && have.Metadata[metaNamespace] != "" && have.Metadata[metaNamespace] == w.Metadata[metaNamespace] {
+			if hint == hintForeign && have.Metadata[metaNamespace] != "" &&
+				have.Metadata[metaNamespace] == w.Metadata[metaNamespace] {
 				hint = hintEdited
 			}
 			return &ConflictError{Stream: w.Name, Field: f.field, Have: h, Want: n, Hint: hint}
@@ -87,27 +119,57 @@ func (w *wanted) conflict(have *jetstream.StreamConfig) error {
 	}
 	// These two may be switched on, not off.
 	if have.DenyDelete && !w.DenyDelete {
-		return &ConflictError{Stream: w.Name, Field: "deny_delete", Have: yes(true), Want: yes(false), Hint: hintUnset}
+		return &ConflictError{
+			Stream: w.Name,
+			Field:  "deny_delete",
+			Have:   yes(true),
+			Want:   yes(false),
+			Hint:   hintUnset,
+		}
 	}
 	if have.AllowMsgTTL && !w.AllowMsgTTL {
-		return &ConflictError{Stream: w.Name, Field: "allow_msg_ttl", Have: yes(true), Want: yes(false), Hint: hintUnset}
+		return &ConflictError{
+			Stream: w.Name,
+			Field:  "allow_msg_ttl",
+			Have:   yes(true),
+			Want:   yes(false),
+			Hint:   hintUnset,
+		}
 	}
 	for _, key := range []string{metaNamespace, metaPartitions} {
 		if h, n := have.Metadata[key], w.Metadata[key]; h != "" && n != "" && h != n {
 			hint := hintForeign
 			if key == metaPartitions {
-				hint = fmt.Sprintf(hintPartitions, h, subject.Namespace(w.Metadata[metaNamespace]).StreamSignals())
+				hint = fmt.Sprintf(
+					hintPartitions,
+					h,
+					subject.Namespace(w.Metadata[metaNamespace]).StreamSignals(),
+				)
 			}
-			return &ConflictError{Stream: w.Name, Field: "metadata " + key, Have: h, Want: n, Hint: hint}
+			return &ConflictError{
+				Stream: w.Name,
+				Field:  "metadata " + key,
+				Have:   h,
+				Want:   n,
+				Hint:   hint,
+			}
 		}
 	}
-	if h, err := strconv.Atoi(cmp.Or(have.Metadata[metaSchema], "0")); err != nil || h > atoi(w.Metadata[metaSchema]) {
-		return &ConflictError{Stream: w.Name, Field: "metadata " + metaSchema, Have: quoted(have.Metadata[metaSchema]), Want: w.Metadata[metaSchema], Hint: hintNewer}
+	if h, err := strconv.Atoi(cmp.Or(have.Metadata[metaSchema], "0")); err != nil ||
+		h > atoi(w.Metadata[metaSchema]) {
+		return &ConflictError{
+			Stream: w.Name,
+			Field:  "metadata " + metaSchema,
+			Have:   quoted(have.Metadata[metaSchema]),
+			Want:   w.Metadata[metaSchema],
+			Hint:   hintNewer,
+		}
 	}
 	return w.formatConflict(have)
 }
 
-// formatConflict refuses a signals stream whose namespace is stored in a form that this program cannot read.
+// formatConflict refuses a signals stream whose namespace is stored in a form that this program
+// cannot read.
 func (w *wanted) formatConflict(have *jetstream.StreamConfig) error {
 	want := w.Metadata[metaFormat]
 	format := formatOf(have)
@@ -118,11 +180,18 @@ func (w *wanted) formatConflict(have *jetstream.StreamConfig) error {
 	if n, err := strconv.Atoi(format); err == nil && n < storeFormat {
 		hint = hintOlder
 	}
-	return &ConflictError{Stream: w.Name, Field: "metadata " + metaFormat, Have: quoted(format), Want: quoted(want), Hint: hint}
+	return &ConflictError{
+		Stream: w.Name,
+		Field:  "metadata " + metaFormat,
+		Have:   quoted(format),
+		Want:   quoted(want),
+		Hint:   hint,
+	}
 }
 
-// formatOf is the format number of a namespace, from its signals stream. Not all programs that wrote format 2 have written the
-// number; but they have all written how histories are compressed, and those of format 1 have not.
+// formatOf is the format number of a namespace, from its signals stream. Not all programs that
+// wrote format 2 have written the number; but they have all written how histories are compressed,
+// and those of format 1 have not.
 func formatOf(have *jetstream.StreamConfig) string {
 	switch {
 	case have.Metadata[metaFormat] != "":
@@ -133,9 +202,11 @@ func formatOf(have *jetstream.StreamConfig) string {
 	return "1"
 }
 
-// merge returns the configuration that have must be given, and which fields change. Everything that is not named
-// here stays as the operator has set it.
-func (w *wanted) merge(have *jetstream.StreamConfig) (next jetstream.StreamConfig, changed []string) {
+// merge returns the configuration that have must be given, and which fields change. Everything that
+// is not named here stays as the operator has set it.
+func (w *wanted) merge(
+	have *jetstream.StreamConfig,
+) (next jetstream.StreamConfig, changed []string) {
 	next = *have
 	set(&changed, "description", &next.Description, w.Description)
 	set(&changed, "discard", &next.Discard, w.Discard)
@@ -148,8 +219,19 @@ func (w *wanted) merge(have *jetstream.StreamConfig) (next jetstream.StreamConfi
 	set(&changed, "allow_direct", &next.AllowDirect, w.AllowDirect)
 	set(&changed, "compression", &next.Compression, w.Compression)
 	set(&changed, "allow_msg_ttl", &next.AllowMsgTTL, w.AllowMsgTTL)
-	set(&changed, "allow_atomic", &next.AllowAtomicPublish, w.AllowAtomicPublish || next.AllowAtomicPublish) // harmless where it is not used
-	set(&changed, "subject_delete_marker_ttl", &next.SubjectDeleteMarkerTTL, w.SubjectDeleteMarkerTTL)
+	// harmless where it is not used
+	set(
+		&changed,
+		"allow_atomic",
+		&next.AllowAtomicPublish,
+		w.AllowAtomicPublish || next.AllowAtomicPublish,
+	)
+	set(
+		&changed,
+		"subject_delete_marker_ttl",
+		&next.SubjectDeleteMarkerTTL,
+		w.SubjectDeleteMarkerTTL,
+	)
 	if !w.trims {
 		set(&changed, "max_msgs", &next.MaxMsgs, w.MaxMsgs)
 		set(&changed, "max_age", &next.MaxAge, 0)

@@ -35,7 +35,12 @@ type OpenRunsError struct {
 
 // Error names one of the runs and the way out.
 func (e *OpenRunsError) Error() string {
-	return fmt.Sprintf("%v: %d, such as one of workflow %q: let them end, or force the deletion", ErrOpenRuns, e.Open, e.WorkflowID)
+	return fmt.Sprintf(
+		"%v: %d, such as one of workflow %q: let them end, or force the deletion",
+		ErrOpenRuns,
+		e.Open,
+		e.WorkflowID,
+	)
 }
 
 // Unwrap returns [ErrOpenRuns].
@@ -53,25 +58,27 @@ const (
 type DeleteOptions struct {
 	// Force deletes a namespace although runs are open.
 	Force bool
-	// Made is when the namespace was made that is meant: a later one of its name is left alone. Defaults to whichever there is.
+	// Made is when the namespace was made that is meant: a later one of its name is left alone.
+	// Defaults to whichever there is.
 	Made time.Time
 	// Reason is logged, and shown for as long as the deletion is not complete. Defaults to none.
 	Reason string
-	// LetGo is how long servers may take to let go of the namespace. After that it is deleted all the same; a server
-	// that crashed lets go when its claims expire. Defaults to 12 s.
+	// LetGo is how long servers may take to let go of the namespace. After that it is deleted all
+	// the same; a server that crashed lets go when its claims expire. Defaults to 12 s.
 	LetGo time.Duration
 	// Logger is told what is deleted. Defaults to none.
 	Logger logrus.FieldLogger
 }
 
-// Delete deletes a namespace with all that it holds: histories, task lists, buckets, payloads. The servers are told first
-// and let go of it. Any number of processes may delete it at once, and one that is cut short is completed by the next:
-// the signals stream, by which a namespace is found, goes last.
+// Delete deletes a namespace with all that it holds: histories, task lists, buckets, payloads. The
+// servers are told first and let go of it. Any number of processes may delete it at once, and one
+// that is cut short is completed by the next: the signals stream, by which a namespace is found,
+// goes last.
 //
 // A start that arrives while the open runs are counted may be lost with the rest.
 //
-// Errors: [*OpenRunsError], [ErrNoNamespace] if nothing is left of it, [*ConflictError] if it is not Drover's, or what the
-// server said.
+// Errors: [*OpenRunsError], [ErrNoNamespace] if nothing is left of it, [*ConflictError] if it is
+// not Drover's, or what the server said.
 func Delete(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, o DeleteOptions) error {
 	if err := remove(ctx, conn, ns, o); err != nil {
 		return fmt.Errorf("topology: delete namespace %s: %w", ns, err)
@@ -87,7 +94,12 @@ func remove(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, o De
 		return err
 	}
 	if len(o.Reason) > maxReason {
-		return fmt.Errorf("%w: Reason has %d bytes: use at most %d", ErrInvalidOptions, len(o.Reason), maxReason)
+		return fmt.Errorf(
+			"%w: Reason has %d bytes: use at most %d",
+			ErrInvalidOptions,
+			len(o.Reason),
+			maxReason,
+		)
 	}
 	d := &deletion{work: work{js: conn.JetStream(), log: o.Logger}, conn: conn, ns: ns, o: o}
 	return d.run(ctx)
@@ -99,8 +111,8 @@ type deletion struct {
 	conn *natsconn.Conn
 	ns   subject.Namespace
 	o    DeleteOptions
-	// born is when the signals stream was made, by which this namespace is told from a later one of the same name. The
-	// zero time stands for what is left over without that stream.
+	// born is when the signals stream was made, by which this namespace is told from a later one of
+	// the same name. The zero time stands for what is left over without that stream.
 	born time.Time
 }
 
@@ -113,7 +125,11 @@ func (d *deletion) run(ctx context.Context) error {
 		return err
 	}
 	if d.born = info.Created; !d.o.Made.IsZero() && !d.born.Equal(d.o.Made) {
-		return fmt.Errorf("%w any more: the one that was made at %s is gone, and there is a later one of its name", ErrNoNamespace, schemas.At(d.o.Made))
+		return fmt.Errorf(
+			"%w any more: the one that was made at %s is gone, and there is a later one of its name",
+			ErrNoNamespace,
+			schemas.At(d.o.Made),
+		)
 	}
 	if !info.Deleting {
 		if err := d.mayDelete(ctx, info); err != nil {
@@ -152,9 +168,14 @@ func (d *deletion) mayDelete(ctx context.Context, info *Info) error {
 	found := &OpenRunsError{}
 	for p := range info.Partitions {
 		var runs openruns.Runs
-		err := d.conn.Scan(ctx, d.ns.StreamHistory(p), natsconn.ReadOptions{HeadersOnly: true}, func(m natsconn.Stored) error {
-			return runs.Note(m.Seq, m.Subject, m.Header.Get(schemas.StatusHeader))
-		})
+		err := d.conn.Scan(
+			ctx,
+			d.ns.StreamHistory(p),
+			natsconn.ReadOptions{HeadersOnly: true},
+			func(m natsconn.Stored) error {
+				return runs.Note(m.Seq, m.Subject, m.Header.Get(schemas.StatusHeader))
+			},
+		)
 		if err != nil && !errors.Is(err, natsconn.ErrNoStream) {
 			return fmt.Errorf("count the open runs: %w", err)
 		}
@@ -171,8 +192,9 @@ func (d *deletion) mayDelete(ctx context.Context, info *Info) error {
 	return nil
 }
 
-// mark makes it known that the namespace ends. Two who mark it at once do the same. The stream is read again before each try,
-// because to count the runs may have taken long, and after a lost answer it may be another one.
+// mark makes it known that the namespace ends. Two who mark it at once do the same. The stream is
+// read again before each try, because to count the runs may have taken long, and after a lost
+// answer it may be another one.
 func (d *deletion) mark(ctx context.Context) error {
 	err := d.retry(ctx, func(ctx context.Context) error {
 		s, err := d.streamInfo(ctx, d.ns.StreamSignals())
@@ -209,8 +231,8 @@ func tell(conn *natsconn.Conn, ns subject.Namespace) {
 	_ = conn.Publish(schemas.NamespacesChanged, nil, []byte(ns))
 }
 
-// letGo waits until nobody holds a claim of the namespace. A stream that is deleted under its owner would make it complain
-// and try again.
+// letGo waits until nobody holds a claim of the namespace. A stream that is deleted under its owner
+// would make it complain and try again.
 func (d *deletion) letGo(ctx context.Context) error {
 	limit := time.NewTimer(d.o.LetGo)
 	defer limit.Stop()
@@ -224,7 +246,9 @@ func (d *deletion) letGo(ctx context.Context) error {
 		select {
 		case <-tick.C:
 		case <-limit.C:
-			d.log.WithField("claims", keys).WithError(err).Warn("somebody does not let go of the namespace; it is deleted all the same")
+			d.log.WithField("claims", keys).
+				WithError(err).
+				Warn("somebody does not let go of the namespace; it is deleted all the same")
 			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -232,21 +256,27 @@ func (d *deletion) letGo(ctx context.Context) error {
 	}
 }
 
-// sweep removes everything but the signals stream, the claims last. It looks again until it finds nothing, because a
-// server that starts in this moment may still make what it misses.
+// sweep removes everything but the signals stream, the claims last. It looks again until it finds
+// nothing, because a server that starts in this moment may still make what it misses.
 func (d *deletion) sweep(ctx context.Context) (removed int, err error) {
 	for range attempts {
 		streams, err := d.belongings(ctx, d.ns)
 		if err != nil {
 			return removed, err
 		}
-		streams = slices.DeleteFunc(streams, func(s *jetstream.StreamInfo) bool { return s.Config.Name == d.ns.StreamSignals() })
+		streams = slices.DeleteFunc(
+			streams,
+			func(s *jetstream.StreamInfo) bool { return s.Config.Name == d.ns.StreamSignals() },
+		)
 		if len(streams) == 0 {
 			return removed, nil
 		}
 		claims := bucketPrefix + d.ns.BucketClaims()
 		slices.SortFunc(streams, func(a, b *jetstream.StreamInfo) int {
-			return cmp.Or(order(a.Config.Name == claims)-order(b.Config.Name == claims), strings.Compare(a.Config.Name, b.Config.Name))
+			return cmp.Or(
+				order(a.Config.Name == claims)-order(b.Config.Name == claims),
+				strings.Compare(a.Config.Name, b.Config.Name),
+			)
 		})
 		for _, s := range streams {
 			if err := d.remove(ctx, s.Config.Name); err != nil {
@@ -255,7 +285,9 @@ func (d *deletion) sweep(ctx context.Context) (removed int, err error) {
 			removed++
 		}
 	}
-	return removed, fmt.Errorf("its streams come again and again: is a server of an earlier version running?")
+	return removed, fmt.Errorf(
+		"its streams come again and again: is a server of an earlier version running?",
+	)
 }
 
 func order(last bool) int {
@@ -265,8 +297,9 @@ func order(last bool) int {
 	return 0
 }
 
-// remove deletes a stream of this incarnation of the namespace. Whether it is still this one is asked before each try, those
-// after a lost answer too: another process may have deleted it, and somebody made it anew.
+// remove deletes a stream of this incarnation of the namespace. Whether it is still this one is
+// asked before each try, those after a lost answer too: another process may have deleted it, and
+// somebody made it anew.
 func (d *deletion) remove(ctx context.Context, stream string) error {
 	err := d.retry(ctx, func(ctx context.Context) error {
 		if err := d.still(ctx, stream); err != nil {
@@ -284,8 +317,8 @@ func (d *deletion) remove(ctx context.Context, stream string) error {
 	return nil
 }
 
-// still returns nil if the namespace is the one that is to be deleted, or none is there any more. Its signals stream that is
-// gone is [jetstream.ErrStreamNotFound]: another process was faster.
+// still returns nil if the namespace is the one that is to be deleted, or none is there any more.
+// Its signals stream that is gone is [jetstream.ErrStreamNotFound]: another process was faster.
 func (d *deletion) still(ctx context.Context, stream string) error {
 	s, err := d.streamInfo(ctx, d.ns.StreamSignals())
 	switch {
@@ -299,7 +332,8 @@ func (d *deletion) still(ctx context.Context, stream string) error {
 	case !s.Created.Equal(d.born):
 		return fmt.Errorf("%w: %s", ErrConflict, newerOne)
 	case s.Config.Metadata[metaDeleting] == "":
-		return d.mark(ctx) // somebody who had read it before has changed it since, and the mark went with that
+		// somebody who had read it before has changed it since, and the mark went with that
+		return d.mark(ctx)
 	}
 	return nil
 }

@@ -9,17 +9,23 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 )
 
-// A creation that NATS refuses halfway leaves what was made by then. It is not taken back: a namespace is there for everybody from its first
-// stream on, others may complete it and write to it meanwhile, and nobody can tell a stream that was just made from one that lost its messages.
-// So it is told from a whole one, and completed by the same command.
+// A creation that NATS refuses halfway leaves what was made by then. It is not taken back: a
+// namespace is there for everybody from its first stream on, others may complete it and write to it
+// meanwhile, and nobody can tell a stream that was just made from one that lost its messages. So it
+// is told from a whole one, and completed by the same command.
 
-// lacks tells whether a stream or bucket is missing that [Ensure] makes, from the names of those that are there.
+// lacks tells whether a stream or bucket is missing that [Ensure] makes, from the names of those
+// that are there.
 func (n *Namespace) lacks(have map[string]bool) bool {
 	version := buildVersion()
-	return slices.ContainsFunc(append(n.streams(version), n.buckets(version)...), func(w wanted) bool { return !have[w.Name] })
+	return slices.ContainsFunc(
+		append(n.streams(version), n.buckets(version)...),
+		func(w wanted) bool { return !have[w.Name] },
+	)
 }
 
-// noteIncomplete notes which namespaces lack something. It asks two questions, however many they are.
+// noteIncomplete notes which namespaces lack something. It asks two questions, however many they
+// are.
 func noteIncomplete(ctx context.Context, conn *natsconn.Conn, all []*Info) error {
 	ctx, stop := untilRefused(ctx, conn)
 	defer stop()
@@ -45,8 +51,12 @@ func (s *service) half(ctx context.Context, name string, err error) error {
 	if !errors.Is(err, ErrRefused) {
 		return err
 	}
-	if i, unknown := Describe(ctx, s.conn, subject.Namespace(name)); unknown != nil || !i.Incomplete {
+	if i, unknown := Describe(ctx, s.conn, subject.Namespace(name)); unknown != nil ||
+		!i.Incomplete {
 		return err
 	}
-	return wireError(err).WithHint("the namespace is incomplete: what was made by then stays; the same command completes it once NATS takes it, \"drover namespace delete %s\" removes it", name)
+	return wireError(
+		err,
+	).WithHint("the namespace is incomplete: what was made by then stays; the same command "+
+		"completes it once NATS takes it, \"drover namespace delete %s\" removes it", name)
 }

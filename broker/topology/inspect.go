@@ -18,10 +18,12 @@ import (
 type StreamState struct {
 	Name     string
 	Replicas int // that it is to have
-	// Leader is "" on a server without a cluster. Away are the replicas that are offline, After those that are not current.
+	// Leader is "" on a server without a cluster. Away are the replicas that are offline, After
+	// those that are not current.
 	Leader        string
 	Away, Lagging []string
-	// Version is that of the NATS server which has answered for the stream, its leader; "" from servers before 2.11.
+	// Version is that of the NATS server which has answered for the stream, its leader; "" from
+	// servers before 2.11.
 	Version string
 	// Async says that a message is acknowledged before it is written.
 	Async    bool
@@ -36,7 +38,8 @@ type Difference struct {
 	Stream string
 	// Field is what differs. "" means that the stream is missing.
 	Field string
-	// Conflict says that [Ensure] refuses it; what is left out it changes at the next start of a server.
+	// Conflict says that [Ensure] refuses it; what is left out it changes at the next start of a
+	// server.
 	Conflict bool
 	// Err says it in words, with the way out, for a conflict.
 	Err error
@@ -50,14 +53,15 @@ type Inspection struct {
 	Strangers   []Stranger
 }
 
-// Repeatable tells whether the stream may acknowledge before it writes: an owner repeats from the histories what is in it.
+// Repeatable tells whether the stream may acknowledge before it writes: an owner repeats from the
+// histories what is in it.
 func (i *Inspection) Repeatable(stream string) bool {
 	kind := kindOf(i.Name, stream)
 	return i.Relaxed && (kind == "tasks" || kind == "alarms")
 }
 
-// CheckServer refuses a server that is too old or lacks JetStream, as [Ensure] does: with [ErrServerTooOld] or
-// [ErrNoJetStream].
+// CheckServer refuses a server that is too old or lacks JetStream, as [Ensure] does: with
+// [ErrServerTooOld] or [ErrNoJetStream].
 func CheckServer(ctx context.Context, conn *natsconn.Conn) error {
 	ctx, stop := untilRefused(ctx, conn)
 	defer stop()
@@ -68,9 +72,14 @@ func CheckServer(ctx context.Context, conn *natsconn.Conn) error {
 	return nil
 }
 
-// Inspect compares the streams of a namespace with what [Ensure] would make of them, and changes nothing. Errors:
-// [ErrNoNamespace], [*natsconn.RefusedError], [*ConflictError] for a signals stream that is none, or what the server said.
-func Inspect(ctx context.Context, conn *natsconn.Conn, name subject.Namespace) (*Inspection, error) {
+// Inspect compares the streams of a namespace with what [Ensure] would make of them, and changes
+// nothing. Errors: [ErrNoNamespace], [*natsconn.RefusedError], [*ConflictError] for a signals
+// stream that is none, or what the server said.
+func Inspect(
+	ctx context.Context,
+	conn *natsconn.Conn,
+	name subject.Namespace,
+) (*Inspection, error) {
 	info, err := Lookup(ctx, conn, name)
 	if err != nil {
 		return nil, err
@@ -118,7 +127,8 @@ func (w *work) inspect(ctx context.Context, i *Inspection) error {
 	return err
 }
 
-// missing is the difference of a stream that is not there: another one may have its subjects, which [Ensure] refuses.
+// missing is the difference of a stream that is not there: another one may have its subjects, which
+// [Ensure] refuses.
 func (w *work) missing(ctx context.Context, want jetstream.StreamConfig) (Difference, error) {
 	taken, err := w.taken(ctx, want)
 	if err != nil || taken == nil {
@@ -141,16 +151,18 @@ func (w *wanted) differences(have *jetstream.StreamConfig) []Difference {
 	return nil
 }
 
-// metaServerVersion is what a server adds to the metadata of a stream that it tells of: its own version.
+// metaServerVersion is what a server adds to the metadata of a stream that it tells of: its own
+// version.
 const metaServerVersion = "_nats.ver"
 
-// TooOld says what is wrong with the server that leads the stream, as [CheckServer] says it of the one that we are connected to: with
-// [ErrServerTooOld]. It is nil if nothing is.
+// TooOld says what is wrong with the server that leads the stream, as [CheckServer] says it of the
+// one that we are connected to: with [ErrServerTooOld]. It is nil if nothing is.
 func (s *StreamState) TooOld() error { return checkVersion(s.Version) }
 
 func state(i *jetstream.StreamInfo) StreamState {
 	s := StreamState{
-		Name: i.Config.Name, Replicas: max(i.Config.Replicas, 1), Async: i.Config.PersistMode == jetstream.AsyncPersistMode,
+		Name: i.Config.Name, Replicas: max(i.Config.Replicas, 1),
+		Async:    i.Config.PersistMode == jetstream.AsyncPersistMode,
 		Messages: i.State.Msgs, Bytes: i.State.Bytes, Version: i.Config.Metadata[metaServerVersion],
 	}
 	if i.State.Msgs > 0 {

@@ -16,11 +16,12 @@ import (
 	"github.com/droverhq/drover/internal/sleep"
 )
 
-// Consumer is the durable consumer of a task list's ordinary tasks. See [subject.Consumers] for all.
+// Consumer is the durable consumer of a task list's ordinary tasks. See [subject.Consumers] for
+// all.
 const Consumer = subject.Consumer
 
-// maxWaiting is how many workers may wait on one list; each has one request out. The server's default of 512 is too few
-// for a fleet, and the number cannot be changed later.
+// maxWaiting is how many workers may wait on one list; each has one request out. The server's
+// default of 512 is too few for a fleet, and the number cannot be changed later.
 const maxWaiting = 8192
 
 // Reasons why a list is not made.
@@ -31,13 +32,21 @@ var (
 	ErrTooManyLists = errors.New("too many task lists")
 )
 
-// EnsureList makes the work queue of a task list and its consumers, or brings them to what the options say.
+// EnsureList makes the work queue of a task list and its consumers, or brings them to what the
+// options say.
 //
-// Errors: [ErrInvalidOptions], [subject.ErrInvalidID], [ErrNoNamespace], [ErrDeleting], [ErrTooManyLists], [*ConflictError], or
-// what the server said.
-func EnsureList(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, list string, o ListOptions) error {
+// Errors: [ErrInvalidOptions], [subject.ErrInvalidID], [ErrNoNamespace], [ErrDeleting],
+// [ErrTooManyLists], [*ConflictError], or what the server said.
+func EnsureList(
+	ctx context.Context,
+	conn *natsconn.Conn,
+	ns subject.Namespace,
+	list string,
+	o ListOptions,
+) error {
 	o = o.withDefaults()
-	if err := errors.Join(o.validate(), subject.ValidateNamespace(string(ns)), subject.ValidateName("list", list)); err != nil {
+	if err := errors.Join(o.validate(), subject.ValidateNamespace(string(ns)),
+		subject.ValidateName("list", list)); err != nil {
 		return fmt.Errorf("topology: %w", err)
 	}
 	w := &work{js: conn.JetStream(), log: logx.Or(nil)}
@@ -53,8 +62,8 @@ func (w *work) list(ctx context.Context, name subject.Namespace, list string, o 
 		return err
 	}
 	want := ns.tasks(buildVersion(), list)
-	// Only a new one is counted: a worker of many lists asks for all of them when it starts, and each count reads the names
-	// of all.
+	// Only a new one is counted: a worker of many lists asks for all of them when it starts, and
+	// each count reads the names of all.
 	if _, err := w.info(ctx, want.Name); errors.Is(err, jetstream.ErrStreamNotFound) {
 		err = w.roomFor(ctx, ns.Name, want.Name, o.MaxLists)
 		if err != nil {
@@ -70,18 +79,21 @@ func (w *work) list(ctx context.Context, name subject.Namespace, list string, o 
 	return err
 }
 
-// outlives tells whether a namespace is still there after the making of one of its streams. A deletion that had looked for
-// streams before leaves it, and a later namespace of the same name could not use it: it is removed.
+// outlives tells whether a namespace is still there after the making of one of its streams. A
+// deletion that had looked for streams before leaves it, and a later namespace of the same name
+// could not use it: it is removed.
 func (w *work) outlives(ctx context.Context, name subject.Namespace, stream string) error {
 	err := w.lives(ctx, name, stream)
 	if ctx.Err() == nil {
 		return err
 	}
-	// Who asked is gone, maybe because the namespace is; nobody else would look. The request to make the stream may be carried out after that to
-	// delete it, so it is looked for again a moment later.
+	// Who asked is gone, maybe because the namespace is; nobody else would look. The request to
+	// make the stream may be carried out after that to delete it, so it is looked for again a
+	// moment later.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), oneTry)
 	defer cancel()
-	if err = w.lives(ctx, name, stream); !errors.Is(err, ErrDeleting) || sleep.For(ctx, retryWait) != nil {
+	if err = w.lives(ctx, name, stream); !errors.Is(err, ErrDeleting) ||
+		sleep.For(ctx, retryWait) != nil {
 		return err
 	}
 	return w.lives(ctx, name, stream)
@@ -108,7 +120,12 @@ func (w *work) lives(ctx context.Context, name subject.Namespace, stream string)
 }
 
 // consumers makes the consumers of a list's stream, one for the tasks of each priority.
-func (w *work) consumers(ctx context.Context, name subject.Namespace, list string, o ListOptions) error {
+func (w *work) consumers(
+	ctx context.Context,
+	name subject.Namespace,
+	list string,
+	o ListOptions,
+) error {
 	for _, priority := range []int{0, 1, -1} {
 		consumer := subject.ConsumerOf(priority)
 		want := jetstream.ConsumerConfig{
@@ -142,7 +159,12 @@ func (w *work) roomFor(ctx context.Context, ns subject.Namespace, stream string,
 		return refused("list the streams", err)
 	}
 	if count >= limit {
-		return fmt.Errorf("%w: the namespace has %d of at most %d: use one of them, delete one that is not used, or raise MaxLists", ErrTooManyLists, count, limit)
+		return fmt.Errorf(
+			"%w: the namespace has %d of at most %d: use one of them, delete one that is not used, or raise MaxLists",
+			ErrTooManyLists,
+			count,
+			limit,
+		)
 	}
 	return nil
 }
@@ -178,7 +200,11 @@ func (w *work) consumer(ctx context.Context, stream string, want jetstream.Consu
 		}
 		return w.adjust(ctx, stream, have, want)
 	}
-	return fmt.Errorf("consumer %s of stream %s comes and goes: is something deleting it?", want.Durable, stream)
+	return fmt.Errorf(
+		"consumer %s of stream %s comes and goes: is something deleting it?",
+		want.Durable,
+		stream,
+	)
 }
 
 func consumerConflict(stream, consumer, field, have, want string) error {
@@ -189,7 +215,11 @@ func consumerConflict(stream, consumer, field, have, want string) error {
 }
 
 // adjust changes what may be changed in a consumer that exists.
-func (w *work) adjust(ctx context.Context, stream string, have, want jetstream.ConsumerConfig) error {
+func (w *work) adjust(
+	ctx context.Context,
+	stream string,
+	have, want jetstream.ConsumerConfig,
+) error {
 	for _, f := range []struct{ field, have, want string }{
 		{"ack policy", have.AckPolicy.String(), want.AckPolicy.String()},
 		{"deliver policy", strconv.Itoa(int(have.DeliverPolicy)), strconv.Itoa(int(want.DeliverPolicy))},
@@ -225,7 +255,10 @@ func (w *work) adjust(ctx context.Context, stream string, have, want jetstream.C
 		return err
 	})
 	if err != nil {
-		return refused(fmt.Sprintf("change %v of consumer %s of stream %s", changed, want.Durable, stream), err)
+		return refused(
+			fmt.Sprintf("change %v of consumer %s of stream %s", changed, want.Durable, stream),
+			err,
+		)
 	}
 	w.log.WithField("stream", stream).Infof("consumer %s changed: %v", want.Durable, changed)
 	return nil

@@ -23,8 +23,8 @@ type Info struct {
 	Namespace
 	Created  time.Time // when its first stream was made
 	Deleting bool      // somebody has begun to delete it
-	// Incomplete says that a stream or bucket of it is missing which [Ensure] makes. [Describe] and [Serve] tell it, [Lookup] and [List]
-	// do not: they ask for the signals streams alone.
+	// Incomplete says that a stream or bucket of it is missing which [Ensure] makes. [Describe] and
+	// [Serve] tell it, [Lookup] and [List] do not: they ask for the signals streams alone.
 	Incomplete bool
 	// Usage and Lists are told by [Describe] only.
 	Usage []Usage
@@ -39,8 +39,8 @@ type Usage struct {
 	Bytes    uint64
 }
 
-// kinds are the kinds of streams in the order in which they are shown, and how their names begin after that of the
-// namespace.
+// kinds are the kinds of streams in the order in which they are shown, and how their names begin
+// after that of the namespace.
 var kinds = []struct{ kind, prefix string }{
 	{"signals", "signals"},
 	{"inbox", "in-"},
@@ -81,7 +81,8 @@ func Names(ctx context.Context, conn *natsconn.Conn) ([]subject.Namespace, error
 	return all, nil
 }
 
-// Lookup tells what a namespace is, without its usage. If it does not exist the error is [ErrNoNamespace].
+// Lookup tells what a namespace is, without its usage. If it does not exist the error is
+// [ErrNoNamespace].
 func Lookup(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace) (*Info, error) {
 	if err := subject.ValidateNamespace(string(ns)); err != nil {
 		return nil, fmt.Errorf("topology: %w", err)
@@ -132,7 +133,8 @@ func Describe(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace) (*
 	return i, nil
 }
 
-// UnreadError names the namespaces that [List] could not read now, such as those whose signals stream has no leader.
+// UnreadError names the namespaces that [List] could not read now, such as those whose signals
+// stream has no leader.
 type UnreadError struct {
 	Names []subject.Namespace // sorted
 	Err   error               // of the first
@@ -150,8 +152,9 @@ func (e *UnreadError) Error() string {
 // Unwrap returns what kept the first from being read.
 func (e *UnreadError) Unwrap() error { return e.Err }
 
-// List tells what all namespaces are, without their usage, sorted by name. One that is deleted meanwhile is left out, and
-// so is a stream that only looks like the beginning of one. With an [*UnreadError] it tells of all others.
+// List tells what all namespaces are, without their usage, sorted by name. One that is deleted
+// meanwhile is left out, and so is a stream that only looks like the beginning of one. With an
+// [*UnreadError] it tells of all others.
 func List(ctx context.Context, conn *natsconn.Conn, log logrus.FieldLogger) ([]*Info, error) {
 	names, err := Names(ctx, conn)
 	if err != nil {
@@ -160,7 +163,12 @@ func List(ctx context.Context, conn *natsconn.Conn, log logrus.FieldLogger) ([]*
 	return lookups(ctx, conn, names, log)
 }
 
-func lookups(ctx context.Context, conn *natsconn.Conn, names []subject.Namespace, log logrus.FieldLogger) ([]*Info, error) {
+func lookups(
+	ctx context.Context,
+	conn *natsconn.Conn,
+	names []subject.Namespace,
+	log logrus.FieldLogger,
+) ([]*Info, error) {
 	w := &work{js: conn.JetStream()}
 	all, errs := make([]*Info, len(names)), make([]error, len(names))
 	each(len(names), func(n int) {
@@ -199,10 +207,15 @@ func (w *work) lookup(ctx context.Context, ns subject.Namespace) (*Info, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &Info{Namespace: *have, Created: s.Created, Deleting: s.Config.Metadata[metaDeleting] != ""}, nil
+	return &Info{
+		Namespace: *have,
+		Created:   s.Created,
+		Deleting:  s.Config.Metadata[metaDeleting] != "",
+	}, nil
 }
 
-// late are the streams that a namespace has made on first use, as they should be: its limits are theirs too.
+// late are the streams that a namespace has made on first use, as they should be: its limits are
+// theirs too.
 func (w *work) late(ctx context.Context, ns *Namespace, version string) ([]wanted, error) {
 	streams, err := w.belongings(ctx, ns.Name)
 	if err != nil {
@@ -221,10 +234,14 @@ func (w *work) late(ctx context.Context, ns *Namespace, version string) ([]wante
 	return all, nil
 }
 
-// belongings finds every stream of a namespace: those on its subjects, and buckets and object stores by their names. It
-// relies on nothing that the namespace says about itself, so what a crash has left is found too. Streams that others
-// have put on the same subjects, such as one that keeps the live feed, are not among them.
-func (w *work) belongings(ctx context.Context, ns subject.Namespace) ([]*jetstream.StreamInfo, error) {
+// belongings finds every stream of a namespace: those on its subjects, and buckets and object
+// stores by their names. It relies on nothing that the namespace says about itself, so what a crash
+// has left is found too. Streams that others have put on the same subjects, such as one that keeps
+// the live feed, are not among them.
+func (w *work) belongings(
+	ctx context.Context,
+	ns subject.Namespace,
+) ([]*jetstream.StreamInfo, error) {
 	var candidates []string
 	for _, from := range []struct{ filter, prefix string }{
 		{ns.All(), subject.Root + "-" + string(ns) + "-"},
@@ -258,15 +275,21 @@ func (w *work) belongings(ctx context.Context, ns subject.Namespace) ([]*jetstre
 	return all, nil
 }
 
-// owns tells whether a stream whose name and subjects fit is one of the namespace. Names do not tell: "drover-a-b-state" may
-// be the state of a-b, or something of a. Buckets that the client library has made bear no metadata.
+// owns tells whether a stream whose name and subjects fit is one of the namespace. Names do not
+// tell: "drover-a-b-state" may be the state of a-b, or something of a. Buckets that the client
+// library has made bear no metadata.
 func owns(ns subject.Namespace, c *jetstream.StreamConfig) bool {
 	if owner := c.Metadata[metaNamespace]; owner != "" {
 		return owner == string(ns)
 	}
 	switch c.Name {
-	case bucketPrefix + ns.BucketClaims(), bucketPrefix + ns.BucketCheckpoints(), bucketPrefix + ns.BucketLocks(),
-		bucketPrefix + ns.BucketState(), bucketPrefix + ns.BucketTypes(), bucketPrefix + ns.BucketFlows(), bucketPrefix + ns.BucketSchedules(),
+	case bucketPrefix + ns.BucketClaims(),
+		bucketPrefix + ns.BucketCheckpoints(),
+		bucketPrefix + ns.BucketLocks(),
+		bucketPrefix + ns.BucketState(),
+		bucketPrefix + ns.BucketTypes(),
+		bucketPrefix + ns.BucketFlows(),
+		bucketPrefix + ns.BucketSchedules(),
 		storePrefix + ns.StorePayloads():
 		return true
 	}
@@ -306,7 +329,10 @@ func (w *work) names(ctx context.Context, filter string) ([]string, error) {
 	return all, nil
 }
 
-func (w *work) streamInfo(ctx context.Context, name string) (info *jetstream.StreamInfo, err error) {
+func (w *work) streamInfo(
+	ctx context.Context,
+	name string,
+) (info *jetstream.StreamInfo, err error) {
 	err = w.retry(ctx, func(ctx context.Context) error {
 		s, err := w.js.Stream(ctx, name)
 		if err == nil {

@@ -11,11 +11,17 @@ import (
 	"github.com/droverhq/drover/internal/logx"
 )
 
-// EnsurePayloads makes the object store of a namespace's large payloads, or brings it to what the namespace is. It is not
-// part of [Ensure]: most namespaces never need one, and on a cluster each stream costs an election. Version as in [Options].
+// EnsurePayloads makes the object store of a namespace's large payloads, or brings it to what the
+// namespace is. It is not part of [Ensure]: most namespaces never need one, and on a cluster each
+// stream costs an election. Version as in [Options].
 //
 // Errors: [ErrNoNamespace], [ErrDeleting], [*ConflictError], or what the server said.
-func EnsurePayloads(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, version string) error {
+func EnsurePayloads(
+	ctx context.Context,
+	conn *natsconn.Conn,
+	ns subject.Namespace,
+	version string,
+) error {
 	w := &work{js: conn.JetStream(), log: logx.Or(nil)}
 	if err := w.ensurePayloads(ctx, ns, version); err != nil {
 		return fmt.Errorf("topology: namespace %s, payloads: %w", ns, err)
@@ -39,8 +45,8 @@ func (w *work) ensurePayloads(ctx context.Context, name subject.Namespace, versi
 	return nil
 }
 
-// notePayloads notes that there is a store, for whoever finds none later. It tries once: the next process that stores a large payload does so
-// again, and the store is as good without.
+// notePayloads notes that there is a store, for whoever finds none later. It tries once: the next
+// process that stores a large payload does so again, and the store is as good without.
 func (w *work) notePayloads(ctx context.Context, ns *Namespace, version string) {
 	for _, want := range ns.streams(version) {
 		if want.Name == ns.Name.StreamDead() {
@@ -67,7 +73,13 @@ func lostPayloads(ns subject.Namespace, infos []*jetstream.StreamInfo) bool {
 
 // payloads is the object store of large payloads, a stream that every NATS client takes for one.
 func (n *Namespace) payloads(version string) wanted {
-	w := n.stream(version, n.Name.StreamPayloads(), "Drover: payloads too large for messages", n.Name.AllPayloadChunks(), n.Name.AllPayloadInfos())
+	w := n.stream(
+		version,
+		n.Name.StreamPayloads(),
+		"Drover: payloads too large for messages",
+		n.Name.AllPayloadChunks(),
+		n.Name.AllPayloadInfos(),
+	)
 	w.AllowRollup, w.AllowDirect = true, true
 	return w
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 )
 
-// untilRefused ends the calls of the client library, which would wait for their whole time, when the server refuses a request
-// to this user. The error of such a call goes through [orRefused].
+// untilRefused ends the calls of the client library, which would wait for their whole time, when
+// the server refuses a request to this user. The error of such a call goes through [orRefused].
 func untilRefused(ctx context.Context, conn *natsconn.Conn) (context.Context, context.CancelFunc) {
 	return conn.UntilRefused(ctx, "$JS.API.")
 }

@@ -29,21 +29,24 @@ const (
 
 // ServeOptions of [Serve].
 type ServeOptions struct {
-	// Memory, Replicas and Synced are what a namespace is made with that does not say otherwise. Default to those of [Options].
+	// Memory, Replicas and Synced are what a namespace is made with that does not say otherwise.
+	// Default to those of [Options].
 	Memory   bool
 	Replicas int
 	Synced   bool
 	// Node is shown by the micro service. Defaults to none.
 	Node string
-	// Version is shown by the micro service, and noted in what is made. It must be a semantic version. Defaults to "0.0.0".
+	// Version is shown by the micro service, and noted in what is made. It must be a semantic
+	// version. Defaults to "0.0.0".
 	Version string
 	// Logger is told what is made and deleted, and why. Defaults to none.
 	Logger logrus.FieldLogger
 }
 
-// Serve answers requests to create, list, describe and delete namespaces until ctx ends, and returns nil then. Any number
-// of processes may serve: each request goes to one of them. conn should be its own, and be closed after it: the micro
-// service ends with its connection, because to stop it in order would drain it first and nobody is there to answer then.
+// Serve answers requests to create, list, describe and delete namespaces until ctx ends, and
+// returns nil then. Any number of processes may serve: each request goes to one of them. conn
+// should be its own, and be closed after it: the micro service ends with its connection, because to
+// stop it in order would drain it first and nobody is there to answer then.
 func Serve(ctx context.Context, conn *natsconn.Conn, o ServeOptions) error {
 	o.Version = cmp.Or(o.Version, "0.0.0")
 	o.Logger = logx.Or(o.Logger)
@@ -59,13 +62,22 @@ func Serve(ctx context.Context, conn *natsconn.Conn, o ServeOptions) error {
 		verb, about string
 		serve       func(*service, *schemas.NamespaceRequest) (any, error)
 	}{
-		{"create", "make a namespace, or bring it to what the request says: NamespaceRequest → NamespaceResponse", (*service).create},
+		{"create", "make a namespace, or bring it to what the request says: NamespaceRequest → " +
+			"NamespaceResponse", (*service).create},
 		{"list", "all namespaces: NamespaceRequest → NamespaceListResponse", (*service).list},
 		{"describe", "a namespace with its usage: NamespaceRequest → NamespaceResponse", (*service).describe},
-		{"delete", "delete a namespace with all that it holds; repeat it until nothing is left: NamespaceRequest → NamespaceResponse", (*service).delete},
+		{"delete", "delete a namespace with all that it holds; repeat it until nothing is left: " +
+			"NamespaceRequest → NamespaceResponse", (*service).delete},
 	} {
-		handler := micro.HandlerFunc(func(r micro.Request) { s.background(func() { s.answer(r, v.serve) }) })
-		err := m.AddEndpoint(v.verb, handler, micro.WithEndpointSubject(schemas.NamespaceSubject(v.verb)), micro.WithEndpointMetadata(map[string]string{"about": v.about}))
+		handler := micro.HandlerFunc(
+			func(r micro.Request) { s.background(func() { s.answer(r, v.serve) }) },
+		)
+		err := m.AddEndpoint(
+			v.verb,
+			handler,
+			micro.WithEndpointSubject(schemas.NamespaceSubject(v.verb)),
+			micro.WithEndpointMetadata(map[string]string{"about": v.about}),
+		)
 		if err != nil {
 			return fmt.Errorf("topology: register the verb %s: %w", v.verb, err)
 		}
@@ -95,7 +107,8 @@ type job struct {
 	err   error // after done
 }
 
-// background runs fn unless the service has ended: a request may still come in while it stops, and its sender asks again.
+// background runs fn unless the service has ended: a request may still come in while it stops, and
+// its sender asks again.
 func (s *service) background(fn func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +125,10 @@ func (s *service) end() {
 }
 
 // answer serves one request.
-func (s *service) answer(r micro.Request, serve func(*service, *schemas.NamespaceRequest) (any, error)) {
+func (s *service) answer(
+	r micro.Request,
+	serve func(*service, *schemas.NamespaceRequest) (any, error),
+) {
 	var q schemas.NamespaceRequest
 	var a any
 	err := natsconn.Decode(natsconn.Header(r.Headers()), r.Data(), &q)
@@ -178,7 +194,8 @@ func (s *service) create(q *schemas.NamespaceRequest) (any, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, requestLimit)
 	defer cancel()
 	o := Options{
-		Namespace: q.Name, Partitions: q.Partitions, Replicas: cmp.Or(q.Replicas, s.o.Replicas), Memory: s.o.Memory, Synced: s.o.Synced,
+		Namespace: q.Name, Partitions: q.Partitions, Replicas: cmp.Or(q.Replicas, s.o.Replicas),
+		Memory: s.o.Memory, Synced: s.o.Synced,
 		MaxBytes: q.MaxBytes, Compression: q.Compression, RequireTypes: q.RequireTypes, Description: q.Description,
 		FlowRetention: q.FlowRetention, Retention: q.Retention, Version: s.o.Version, Logger: s.o.Logger,
 	}
@@ -236,8 +253,9 @@ func (s *service) list(q *schemas.NamespaceRequest) (any, error) {
 	return a, err
 }
 
-// delete begins a deletion, or joins the one that is under way, and answers when it is over or after a while. Whoever wants
-// to know the end repeats the request: if this process has died by then, another one goes on where it stopped.
+// delete begins a deletion, or joins the one that is under way, and answers when it is over or
+// after a while. Whoever wants to know the end repeats the request: if this process has died by
+// then, another one goes on where it stopped.
 func (s *service) delete(q *schemas.NamespaceRequest) (any, error) {
 	ns := subject.Namespace(q.Name)
 	j := s.deletion(ns, q)
@@ -268,7 +286,12 @@ func (s *service) deletion(ns subject.Namespace, q *schemas.NamespaceRequest) *j
 	s.deletions[ns] = j
 	log := s.o.Logger.WithField("by", q.Identity)
 	s.wg.Go(func() {
-		j.err = remove(s.ctx, s.conn, ns, DeleteOptions{Force: q.Force, Made: q.CreatedAt.Time(), Reason: q.Reason, Logger: log})
+		j.err = remove(
+			s.ctx,
+			s.conn,
+			ns,
+			DeleteOptions{Force: q.Force, Made: q.CreatedAt.Time(), Reason: q.Reason, Logger: log},
+		)
 		s.mu.Lock()
 		if s.deletions[ns] == j {
 			delete(s.deletions, ns)
@@ -290,9 +313,12 @@ func response(i *Info) *schemas.NamespaceResponse {
 // wire is how a namespace travels.
 func (i *Info) wire() schemas.NamespaceInfo {
 	w := schemas.NamespaceInfo{
-		Name: string(i.Name), Status: schemas.NamespaceReady, Partitions: i.Partitions, Replicas: i.Replicas, MaxBytes: i.MaxBytes,
+		Name: string(
+			i.Name,
+		), Status: schemas.NamespaceReady, Partitions: i.Partitions, Replicas: i.Replicas, MaxBytes: i.MaxBytes,
 		Compression: i.Compression, FlowRetention: i.FlowRetention, Retention: i.Retention,
-		RequireTypes: i.RequireTypes, Description: i.Description, Storage: "file", CreatedAt: schemas.At(i.Created), Lists: i.Lists,
+		RequireTypes: i.RequireTypes, Description: i.Description, Storage: "file",
+		CreatedAt: schemas.At(i.Created), Lists: i.Lists,
 	}
 	switch {
 	case i.Deleting:
@@ -304,7 +330,15 @@ func (i *Info) wire() schemas.NamespaceInfo {
 		w.Storage = "memory"
 	}
 	for _, u := range i.Usage {
-		w.Usage = append(w.Usage, schemas.NamespaceUsage{Kind: u.Kind, Streams: u.Streams, Messages: u.Messages, Bytes: u.Bytes})
+		w.Usage = append(
+			w.Usage,
+			schemas.NamespaceUsage{
+				Kind:     u.Kind,
+				Streams:  u.Streams,
+				Messages: u.Messages,
+				Bytes:    u.Bytes,
+			},
+		)
 	}
 	return w
 }

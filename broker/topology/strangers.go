@@ -9,7 +9,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Stranger is a stream that somebody has made on subjects of Drover's requests ([subject.Namespace.Requests]). None of Drover's has them.
+// Stranger is a stream that somebody has made on subjects of Drover's requests
+// ([subject.Namespace.Requests]). None of Drover's has them.
 type Stranger struct {
 	Stream string
 	// Subjects are those of the stream that match requests.
@@ -18,8 +19,9 @@ type Stranger struct {
 	Silent bool
 }
 
-// strangers finds the streams on subjects of requests, sorted by their names. What each has is asked of that stream alone: the server
-// lists names by one subject at a time, and does not say which of a stream's it was.
+// strangers finds the streams on subjects of requests, sorted by their names. What each has is
+// asked of that stream alone: the server lists names by one subject at a time, and does not say
+// which of a stream's it was.
 func (w *work) strangers(ctx context.Context, ns subject.Namespace) ([]Stranger, error) {
 	requests := ns.Requests()
 	found, errs := make([][]string, len(requests)), make([]error, len(requests))
@@ -40,7 +42,10 @@ func (w *work) strangers(ctx context.Context, ns subject.Namespace) ([]Stranger,
 		}
 		s := Stranger{Stream: name, Silent: info.Config.NoAck}
 		for _, has := range info.Config.Subjects {
-			if slices.ContainsFunc(requests, func(r string) bool { return subject.Overlap(r, has) }) {
+			if slices.ContainsFunc(
+				requests,
+				func(r string) bool { return subject.Overlap(r, has) },
+			) {
 				s.Subjects = append(s.Subjects, has)
 			}
 		}

@@ -19,8 +19,9 @@ import (
 
 // Reasons other than a conflict. Compare with errors.Is; the text says what to do.
 var (
-	// ErrServerTooOld reports a NATS server before 2.11, which knows no TTL of single messages, or 2.12.0 or 2.12.1: a stream that is
-	// written to while several of its messages are read by a direct get stands still for ever there, and connections with it.
+	// ErrServerTooOld reports a NATS server before 2.11, which knows no TTL of single messages, or
+	// 2.12.0 or 2.12.1: a stream that is written to while several of its messages are read by a
+	// direct get stands still for ever there, and connections with it.
 	ErrServerTooOld = errors.New("the NATS server is too old")
 	// ErrNoJetStream reports a server or account without JetStream.
 	ErrNoJetStream = errors.New("JetStream is not enabled")
@@ -56,14 +57,17 @@ const (
 )
 
 var hints = map[jetstream.ErrorCode]string{
-	codeNoPeers:         "the cluster has too few servers with JetStream for that many Replicas (--replicas): start more, or ask for fewer",
-	codeInsufficient:    "free space, lower MaxBytes (--max-bytes), or raise the limits of the account",
-	codeMaxConsumers:    natsconn.ConsumersHint,
-	codeMaxStreams:      "raise the account's limit of streams, or use fewer Partitions (--partitions) in a new namespace",
-	codeNoMemory:        "lower MaxBytes (--max-bytes), or raise the memory limits of the account",
-	codeNoStorage:       "free disk space, lower MaxBytes (--max-bytes), or raise the limits of the account",
-	codeNoReplicas:      "a single server holds one copy: set Replicas (--replicas) to 1, or connect to a cluster",
-	codeNoTier:          "the account has limits for other numbers of Replicas (--replicas) only: ask for one of them, or let it have this one too",
+	codeNoPeers: "the cluster has too few servers with JetStream for that many Replicas " +
+		"(--replicas): start more, or ask for fewer",
+	codeInsufficient: "free space, lower MaxBytes (--max-bytes), or raise the limits of the account",
+	codeMaxConsumers: natsconn.ConsumersHint,
+	codeMaxStreams: "raise the account's limit of streams, or use fewer Partitions " +
+		"(--partitions) in a new namespace",
+	codeNoMemory:   "lower MaxBytes (--max-bytes), or raise the memory limits of the account",
+	codeNoStorage:  "free disk space, lower MaxBytes (--max-bytes), or raise the limits of the account",
+	codeNoReplicas: "a single server holds one copy: set Replicas (--replicas) to 1, or connect to a cluster",
+	codeNoTier: "the account has limits for other numbers of Replicas (--replicas) " +
+		"only: ask for one of them, or let it have this one too",
 	codeMaxBytesTooHigh: "the account bounds the size of a stream: lower MaxBytes (--max-bytes)",
 	codeNeedsMaxBytes:   "this account wants a limit on each stream: set MaxBytes (--max-bytes)",
 }
@@ -73,12 +77,13 @@ type work struct {
 	js  jetstream.JetStream
 	log logrus.FieldLogger
 
-	mu   sync.Mutex
-	made []string // the streams that were made, or may have been: nobody waited for the answer, or none came
+	mu sync.Mutex
+	// the streams that were made, or may have been: nobody waited for the answer, or none came
+	made []string
 }
 
-// checkServer refuses what lacks JetStream or per-message TTLs. The API level counts beside the version of the server
-// that we are connected to, because in a cluster another one answers.
+// checkServer refuses what lacks JetStream or per-message TTLs. The API level counts beside the
+// version of the server that we are connected to, because in a cluster another one answers.
 func (w *work) checkServer(ctx context.Context, conn *natsconn.Conn) error {
 	if err := checkVersion(conn.NATS().ConnectedServerVersion()); err != nil {
 		return err
@@ -89,7 +94,12 @@ func (w *work) checkServer(ctx context.Context, conn *natsconn.Conn) error {
 		if err == nil {
 			level = info.API.Level
 		}
-		if on, _ := conn.NATS().ConnectedServerJetStream(); errors.Is(err, jetstream.ErrJetStreamNotEnabled) && !on && conn.NATS().ConnectedClusterName() == "" {
+		if on, _ := conn.NATS().ConnectedServerJetStream(); errors.Is(
+			err,
+			jetstream.ErrJetStreamNotEnabled,
+		) &&
+			!on &&
+			conn.NATS().ConnectedClusterName() == "" {
 			return errNoJetStream // nobody else could answer, so do not wait for it
 		}
 		return err
@@ -98,33 +108,55 @@ func (w *work) checkServer(ctx context.Context, conn *natsconn.Conn) error {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, nats.ErrNoResponders):
 		return errNoJetStream
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
-		return fmt.Errorf("%w for this account: enable it there, or use another account", ErrNoJetStream)
+		return fmt.Errorf(
+			"%w for this account: enable it there, or use another account",
+			ErrNoJetStream,
+		)
 	case err != nil:
 		return refused("read the account", err)
 	case level < 1:
-		return fmt.Errorf("%w: a server of the cluster has JetStream API level 0: upgrade all of them to %d.%d or newer", ErrServerTooOld, minMajor, minMinor)
+		return fmt.Errorf(
+			"%w: a server of the cluster has JetStream API level 0: upgrade all of them to %d.%d or newer",
+			ErrServerTooOld,
+			minMajor,
+			minMinor,
+		)
 	}
 	return nil
 }
 
 // leafHint is what to do where nobody answers the JetStream API.
-const leafHint = "start the server with --jetstream or a jetstream block, connect to another, or, if it is a leaf node of one, name the JetStream domain of that one, by jetstream_domain of a NATS context or Options.APIPrefix"
+const leafHint = "start the server with --jetstream or a jetstream block, connect to another, " +
+	"or, if it is a leaf node of one, name the JetStream domain of that one, by " +
+	"jetstream_domain of a NATS context or Options.APIPrefix"
 
 // leaderHint is what to do where a cluster answers that it cannot.
 const leaderHint = `the cluster of NATS has no leader: fewer than half of its servers can be reached, or it is about to elect one: start the others, see "nats server report jetstream", and try again`
 
 var errNoJetStream = fmt.Errorf("%w: %s", ErrNoJetStream, leafHint)
 
-// checkVersion reads 2.11.3, v2.12.0-beta.1 and the like. A text it cannot read passes: the API level is asked too.
+// checkVersion reads 2.11.3, v2.12.0-beta.1 and the like. A text it cannot read passes: the API
+// level is asked too.
 func checkVersion(version string) error {
 	var major, minor, patch int
 	n, _ := fmt.Sscanf(strings.TrimPrefix(version, "v"), "%d.%d.%d", &major, &minor, &patch)
 	switch {
 	case n < 2:
 	case major < minMajor || major == minMajor && minor < minMinor:
-		return fmt.Errorf("%w: it is %s: upgrade it to %d.%d or newer", ErrServerTooOld, version, minMajor, minMinor)
+		return fmt.Errorf(
+			"%w: it is %s: upgrade it to %d.%d or newer",
+			ErrServerTooOld,
+			version,
+			minMajor,
+			minMinor,
+		)
 	case n == 3 && major == 2 && minor == 12 && patch < 2: // nats-server pull request 7458
-		return fmt.Errorf("%w: it is %s, whose streams come to stand still where they are read and written at the same time: upgrade it to 2.12.2 or newer", ErrServerTooOld, version)
+		return fmt.Errorf(
+			"%w: it is %s, whose streams come to stand still where they are read and written at "+
+				"the same time: upgrade it to 2.12.2 or newer",
+			ErrServerTooOld,
+			version,
+		)
 	}
 	return nil
 }
@@ -170,21 +202,26 @@ func (w *work) stream(ctx context.Context, want wanted) error {
 		var changed []string
 		err := w.retry(ctx, func(ctx context.Context) error { return w.adapt(ctx, want, &changed) })
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			if err = w.create(ctx, want.StreamConfig); errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			if err = w.create(ctx, want.StreamConfig); errors.Is(
+				err,
+				jetstream.ErrStreamNameAlreadyInUse,
+			) {
 				continue
 			}
 			return err
 		}
 		if err == nil && len(changed) > 0 {
-			w.log.WithField("stream", want.Name).Infof("stream changed: %s", strings.Join(changed, ", "))
+			w.log.WithField("stream", want.Name).
+				Infof("stream changed: %s", strings.Join(changed, ", "))
 		}
 		return err
 	}
 	return fmt.Errorf("stream %s comes and goes: is something deleting it?", want.Name)
 }
 
-// adapt brings the stream that exists to what is wanted, once, and notes what it changes. It reads the stream each time: after a
-// lost answer it may be another one of the name, and have been changed by others.
+// adapt brings the stream that exists to what is wanted, once, and notes what it changes. It reads
+// the stream each time: after a lost answer it may be another one of the name, and have been
+// changed by others.
 func (w *work) adapt(ctx context.Context, want wanted, changed *[]string) error {
 	have, err := w.info(ctx, want.Name)
 	if err != nil {
@@ -224,7 +261,8 @@ func (w *work) create(ctx context.Context, cfg jetstream.StreamConfig) error {
 		_, err := w.js.CreateStream(ctx, cfg)
 		return err
 	})
-	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == codeSubjectsOverlap {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok &&
+		api.ErrorCode == codeSubjectsOverlap {
 		return w.overlap(ctx, cfg, err)
 	}
 	if err == nil || ctx.Err() != nil || Transient(err) {
@@ -263,7 +301,8 @@ func (w *work) taken(ctx context.Context, cfg jetstream.StreamConfig) (*Conflict
 		return nil, nil
 	}
 	return &ConflictError{
-		Stream: cfg.Name, Field: "subjects " + strings.Join(cfg.Subjects, ", "), Have: "taken by stream " + strings.Join(foreign, ", "), Want: "free",
+		Stream: cfg.Name, Field: "subjects " + strings.Join(cfg.Subjects, ", "),
+		Have: "taken by stream " + strings.Join(foreign, ", "), Want: "free",
 		Hint: "change the subjects of that stream or delete it, or choose another namespace",
 	}, nil
 }
@@ -291,28 +330,38 @@ func (w *work) retry(ctx context.Context, request func(context.Context) error) e
 	}
 }
 
-// Transient tells whether an error of this package is that of a server, or of a cluster without a leader, that may answer in a moment.
+// Transient tells whether an error of this package is that of a server, or of a cluster without a
+// leader, that may answer in a moment.
 func Transient(err error) bool {
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return api.ErrorCode == codeUnavailable || api.ErrorCode == codeNotLeader
 	}
-	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) ||
-		errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, nats.ErrDisconnected) ||
-		errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)
+	return errors.Is(err, nats.ErrNoResponders) ||
+		errors.Is(err, jetstream.ErrJetStreamNotEnabled) ||
+		errors.Is(err, nats.ErrReconnectBufExceeded) ||
+		errors.Is(err, nats.ErrDisconnected) ||
+		errors.Is(err, nats.ErrTimeout) ||
+		errors.Is(err, context.DeadlineExceeded)
 }
 
-// refused adds the way out to what the server said. Errors that callers act upon keep their identity.
+// refused adds the way out to what the server said. Errors that callers act upon keep their
+// identity.
 func refused(what string, err error) error {
 	api, ok := errors.AsType[*jetstream.APIError](err)
 	switch {
-	case ok && (api.ErrorCode == codeUnavailable || api.ErrorCode == codeNotLeader): // it cannot answer, which is no refusal
+	case ok && (api.ErrorCode == codeUnavailable || api.ErrorCode == codeNotLeader):
+		// it cannot answer, which is no refusal
 		return fmt.Errorf("%s: %w: %s", what, err, leaderHint)
 	case ok && hints[api.ErrorCode] != "":
 		return fmt.Errorf("%w to %s: %w: %s", ErrRefused, what, err, hints[api.ErrorCode])
 	case ok:
 		return fmt.Errorf("%w to %s: %w", ErrRefused, what, err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
-		return fmt.Errorf("%s: no answer: the server may have no leader, or this user no right to publish to the JetStream API: %w", what, err)
+		return fmt.Errorf(
+			"%s: no answer: the server may have no leader, or this user no right to publish to the JetStream API: %w",
+			what,
+			err,
+		)
 	case errors.Is(err, nats.ErrNoResponders):
 		return fmt.Errorf("%s: %w: %s", what, err, leafHint)
 	default:

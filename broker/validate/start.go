@@ -1,5 +1,5 @@
-// Package validate judges requests as brokers do, for brokers and for those who keep a request to send
-// it later.
+// Package validate judges requests as brokers do, for brokers and for those who keep a request to
+// send it later.
 package validate
 
 import (
@@ -50,7 +50,8 @@ func Start(q *schemas.StartRequest) *schemas.Error {
 	if err := q.ChildPolicy.Validate("childPolicy"); err != nil {
 		return bad("childPolicy", err)
 	}
-	if err := cmp.Or(schemas.ValidateLength("typeVersion", q.TypeVersion), schemas.ValidateLength("requestId", q.RequestID)); err != nil {
+	if err := cmp.Or(schemas.ValidateLength("typeVersion", q.TypeVersion),
+		schemas.ValidateLength("requestId", q.RequestID)); err != nil {
 		return err
 	}
 	for _, err := range []error{q.StartMode.ValidateRequested("startMode"), q.Continuation.Validate("continuation")} {
@@ -66,19 +67,23 @@ func validatePolicies(q *schemas.StartRequest) *schemas.Error {
 	switch q.IDReusePolicy {
 	case "", schemas.ReuseAllow, schemas.ReuseAllowFailed, schemas.ReuseReject:
 	default:
-		return schemas.Errorf(schemas.CodeInvalid, "idReusePolicy is %q; want %s, %s or %s", q.IDReusePolicy, schemas.ReuseAllow, schemas.ReuseAllowFailed, schemas.ReuseReject).
+		return schemas.Errorf(schemas.CodeInvalid, "idReusePolicy is %q; want %s, %s or %s",
+			q.IDReusePolicy, schemas.ReuseAllow, schemas.ReuseAllowFailed, schemas.ReuseReject).
 			InField("idReusePolicy")
 	}
 	switch q.IDConflictPolicy {
 	case "", schemas.ConflictFail, schemas.ConflictUseExisting:
 	case schemas.ConflictTerminateExisting:
 		if q.IDReusePolicy == schemas.ReuseReject {
-			return schemas.Errorf(schemas.CodeInvalid, "idConflictPolicy %s ends the open run and idReusePolicy %s then forbids the new one", q.IDConflictPolicy, q.IDReusePolicy).
+			return schemas.Errorf(schemas.CodeInvalid,
+				"idConflictPolicy %s ends the open run and idReusePolicy %s then forbids the "+
+					"new one", q.IDConflictPolicy, q.IDReusePolicy).
 				InField("idReusePolicy").
 				WithHint("use idReusePolicy %s", schemas.ReuseAllow)
 		}
 	default:
-		return schemas.Errorf(schemas.CodeInvalid, "idConflictPolicy is %q; want %s, %s or %s", q.IDConflictPolicy, schemas.ConflictFail, schemas.ConflictUseExisting, schemas.ConflictTerminateExisting).
+		return schemas.Errorf(schemas.CodeInvalid, "idConflictPolicy is %q; want %s, %s or %s",
+			q.IDConflictPolicy, schemas.ConflictFail, schemas.ConflictUseExisting, schemas.ConflictTerminateExisting).
 			InField("idConflictPolicy")
 	}
 	if q.Signal == nil {
@@ -91,7 +96,8 @@ func validatePolicies(q *schemas.StartRequest) *schemas.Error {
 		return err
 	}
 	if q.IDConflictPolicy == schemas.ConflictFail {
-		return schemas.Errorf(schemas.CodeInvalid, "a start with a signal signals the open run; idConflictPolicy %s says otherwise", q.IDConflictPolicy).
+		return schemas.Errorf(schemas.CodeInvalid,
+			"a start with a signal signals the open run; idConflictPolicy %s says otherwise", q.IDConflictPolicy).
 			InField("idConflictPolicy").
 			WithHint("leave it out, or use %s to begin anew", schemas.ConflictTerminateExisting)
 	}

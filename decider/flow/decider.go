@@ -18,31 +18,38 @@ import (
 // ErrNoDefinition is what a [Store] returns for a flow, or a version of one, that it does not have.
 var ErrNoDefinition = errors.New("there is no such flow")
 
-// Store has the definitions of flows. It is asked once for each version by each decider that runs it.
+// Store has the definitions of flows. It is asked once for each version by each decider that runs
+// it.
 type Store interface {
-	// Definition returns a version of a flow, and its name; without a version the one that runs begin with now. What it returns
-	// is never changed. An error wraps ErrNoDefinition if there is none; any other means to ask again later.
-	Definition(ctx context.Context, namespace, name, version string) (d *model.Definition, of string, err error)
+	// Definition returns a version of a flow, and its name; without a version the one that runs
+	// begin with now. What it returns is never changed. An error wraps ErrNoDefinition if there is
+	// none; any other means to ask again later.
+	Definition(
+		ctx context.Context,
+		namespace, name, version string,
+	) (d *model.Definition, of string, err error)
 }
 
 // Options of a decider. The zero value is usable.
 type Options struct {
-	// List is the task list of activities that name none, of runs whose activity defaults name none either. Defaults to none: the
-	// activity is refused then, unless its type has a list.
+	// List is the task list of activities that name none, of runs whose activity defaults name none
+	// either. Defaults to none: the activity is refused then, unless its type has a list.
 	List string
-	// Random gives numbers in [0,1), for jitter and ${workflow.util.random}. Defaults to that of math/rand/v2.
+	// Random gives numbers in [0,1), for jitter and ${workflow.util.random}. Defaults to that of
+	// math/rand/v2.
 	Random func() float64
 	// Kept is how many versions of flows are kept compiled. Defaults to 100.
 	Kept int
-	// Warm is how many runs are kept in memory between two decisions, so that their context need not be read. Defaults to 1000;
-	// negative is none.
+	// Warm is how many runs are kept in memory between two decisions, so that their context need
+	// not be read. Defaults to 1000; negative is none.
 	Warm int
-	// Trace is told what the steps of runs do, while a decision is made: for those who look on. A decision that is made twice tells twice.
-	// It is called by many goroutines. Defaults to nobody.
+	// Trace is told what the steps of runs do, while a decision is made: for those who look on. A
+	// decision that is made twice tells twice. It is called by many goroutines. Defaults to nobody.
 	Trace func(Trace)
 }
 
-// Decider runs flows. It is a [decider.Decider] for any number of workflow types, each of which is the name of a flow.
+// Decider runs flows. It is a [decider.Decider] for any number of workflow types, each of which is
+// the name of a flow.
 type Decider struct {
 	store Store
 	o     Options
@@ -61,7 +68,11 @@ func New(store Store, o *Options) *Decider {
 	if store == nil {
 		panic("flow: New without a store: give it one")
 	}
-	d := &Decider{store: store, kept: map[version]*machine.Flow{}, full: (*decider.Task).SuggestContinueAsNew}
+	d := &Decider{
+		store: store,
+		kept:  map[version]*machine.Flow{},
+		full:  (*decider.Task).SuggestContinueAsNew,
+	}
 	if o != nil {
 		d.o = *o
 	}
@@ -149,7 +160,9 @@ func (d *Decider) begin(ctx context.Context, t *decider.Task) ([]schemas.Decisio
 	b := machine.Begin{
 		Trace:   d.trace(t, p),
 		Program: o.Part, ID: t.Execution().WorkflowID, Task: t.Execution().Run,
-		Mode: string(cmp.Or(t.StartMode(), started.Mode())), Reducing: o.Reducing, IdempotentAll: o.IdempotentAll,
+		Mode: string(
+			cmp.Or(t.StartMode(), started.Mode()),
+		), Reducing: o.Reducing, IdempotentAll: o.IdempotentAll,
 	}
 	b.Input, _ = o.Input.V.(map[string]any)
 	b.Vars, _ = o.Vars.V.(map[string]any)
@@ -160,7 +173,11 @@ func (d *Decider) begin(ctx context.Context, t *decider.Task) ([]schemas.Decisio
 	case o.Continue != nil:
 		return d.carryOn(ctx, t, &turn{d: d, task: t, s: r.s, p: p}, o, found)
 	case o.Replay != nil:
-		b.Replay = &machine.Origin{State: o.Replay.State, From: o.Replay.From, Force: o.Replay.Force}
+		b.Replay = &machine.Origin{
+			State: o.Replay.State,
+			From:  o.Replay.From,
+			Force: o.Replay.Force,
+		}
 	}
 	state, actions, err := machine.Start(p, b, now(t), d.o.Random)
 	if err != nil {
@@ -170,8 +187,14 @@ func (d *Decider) begin(ctx context.Context, t *decider.Task) ([]schemas.Decisio
 	return d.goOn(ctx, t, &turn{d: d, task: t, s: r.s, p: p, state: state}, actions)
 }
 
-// goOn feeds the window to the run, and leaves its state in the context. actions are those of its beginning.
-func (d *Decider) goOn(ctx context.Context, t *decider.Task, turn *turn, actions []machine.Action) ([]schemas.Decision, error) {
+// goOn feeds the window to the run, and leaves its state in the context. actions are those of its
+// beginning.
+func (d *Decider) goOn(
+	ctx context.Context,
+	t *decider.Task,
+	turn *turn,
+	actions []machine.Action,
+) ([]schemas.Decision, error) {
 	turn.state.Trace, turn.state.Draining = d.trace(t, turn.p), d.full(t)
 	r := &reader{ctx: ctx, task: t, s: turn.s, in: inputs(turn.s.Again)}
 	turn.s.Again = nil
@@ -181,8 +204,10 @@ func (d *Decider) goOn(ctx context.Context, t *decider.Task, turn *turn, actions
 		}
 	}
 	turn.state.Holds = len(turn.s.Held) > 0
-	// Timers that this run has from the one before are armed first: if it were refused to continue, nobody would arm them.
-	moves := actions == nil && len(turn.decisions) == 0 && d.full(t) && turn.still(r.in) && !stays(t)
+	// Timers that this run has from the one before are armed first: if it were refused to continue,
+	// nobody would arm them.
+	moves := actions == nil && len(turn.decisions) == 0 && d.full(t) && turn.still(r.in) &&
+		!stays(t)
 	if err := fill(ctx, t, turn.state, len(r.in), moves); err != nil {
 		return nil, err
 	}
@@ -197,7 +222,8 @@ func (d *Decider) goOn(ctx context.Context, t *decider.Task, turn *turn, actions
 		actions = append(actions, more...)
 	}
 	turn.decide(actions)
-	if err := fill(ctx, t, turn.state, 0, turn.end != nil && turn.s.Part != ""); err != nil { // the run around it keeps the state
+	if err := fill(ctx, t, turn.state, 0, turn.end != nil && turn.s.Part != ""); err != nil {
+		// the run around it keeps the state
 		return nil, err
 	}
 	decisions, err := turn.finish()
@@ -230,7 +256,13 @@ func (d *Decider) flow(ctx context.Context, t *decider.Task, of string) (*machin
 	}
 	definition, _, err := d.store.Definition(ctx, v.namespace, v.name, v.version)
 	if errors.Is(err, ErrNoDefinition) {
-		return nil, fmt.Errorf("flow %s, version %s: %w: the run began with this version and keeps it: deploy that content again, and after it what is to be current", v.name, v.version, err)
+		return nil, fmt.Errorf(
+			"flow %s, version %s: %w: the run began with this version and keeps it: deploy that "+
+				"content again, and after it what is to be current",
+			v.name,
+			v.version,
+			err,
+		)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("flow %s, version %s: %w", v.name, v.version, err)

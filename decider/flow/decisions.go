@@ -64,7 +64,15 @@ func (t *turn) plain(a machine.Action) {
 		if list == "" && (t.s.Defaults == nil || t.s.Defaults.List == "") {
 			list = t.d.o.List
 		}
-		t.add(&schemas.ScheduleActivity{ActivityID: a.ID, ActivityType: a.Name, Input: t.payload(a.Value), List: list, NotIdempotent: !a.Idempotent})
+		t.add(
+			&schemas.ScheduleActivity{
+				ActivityID:    a.ID,
+				ActivityType:  a.Name,
+				Input:         t.payload(a.Value),
+				List:          list,
+				NotIdempotent: !a.Idempotent,
+			},
+		)
 	case machine.CancelWork:
 		t.add(&schemas.RequestCancelActivity{ActivityID: a.ID})
 	case machine.StartTimer:
@@ -77,7 +85,14 @@ func (t *turn) plain(a machine.Action) {
 	case machine.CancelChild:
 		t.add(&schemas.CancelExternal{WorkflowID: t.childID(a.ID)})
 	case machine.SendSignal:
-		t.add(&schemas.SignalExternal{WorkflowID: a.Run, SignalName: a.Name, Input: t.payload(a.Value), Control: t.payload(a.Name)})
+		t.add(
+			&schemas.SignalExternal{
+				WorkflowID: a.Run,
+				SignalName: a.Name,
+				Input:      t.payload(a.Value),
+				Control:    t.payload(a.Name),
+			},
+		)
 	case machine.SetLabels:
 		t.add(&schemas.SetAttributes{Attributes: a.Labels})
 	case machine.LogLine:
@@ -98,7 +113,12 @@ func (t *turn) shared(a machine.Action) {
 	case machine.ReadState:
 		d = &schemas.GetState{Key: a.Name, Scope: a.Scope}
 	case machine.WriteState:
-		d = &schemas.SetState{Key: a.Name, Scope: a.Scope, Value: t.payload(a.Value), Require: t.payload(a.Require)}
+		d = &schemas.SetState{
+			Key:     a.Name,
+			Scope:   a.Scope,
+			Value:   t.payload(a.Value),
+			Require: t.payload(a.Require),
+		}
 	default:
 		d = &schemas.ClearState{Key: a.Name, Scope: a.Scope}
 	}
@@ -120,7 +140,8 @@ func (t *turn) note(a machine.Action) {
 	}
 }
 
-// childID is the workflow id of a child: unique by the run that asks for it, and of bounded length however deep runs are nested.
+// childID is the workflow id of a child: unique by the run that asks for it, and of bounded length
+// however deep runs are nested.
 func (t *turn) childID(action string) string {
 	if id := t.s.Children[action]; id != "" {
 		return id
@@ -129,14 +150,19 @@ func (t *turn) childID(action string) string {
 }
 
 func (t *turn) child(a machine.Action) {
-	d := &schemas.StartChild{WorkflowType: a.Name, Control: t.payload(a.ID), Input: t.payload(any(a.Child.Input))}
+	d := &schemas.StartChild{
+		WorkflowType: a.Name,
+		Control:      t.payload(a.ID),
+		Input:        t.payload(any(a.Child.Input)),
+	}
 	if a.Child.Input == nil {
 		d.Input = nil
 	}
 	if a.Name == "" {
 		o := origin{
-			Version: t.s.Version, Part: a.Child.Program, Reducing: a.Child.Reducing, IdempotentAll: a.Child.IdempotentAll,
-			Locked: t.locked(),
+			Version: t.s.Version, Part: a.Child.Program, Reducing: a.Child.Reducing,
+			IdempotentAll: a.Child.IdempotentAll,
+			Locked:        t.locked(),
 		}
 		if a.Child.Input != nil {
 			o.Input = machine.Value{V: any(a.Child.Input)}
@@ -197,9 +223,10 @@ func (t *turn) finish() ([]schemas.Decision, error) {
 	return t.decisions, nil
 }
 
-// locked tells whether the work of the run is done under a lock: its own, one that it has taken by a state key, or that of a run around it. Then the run ends after all that it
-// has begun, also what it has given up: the lock is free when the run that holds it has closed, and what others do under it must not meet
-// what is left of this one.
+// locked tells whether the work of the run is done under a lock: its own, one that it has taken by
+// a state key, or that of a run around it. Then the run ends after all that it has begun, also what
+// it has given up: the lock is free when the run that holds it has closed, and what others do under
+// it must not meet what is left of this one.
 func (t *turn) locked() bool { return t.s.Locked || t.state.Locked != "" || len(t.s.Held) > 0 }
 
 // works tells whether an activity or a child has not ended.
@@ -212,8 +239,9 @@ func (t *turn) works() bool {
 	return false
 }
 
-// without leaves out what a run that ends with these decisions has asked for in them, and what takes that back: it would end with the run,
-// and the service refuses a reply that asks for it and ends the run.
+// without leaves out what a run that ends with these decisions has asked for in them, and what
+// takes that back: it would end with the run, and the service refuses a reply that asks for it and
+// ends the run.
 func without(decisions []schemas.Decision) []schemas.Decision {
 	type key struct {
 		by schemas.DecisionType
@@ -244,7 +272,8 @@ func without(decisions []schemas.Decision) []schemas.Decision {
 	})
 }
 
-// maxLeft is how large a state may be that a part hands to the run around it, which keeps it until the step has ended.
+// maxLeft is how large a state may be that a part hands to the run around it, which keeps it until
+// the step has ended.
 const maxLeft = 64 << 10
 
 func (t *turn) close(a machine.Action, state []byte) {
@@ -286,8 +315,9 @@ func (t *turn) close(a machine.Action, state []byte) {
 	}
 }
 
-// resumable tells whether a run could go on from the state with which it ends. It hands no other on: the step around it may not run again then,
-// unless it is idempotent by its own word, or forced to, and begins its runs anew.
+// resumable tells whether a run could go on from the state with which it ends. It hands no other
+// on: the step around it may not run again then, unless it is idempotent by its own word, or forced
+// to, and begins its runs anew.
 func (t *turn) resumable(state []byte) bool {
 	_, err := machine.Preview(t.p, machine.Origin{State: state, From: schemas.ReplayFromEnd})
 	return err == nil

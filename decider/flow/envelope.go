@@ -12,8 +12,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// savedState is how this decider marks what it sends to itself: the input of a run that is not just given by its caller, and what a part
-// of a flow hands to the run around it. It is the only key of its map.
+// savedState is how this decider marks what it sends to itself: the input of a run that is not just
+// given by its caller, and what a part of a flow hands to the run around it. It is the only key of
+// its map.
 const savedState = "$flow"
 
 // origin is the input of a run that is a part of a flow, or repeats another run.
@@ -82,11 +83,14 @@ type saved struct {
 	Open map[int64]string `json:"open,omitempty"`
 	// Asked are requests on state keys whose events are still to be seen, in their order.
 	Asked []string `json:"asked,omitempty"`
-	// Again are inputs that the state has not seen yet, because the run was to continue as new with them and was refused that.
+	// Again are inputs that the state has not seen yet, because the run was to continue as new with
+	// them and was refused that.
 	Again []input `json:"again,omitempty"`
-	// Defaults are those that the run was started with. Parts of it, which are runs of their own, get them too.
+	// Defaults are those that the run was started with. Parts of it, which are runs of their own,
+	// get them too.
 	Defaults *schemas.ActivityDefaults `json:"defaults,omitempty"`
-	// Due is when the timers that are armed fire, timeouts and that of the step that waits, for a run that continues as new.
+	// Due is when the timers that are armed fire, timeouts and that of the step that waits, for a
+	// run that continues as new.
 	Due map[string]schemas.Timestamp `json:"due,omitempty"`
 	// Children are the workflow ids of children that do not follow from the action.
 	Children map[string]string `json:"children,omitempty"`
@@ -103,7 +107,10 @@ func (s *saved) hold(scope, lock string) {
 
 // release forgets a lock that the run has no more.
 func (s *saved) release(scope, lock string) {
-	s.Held = slices.DeleteFunc(s.Held, func(key string) bool { return key == schemas.LockKey(scope, lock) })
+	s.Held = slices.DeleteFunc(
+		s.Held,
+		func(key string) bool { return key == schemas.LockKey(scope, lock) },
+	)
 }
 
 // restore reads a decision context; nil if there is none.
@@ -116,7 +123,11 @@ func restore(p schemas.Payload) (*saved, error) {
 		return nil, fmt.Errorf("flow: the context of the run is no state of a flow: %w", err)
 	}
 	if s.Format != contextFormat {
-		return nil, fmt.Errorf("flow: the context of the run has format %d, want %d: let a worker of that release answer", s.Format, contextFormat)
+		return nil, fmt.Errorf(
+			"flow: the context of the run has format %d, want %d: let a worker of that release answer",
+			s.Format,
+			contextFormat,
+		)
 	}
 	return s, nil
 }
@@ -130,7 +141,9 @@ func incoming(p schemas.Payload) (any, error) {
 		return value.Decode(p, value.Limits{})
 	}
 	if !utf8.Valid(p) {
-		return nil, errors.New("the payload is neither JSON nor text: encode bytes, for example in base64")
+		return nil, errors.New(
+			"the payload is neither JSON nor text: encode bytes, for example in base64",
+		)
 	}
 	return value.Of(string(p), value.Limits{})
 }

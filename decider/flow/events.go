@@ -12,7 +12,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// reader turns events into inputs. What asked for something tells the number under which the answer comes.
+// reader turns events into inputs. What asked for something tells the number under which the answer
+// comes.
 type reader struct {
 	ctx  context.Context
 	task *decider.Task
@@ -32,9 +33,11 @@ func (r *reader) read(e schemas.Event) error {
 	case *schemas.ActivityCanceled:
 		return r.failed(a.ScheduledEventID, machine.NameCanceled, a.Details)
 	case *schemas.ActivityTimedOut:
-		return r.failed(a.ScheduledEventID, machine.NameTimeout, schemas.Text("the activity ran out of time: "+string(a.TimeoutType)))
+		return r.failed(a.ScheduledEventID, machine.NameTimeout,
+			schemas.Text("the activity ran out of time: "+string(a.TimeoutType)))
 	case *schemas.ActivityScheduledTimeout:
-		return r.failed(a.ScheduledEventID, machine.NameTimeout, schemas.Text("no worker took the activity in time: "+string(a.TimeoutType)))
+		return r.failed(a.ScheduledEventID, machine.NameTimeout,
+			schemas.Text("no worker took the activity in time: "+string(a.TimeoutType)))
 	case *schemas.ActivityScheduleFailed:
 		r.refused(a.ActivityID, a.Cause, a.Details)
 	case *schemas.TimerExpired:
@@ -80,7 +83,8 @@ func (r *reader) readOthers(e schemas.Event) error {
 		r.refused(id, a.Cause, a.Details)
 	case *schemas.SignalExternalFailed:
 		f := machine.NewFailure(string(a.Cause), "workflow "+a.WorkflowID+": "+string(a.Cause)+" "+a.Details)
-		r.in = append(r.in, machine.Input{Kind: machine.Failed, ID: noted(a.Control), Name: noted(a.Control), Failure: f})
+		r.in = append(r.in,
+			machine.Input{Kind: machine.Failed, ID: noted(a.Control), Name: noted(a.Control), Failure: f})
 	case *schemas.LockAcquired:
 		r.in = append(r.in, machine.Input{Kind: machine.Granted, ID: "lock"})
 	case *schemas.LockRefused:
@@ -111,7 +115,8 @@ func (r *reader) readOthers(e schemas.Event) error {
 	return nil
 }
 
-// stateRefused reads a refusal. One that was given at once has no request in the history, and stands where that would.
+// stateRefused reads a refusal. One that was given at once has no request in the history, and
+// stands where that would.
 func (r *reader) stateRefused(a *schemas.StateRefused) {
 	id, ok := r.close(a.ScheduledEventID)
 	if a.ScheduledEventID == 0 && len(r.s.Asked) > 0 {
@@ -143,7 +148,8 @@ func (r *reader) close(event int64) (string, bool) {
 	return id, ok
 }
 
-// result is an answer. One that is no value of a flow is a failure of the step, not of the decision.
+// result is an answer. One that is no value of a flow is a failure of the step, not of the
+// decision.
 func (r *reader) result(event int64, p schemas.Payload) error {
 	id, ok := r.close(event)
 	if !ok {
@@ -155,14 +161,25 @@ func (r *reader) result(event int64, p schemas.Payload) error {
 	}
 	v, err := incoming(content)
 	if err != nil {
-		r.in = append(r.in, machine.Input{Kind: machine.Failed, ID: id, Failure: machine.NewFailure(machine.NameExpression, "the answer cannot be used: "+err.Error())})
+		r.in = append(
+			r.in,
+			machine.Input{
+				Kind: machine.Failed,
+				ID:   id,
+				Failure: machine.NewFailure(
+					machine.NameExpression,
+					"the answer cannot be used: "+err.Error(),
+				),
+			},
+		)
 		return nil
 	}
 	r.in = append(r.in, machine.Input{Kind: machine.Result, ID: id, Value: v})
 	return nil
 }
 
-// failed is the failure of an activity or a child: its reason is the name, its details the message and what error-field finds.
+// failed is the failure of an activity or a child: its reason is the name, its details the message
+// and what error-field finds.
 func (r *reader) failed(event int64, reason string, details schemas.Payload) error {
 	id, ok := r.close(event)
 	if !ok {
@@ -181,11 +198,12 @@ func (r *reader) failed(event int64, reason string, details schemas.Payload) err
 	return nil
 }
 
-// maxCauses is how many causes of a child's failure are taken over: more than that are not kept by the machine.
+// maxCauses is how many causes of a child's failure are taken over: more than that are not kept by
+// the machine.
 const maxCauses = 16
 
-// failure reads details. Those of a child that is a flow tell what caused its failure, so that handlers here find what they look for
-// however deep it was.
+// failure reads details. Those of a child that is a flow tell what caused its failure, so that
+// handlers here find what they look for however deep it was.
 func failure(reason string, details any, causes int) *machine.Failure {
 	text, isText := details.(string)
 	if isText {
@@ -199,7 +217,8 @@ func failure(reason string, details any, causes int) *machine.Failure {
 	if !ok {
 		message = reason
 	}
-	if reason == machine.NameCanceled && ofFlow(machine.NameTimeout, m) { // it ran out of its own time, so its step fails as any other that does
+	if reason == machine.NameCanceled && ofFlow(machine.NameTimeout, m) {
+		// it ran out of its own time, so its step fails as any other that does
 		f := failure(machine.NameTimeout, m, causes)
 		f.Names = append(f.Names, machine.NameCanceled)
 		return f
@@ -217,7 +236,8 @@ func failure(reason string, details any, causes int) *machine.Failure {
 	return f
 }
 
-// ofFlow tells whether details are what a flow that has failed leaves: see its failure's shown form in package machine.
+// ofFlow tells whether details are what a flow that has failed leaves: see its failure's shown form
+// in package machine.
 func ofFlow(reason string, details map[string]any) bool {
 	for key := range details {
 		if !slices.Contains([]string{"message", "type", "step", "fields", "cause"}, key) {
@@ -244,7 +264,10 @@ func (r *reader) childResult(a *schemas.ChildSuccess) error {
 	id, open := r.close(a.ScheduledEventID)
 	if open {
 		reduced, _ := o.Reduced.V.(map[string]any)
-		r.in = append(r.in, machine.Input{Kind: machine.Result, ID: id, Value: o.Output.V, Reduced: reduced})
+		r.in = append(
+			r.in,
+			machine.Input{Kind: machine.Result, ID: id, Value: o.Output.V, Reduced: reduced},
+		)
 	}
 	return nil
 }
@@ -259,7 +282,10 @@ func (r *reader) childFailed(a *schemas.ChildFailed) error {
 		return r.failed(a.ScheduledEventID, a.Reason, content)
 	}
 	if id, open := r.close(a.ScheduledEventID); open {
-		r.in = append(r.in, machine.Input{Kind: machine.Failed, ID: id, Failure: o.Failure, State: o.State})
+		r.in = append(
+			r.in,
+			machine.Input{Kind: machine.Failed, ID: id, Failure: o.Failure, State: o.State},
+		)
 	}
 	return nil
 }
@@ -280,7 +306,10 @@ func (r *reader) childCanceled(a *schemas.ChildCanceled) error {
 		if !o.Failure.Has(machine.NameCanceled) { // it ran out of its own time
 			o.Failure.Names = append(o.Failure.Names, machine.NameCanceled)
 		}
-		r.in = append(r.in, machine.Input{Kind: machine.Failed, ID: id, Failure: o.Failure, State: o.State})
+		r.in = append(
+			r.in,
+			machine.Input{Kind: machine.Failed, ID: id, Failure: o.Failure, State: o.State},
+		)
 	}
 	return nil
 }
@@ -301,7 +330,8 @@ func (r *reader) begins(a *schemas.WorkflowStarted) (*origin, error) {
 		return nil, err
 	}
 	// Nobody else wraps an input: what stands in one that a person gives is data.
-	if o, ok := unwrap[origin](content); ok && (a.ParentWorkflowExecution != nil || a.ContinuedExecutionRun != "" || a.Replays != nil) {
+	if o, ok := unwrap[origin](content); ok &&
+		(a.ParentWorkflowExecution != nil || a.ContinuedExecutionRun != "" || a.Replays != nil) {
 		return o, nil
 	}
 	v, err := incoming(content)

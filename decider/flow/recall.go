@@ -10,8 +10,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// MarkerValues is the name of markers with values that the context names by their numbers: large ones that stay as they are, such as the input
-// and the list of a loop. Each is written once, not with every decision.
+// MarkerValues is the name of markers with values that the context names by their numbers: large
+// ones that stay as they are, such as the input and the list of a loop. Each is written once, not
+// with every decision.
 const MarkerValues = "flow-values"
 
 // past is what the history knows and the context does not.
@@ -21,8 +22,9 @@ type past struct {
 	outputs map[string]any        // of children, by the ids of the actions that started them
 }
 
-// readPast reads the history of a run. That is done when a worker meets a run that it does not have in memory, and that is in the middle of a
-// large loop or has large values: once, not with each decision.
+// readPast reads the history of a run. That is done when a worker meets a run that it does not have
+// in memory, and that is in the middle of a large loop or has large values: once, not with each
+// decision.
 func readPast(ctx context.Context, t *decider.Task) (*past, error) {
 	p := &past{values: map[int]machine.Value{}, outputs: map[string]any{}}
 	r, open := &reader{ctx: ctx, task: t, s: &saved{}}, map[int64]string{}
@@ -139,7 +141,8 @@ func (p *past) fill(s *machine.State) error {
 	return nil
 }
 
-// whole makes the state of a context one that another run can begin with, which does not have the history of this one.
+// whole makes the state of a context one that another run can begin with, which does not have the
+// history of this one.
 func whole(ctx context.Context, t *decider.Task, s *saved) error {
 	state, err := stateOf(ctx, t, s.State)
 	if err == nil {

@@ -12,9 +12,14 @@ import (
 
 var _ decider.Replayer = (*Decider)(nil)
 
-// Replay implements [decider.Replayer]: the new run begins with the state that the last decision of the old one left, at the place that is
-// asked for. A run that was never decided upon begins again with its input.
-func (d *Decider) Replay(ctx context.Context, t *decider.Task, q schemas.ReplayQuestion) (*schemas.ReplayAnswer, error) {
+// Replay implements [decider.Replayer]: the new run begins with the state that the last decision of
+// the old one left, at the place that is asked for. A run that was never decided upon begins again
+// with its input.
+func (d *Decider) Replay(
+	ctx context.Context,
+	t *decider.Task,
+	q schemas.ReplayQuestion,
+) (*schemas.ReplayAnswer, error) {
 	before, err := t.Payload(ctx, t.Context())
 	if err != nil {
 		return nil, err
@@ -44,19 +49,29 @@ func (d *Decider) Replay(ctx context.Context, t *decider.Task, q schemas.ReplayQ
 	}
 	r, err := machine.Preview(p, machine.Origin{State: s.State, From: q.From, Force: q.Force})
 	if f, ok := errors.AsType[*machine.Failure](err); ok {
-		return &schemas.ReplayAnswer{Refused: f.Message, Hint: wayRound(p, machine.Origin{State: s.State, From: q.From, Force: q.Force})}, nil
+		return &schemas.ReplayAnswer{
+			Refused: f.Message,
+			Hint:    wayRound(p, machine.Origin{State: s.State, From: q.From, Force: q.Force}),
+		}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("flow %s: %w", t.Type(), err)
 	}
-	input, err := wrap(origin{Version: s.Version, Part: s.Part, Replay: &replay{State: s.State, From: q.From, Force: q.Force}})
+	input, err := wrap(
+		origin{
+			Version: s.Version,
+			Part:    s.Part,
+			Replay:  &replay{State: s.State, From: q.From, Force: q.Force},
+		},
+	)
 	if err != nil {
 		return nil, err
 	}
 	return &schemas.ReplayAnswer{Input: input, Plan: planOf(r)}, nil
 }
 
-// wayRound says what makes a replay possible that was refused; nothing if force would be refused as well.
+// wayRound says what makes a replay possible that was refused; nothing if force would be refused as
+// well.
 func wayRound(p *machine.Program, o machine.Origin) string {
 	if o.Force {
 		return ""
@@ -74,13 +89,22 @@ func neverDecided(q schemas.ReplayQuestion) *schemas.ReplayAnswer {
 	case schemas.ReplayFromStart, schemas.ReplayFromLast, schemas.ReplayFromEnd:
 		return &schemas.ReplayAnswer{Plan: &schemas.ReplayPlan{From: schemas.ReplayFromStart}}
 	}
-	return &schemas.ReplayAnswer{Refused: fmt.Sprintf("no step of the run has begun, so none can be replayed from %s", q.From), Hint: "say --from start"}
+	return &schemas.ReplayAnswer{
+		Refused: fmt.Sprintf(
+			"no step of the run has begun, so none can be replayed from %s",
+			q.From,
+		),
+		Hint: "say --from start",
+	}
 }
 
 func planOf(r *machine.Route) *schemas.ReplayPlan {
 	p := &schemas.ReplayPlan{From: r.From, Resumes: r.Resumes}
 	for _, s := range r.Again {
-		p.Again = append(p.Again, schemas.ReplayStep{Ref: s.Ref, Name: s.ID, Type: s.Type, NotIdempotent: s.Risky})
+		p.Again = append(
+			p.Again,
+			schemas.ReplayStep{Ref: s.Ref, Name: s.ID, Type: s.Type, NotIdempotent: s.Risky},
+		)
 	}
 	return p
 }

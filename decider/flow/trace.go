@@ -7,7 +7,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Trace is what a step of a run does, or a line of the run's log. Its values belong to the run: read them, never change them.
+// Trace is what a step of a run does, or a line of the run's log. Its values belong to the run:
+// read them, never change them.
 type Trace struct {
 	Type string // the name of the flow
 	Run  schemas.Execution
@@ -29,7 +30,15 @@ func (d *Decider) trace(t *decider.Task, p *machine.Program) machine.Trace {
 		return nil
 	}
 	return func(ref string, did machine.Did, output any, f *machine.Failure) {
-		told := Trace{Type: t.Type(), Run: t.Execution(), Part: p.Key(), Step: p.Step(ref), Did: did, Output: output, Failure: f}
+		told := Trace{
+			Type:    t.Type(),
+			Run:     t.Execution(),
+			Part:    p.Key(),
+			Step:    p.Step(ref),
+			Did:     did,
+			Output:  output,
+			Failure: f,
+		}
 		if line, ok := output.(machine.Action); ok && did == machine.Logged {
 			told.Output, told.Log, told.Level = nil, line.Text, line.Level
 		}

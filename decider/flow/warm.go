@@ -16,8 +16,9 @@ type warmRun struct {
 	state *machine.State
 }
 
-// warmRuns are runs that this process decided upon last. A run is taken out for a decision and put back after it, so that a decision
-// that fails, or the same task answered twice, finds nothing and reads the context.
+// warmRuns are runs that this process decided upon last. A run is taken out for a decision and put
+// back after it, so that a decision that fails, or the same task answered twice, finds nothing and
+// reads the context.
 type warmRuns struct {
 	mu   sync.Mutex
 	most int
@@ -32,8 +33,9 @@ type warmKey struct {
 
 func keyOf(t *decider.Task) warmKey { return warmKey{t.Namespace(), t.Execution()} }
 
-// take returns the run of a task, if the last committed answer is the one that left it. The token tells: a decision that was
-// made ahead, or for an owner that died, may have had the same DeciderStarted and other events.
+// take returns the run of a task, if the last committed answer is the one that left it. The token
+// tells: a decision that was made ahead, or for an owner that died, may have had the same
+// DeciderStarted and other events.
 func (w *warmRuns) take(t *decider.Task) *warmRun {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -42,8 +42,8 @@ var judged = []struct {
 	{"claim", claimed, []Kind{Take, Use}},
 }
 
-// Check judges recorded operations, each key by itself. Reads that failed or were not answered say nothing and are left
-// out.
+// Check judges recorded operations, each key by itself. Reads that failed or were not answered say
+// nothing and are left out.
 func Check(ops []Op, o CheckOptions) Verdict {
 	if o.Timeout == 0 {
 		o.Timeout = 20 * time.Second
@@ -65,9 +65,10 @@ func Check(ops []Op, o CheckOptions) Verdict {
 	return v
 }
 
-// ghosts are what a start that was answered with another run may still do: an earlier try of it, of which nobody has heard,
-// may be on its way to the owner, and nothing in a history remembers a start that began no run. So it may begin its run
-// when the other one has ended. Only those are made whose run somebody has met.
+// ghosts are what a start that was answered with another run may still do: an earlier try of it, of
+// which nobody has heard, may be on its way to the owner, and nothing in a history remembers a
+// start that began no run. So it may begin its run when the other one has ended. Only those are
+// made whose run somebody has met.
 func ghosts(ops []Op) []Op {
 	met := map[string]bool{}
 	for _, o := range ops {
@@ -85,7 +86,8 @@ func ghosts(ops []Op) []Op {
 	return all
 }
 
-// pointless tells whether an operation was a read that got no answer, or a claim that was not taken.
+// pointless tells whether an operation was a read that got no answer, or a claim that was not
+// taken.
 func pointless(o Op) bool {
 	switch o.Kind {
 	case Open, Final, Log, Peek, Take, Use:
@@ -97,7 +99,12 @@ func pointless(o Op) bool {
 	}
 }
 
-func (v *Verdict) judge(name, key string, m porcupine.Model, ops []porcupine.Operation, o CheckOptions) {
+func (v *Verdict) judge(
+	name, key string,
+	m porcupine.Model,
+	ops []porcupine.Operation,
+	o CheckOptions,
+) {
 	result, info := porcupine.CheckOperationsVerbose(m, ops, o.Timeout)
 	switch result {
 	case porcupine.Ok:
@@ -107,7 +114,14 @@ func (v *Verdict) judge(name, key string, m porcupine.Model, ops []porcupine.Ope
 		return
 	}
 	var text strings.Builder
-	text.WriteString(fmt.Sprintf("%s %s: no order of these %d operations explains what the clients saw", name, key, len(ops)))
+	text.WriteString(
+		fmt.Sprintf(
+			"%s %s: no order of these %d operations explains what the clients saw",
+			name,
+			key,
+			len(ops),
+		),
+	)
 	if o.Dir != "" {
 		picture := filepath.Join(o.Dir, "violation-"+name+"-"+safe(key)+".html")
 		if err := draw(picture, m, info); err != nil {

@@ -11,9 +11,9 @@ import (
 
 // A state of a model is a string, so that states compare by ==.
 
-// lists is the model of appends to one run: the values in the order in which they took effect. Only Final reads are
-// operations of it: a signal is acknowledged when it is stored, which is before it is in the history. What Peek saw is
-// judged by [prefixes].
+// lists is the model of appends to one run: the values in the order in which they took effect. Only
+// Final reads are operations of it: a signal is acknowledged when it is stored, which is before it
+// is in the history. What Peek saw is judged by [prefixes].
 var lists = porcupine.NondeterministicModel{
 	Init: func() []any { return []any{""} },
 	Step: func(state, input, _ any) []any {
@@ -26,8 +26,8 @@ var lists = porcupine.NondeterministicModel{
 	Equal: equal, DescribeOperation: describe, DescribeState: show,
 }
 
-// flags is the model of a flag with a log: compare-and-set, and reads that see everything that was acknowledged. The state
-// is "+" or "-" and the log after it.
+// flags is the model of a flag with a log: compare-and-set, and reads that see everything that was
+// acknowledged. The state is "+" or "-" and the log after it.
 var flags = porcupine.NondeterministicModel{
 	Init: func() []any { return []any{"-"} },
 	Step: func(state, input, _ any) []any {
@@ -80,8 +80,8 @@ type holder struct {
 	number uint64
 }
 
-// claimed is the model of one claim: numbers grow from holder to holder, and whoever uses it is the last who took it. That
-// a claim ends by itself needs no operation: another takes it.
+// claimed is the model of one claim: numbers grow from holder to holder, and whoever uses it is the
+// last who took it. That a claim ends by itself needs no operation: another takes it.
 var claimed = porcupine.NondeterministicModel{
 	Init: func() []any { return []any{holder{}} },
 	Step: func(state, input, _ any) []any {
@@ -105,8 +105,8 @@ func when(possible bool, s any) []any {
 	return nil
 }
 
-// outcome is after for an operation that happened, before for one that did not, and both for an unknown one. A refusal
-// changes nothing and is possible in no state that would have let it happen.
+// outcome is after for an operation that happened, before for one that did not, and both for an
+// unknown one. A refusal changes nothing and is possible in no state that would have let it happen.
 func outcome(o Op, before, after any) []any {
 	switch o.Outcome {
 	case OK:
@@ -131,8 +131,9 @@ func describe(input, _ any) string { return input.(Op).String() }
 
 func show(state any) string { return fmt.Sprintf("%v", state) }
 
-// operation is what porcupine judges. An unknown operation may happen at any time after its call. So may one on a flag that
-// took several tries: if the last one found nothing to do, an earlier one may still be on its way.
+// operation is what porcupine judges. An unknown operation may happen at any time after its call.
+// So may one on a flag that took several tries: if the last one found nothing to do, an earlier one
+// may still be on its way.
 func operation(o Op) porcupine.Operation {
 	if (o.Kind == Set || o.Kind == Reset) && o.N > 1 {
 		o.Outcome = Unknown
@@ -144,8 +145,8 @@ func operation(o Op) porcupine.Operation {
 	return porcupine.Operation{ClientId: o.Client, Input: o, Call: o.Call, Return: end}
 }
 
-// prefixes checks what was seen of a list while it grew against what it became: each sight is its beginning, and
-// sights of one client never shrink.
+// prefixes checks what was seen of a list while it grew against what it became: each sight is its
+// beginning, and sights of one client never shrink.
 func prefixes(final []string, peeks []Op) error {
 	longest := map[int]int{}
 	for _, p := range peeks {
@@ -153,10 +154,20 @@ func prefixes(final []string, peeks []Op) error {
 			continue
 		}
 		if len(p.Values) > len(final) || !slices.Equal(p.Values, final[:len(p.Values)]) {
-			return fmt.Errorf("client %d saw %v, and the history became %v", p.Client, p.Values, final)
+			return fmt.Errorf(
+				"client %d saw %v, and the history became %v",
+				p.Client,
+				p.Values,
+				final,
+			)
 		}
 		if len(p.Values) < longest[p.Client] {
-			return fmt.Errorf("client %d saw %d values, and later %d", p.Client, longest[p.Client], len(p.Values))
+			return fmt.Errorf(
+				"client %d saw %d values, and later %d",
+				p.Client,
+				longest[p.Client],
+				len(p.Values),
+			)
 		}
 		longest[p.Client] = len(p.Values)
 	}

@@ -27,29 +27,34 @@ type Kind string
 
 // The operations. Key, Arg, Result and Values are described at each.
 const (
-	// Start starts the workflow id Key with the run id Arg. OK: it is the open run, or Result is another run that is open
-	// and to which the start has led (use existing). Failed: Result is the run that is open.
+	// Start starts the workflow id Key with the run id Arg. OK: it is the open run, or Result is
+	// another run that is open and to which the start has led (use existing). Failed: Result is the
+	// run that is open.
 	Start Kind = "start"
-	// End terminates run Arg of the workflow id Key. OK: it has closed by this. Failed: it was closed before, or there is none.
+	// End terminates run Arg of the workflow id Key. OK: it has closed by this. Failed: it was
+	// closed before, or there is none.
 	End Kind = "end"
 	// Open reads which run of Key is open: Result, empty if none is.
 	Open Kind = "open"
 
 	// Append signals run Key with the value Arg.
 	Append Kind = "append"
-	// Final reads all values of run Key when nothing is under way any more: Values, in the order of the history.
+	// Final reads all values of run Key when nothing is under way any more: Values, in the order of
+	// the history.
 	Final Kind = "final"
 	// Peek reads the values of run Key that there are: Values.
 	Peek Kind = "peek"
 
-	// Set and Reset are compare-and-set on the flag of run Key, from reset to set and back; Arg is written beside it.
-	// OK: the flag is as asked, and if it was not before, Arg is in the log. Failed: it was so before. N counts the tries.
+	// Set and Reset are compare-and-set on the flag of run Key, from reset to set and back; Arg is
+	// written beside it. OK: the flag is as asked, and if it was not before, Arg is in the log.
+	// Failed: it was so before. N counts the tries.
 	Set   Kind = "set"
 	Reset Kind = "reset"
 	// Log reads what was written beside the flag of run Key: Values, in order.
 	Log Kind = "log"
 
-	// Take gives the client the claim Key with the number N. Use says that it held it, by its own clock. Release gives it back.
+	// Take gives the client the claim Key with the number N. Use says that it held it, by its own
+	// clock. Release gives it back.
 	Take    Kind = "take"
 	Use     Kind = "use"
 	Release Kind = "release"
@@ -98,7 +103,8 @@ func (o Op) String() string {
 	return s
 }
 
-// Recorder keeps operations and writes each as a line of JSON. All methods may be called by several goroutines.
+// Recorder keeps operations and writes each as a line of JSON. All methods may be called by several
+// goroutines.
 type Recorder struct {
 	mu   sync.Mutex
 	enc  *json.Encoder

@@ -1,5 +1,6 @@
-// Package child starts programs for the tests below e2e: drover as it is shipped, built once for each test binary, and test
-// binaries in other roles. A child that a test has started does not outlive it.
+// Package child starts programs for the tests below e2e: drover as it is shipped, built once for
+// each test binary, and test binaries in other roles. A child that a test has started does not
+// outlive it.
 package child
 
 import (
@@ -20,14 +21,16 @@ import (
 // Build builds cmd/drover in a folder and returns the path of the binary.
 func Build(dir string) (binary string, err error) {
 	binary = filepath.Join(dir, "drover")
-	out, err := exec.Command("go", "build", "-o", binary, "github.com/droverhq/drover/cmd/drover").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", binary, "github.com/droverhq/drover/cmd/drover").
+		CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build drover: %w\n%s", err, out)
 	}
 	return binary, nil
 }
 
-// Main builds cmd/drover in a folder of its own, notes the path, and runs the tests. It returns the exit code.
+// Main builds cmd/drover in a folder of its own, notes the path, and runs the tests. It returns the
+// exit code.
 func Main(m *testing.M, binary *string) int {
 	dir, err := os.MkdirTemp("", "drover-e2e-bin-")
 	if err != nil {
@@ -42,8 +45,8 @@ func Main(m *testing.M, binary *string) int {
 	return m.Run()
 }
 
-// Play is the main function of a test binary in one of its roles. SIGTERM is the planned end of a role. It returns the exit
-// code.
+// Play is the main function of a test binary in one of its roles. SIGTERM is the planned end of a
+// role. It returns the exit code.
 func Play(roles map[string]func(context.Context) error, name string) int {
 	role := roles[name]
 	if role == nil {
@@ -70,10 +73,17 @@ type Process struct {
 	t *testing.T
 }
 
-// Start starts a program. It ends with the test at the latest; if that fails, the end of its log is shown.
+// Start starts a program. It ends with the test at the latest; if that fails, the end of its log is
+// shown.
 func Start(t *testing.T, log string, cmd *exec.Cmd) *Process {
 	t.Helper()
-	p := &Process{t: t, Log: log, Cmd: cmd, Lines: make(chan string, 4096), Ended: make(chan struct{})}
+	p := &Process{
+		t:     t,
+		Log:   log,
+		Cmd:   cmd,
+		Lines: make(chan string, 4096),
+		Ended: make(chan struct{}),
+	}
 	f, err := os.Create(log)
 	if err != nil {
 		t.Fatal(err)
@@ -159,9 +169,19 @@ func (p *Process) Leaves(limit time.Duration) {
 	select {
 	case <-p.Ended:
 	case <-time.After(limit):
-		p.t.Fatalf("process %d has not ended %v after it was told to stop; its log is %s", p.PID(), limit, p.Log)
+		p.t.Fatalf(
+			"process %d has not ended %v after it was told to stop; its log is %s",
+			p.PID(),
+			limit,
+			p.Log,
+		)
 	}
 	if p.Err != nil {
-		p.t.Fatalf("process %d was told to stop: got %v, want exit code 0; its log is %s", p.PID(), p.Err, p.Log)
+		p.t.Fatalf(
+			"process %d was told to stop: got %v, want exit code 0; its log is %s",
+			p.PID(),
+			p.Err,
+			p.Log,
+		)
 	}
 }

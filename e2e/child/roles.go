@@ -18,8 +18,9 @@ import (
 // serverPatience is how long a NATS server may take until it listens.
 const serverPatience = 2 * time.Minute
 
-// ServeNATS is a role: a NATS server that knows nothing of Drover, at an address of loopback with a port, with its store in dir. It prints
-// "ready" when it is. change may be nil; it gets the options before the server does.
+// ServeNATS is a role: a NATS server that knows nothing of Drover, at an address of loopback with a
+// port, with its store in dir. It prints "ready" when it is. change may be nil; it gets the options
+// before the server does.
 func ServeNATS(ctx context.Context, address, dir string, change func(*server.Options) error) error {
 	at, err := url.Parse(address)
 	if err != nil {
@@ -29,7 +30,13 @@ func ServeNATS(ctx context.Context, address, dir string, change func(*server.Opt
 	if err != nil {
 		return err
 	}
-	o := &server.Options{Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: dir, NoSigs: true}
+	o := &server.Options{
+		Host:      "127.0.0.1",
+		Port:      port,
+		JetStream: true,
+		StoreDir:  dir,
+		NoSigs:    true,
+	}
 	if change != nil {
 		if err := change(o); err != nil {
 			return err
@@ -51,7 +58,8 @@ func ServeNATS(ctx context.Context, address, dir string, change func(*server.Opt
 	return nil
 }
 
-// Connect connects a role to Drover, whose server may be down too: whoever starts a worker does not wait for it. It logs to standard error.
+// Connect connects a role to Drover, whose server may be down too: whoever starts a worker does not
+// wait for it. It logs to standard error.
 func Connect(ctx context.Context, o drover.Options) (*drover.Client, error) {
 	log := logrus.New()
 	log.SetOutput(os.Stderr)

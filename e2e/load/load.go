@@ -1,6 +1,6 @@
-// Package load is the work that the tests below e2e put on servers which they kill, freeze and cut off: one workflow type that has a bit of
-// everything, many such workflows at once, the progress that they make, by which a test says when something is to happen, and what they
-// complain about.
+// Package load is the work that the tests below e2e put on servers which they kill, freeze and cut
+// off: one workflow type that has a bit of everything, many such workflows at once, the progress
+// that they make, by which a test says when something is to happen, and what they complain about.
 package load
 
 import (
@@ -15,14 +15,15 @@ import (
 )
 
 const (
-	// Type is the workflow type, and List the task list of its activities, which are of the type "square".
+	// Type is the workflow type, and List the task list of its activities, which are of the type
+	// "square".
 	Type, List = "load", "load"
 	// Poke is the name of the signals that a workflow waits for.
 	Poke = "poke"
 )
 
-// Input is that of a workflow: so many activities one after the other, a timer after the first one, and so many signals to wait for before
-// the end.
+// Input is that of a workflow: so many activities one after the other, a timer after the first one,
+// and so many signals to wait for before the end.
 type Input struct {
 	Steps   int    `json:"steps"`
 	Timer   int    `json:"timer,omitempty"` // milliseconds; 0: none
@@ -74,7 +75,9 @@ func Decide(ctx context.Context, task *decider.Task) ([]schemas.Decision, error)
 		if i == 0 && in.Timer > 0 {
 			switch v.Timer("pause") {
 			case 0:
-				return []schemas.Decision{decider.Timer("pause", time.Duration(in.Timer)*time.Millisecond)}, nil
+				return []schemas.Decision{
+					decider.Timer("pause", time.Duration(in.Timer)*time.Millisecond),
+				}, nil
 			case decider.TimerOpen:
 				return nil, nil
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Pressure is a load under way: its parts, each in a goroutine, how far they have come, and what went wrong. Parts complain by Wrong: it is
-// the test that ends, by End.
+// Pressure is a load under way: its parts, each in a goroutine, how far they have come, and what
+// went wrong. Parts complain by Wrong: it is the test that ends, by End.
 type Pressure struct {
 	t testing.TB
 	Progress
@@ -45,14 +45,22 @@ func (p *Pressure) Wrong(format string, args ...any) {
 	p.complain = append(p.complain, fmt.Sprintf(format, args...))
 }
 
-// EndsWell waits for the end of a run that was acknowledged, and complains unless that run has ended as its input wants.
+// EndsWell waits for the end of a run that was acknowledged, and complains unless that run has
+// ended as its input wants.
 func (p *Pressure) EndsWell(ctx context.Context, run *drover.Run, in Input) {
 	o, err := run.Wait(ctx)
 	switch {
 	case err != nil:
 		p.Wrong("result of %s: %v", run.ID, err)
 	case o.Status != schemas.StatusCompleted || string(o.Result) != in.Want():
-		p.Wrong("%s: got %s %q %s, want completed %q", run.ID, o.Status, o.Result, o.Reason, in.Want())
+		p.Wrong(
+			"%s: got %s %q %s, want completed %q",
+			run.ID,
+			o.Status,
+			o.Result,
+			o.Reason,
+			in.Want(),
+		)
 	case o.Run != run.RunID:
 		p.Wrong("%s: run %s was acknowledged and run %s has ended", run.ID, run.RunID, o.Run)
 	}

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Progress counts what a load has got done, such as acknowledged starts and signals, and ends. Its zero value is good, and several goroutines
-// may use it.
+// Progress counts what a load has got done, such as acknowledged starts and signals, and ends. Its
+// zero value is good, and several goroutines may use it.
 type Progress struct {
 	mu    sync.Mutex
 	done  int

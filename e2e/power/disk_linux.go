@@ -19,8 +19,8 @@ type Options struct {
 	Mode Mode
 }
 
-// Disk is a mounted file system whose power can be cut. Its methods may be called from any goroutine; Cut and Close are for
-// one at a time.
+// Disk is a mounted file system whose power can be cut. Its methods may be called from any
+// goroutine; Cut and Close are for one at a time.
 type Disk struct {
 	dir    string
 	server *fuse.Server
@@ -37,7 +37,12 @@ func Mount(dir string, o Options) (*Disk, error) {
 		o.Mode = Journal
 	case Journal, Strict:
 	default:
-		return nil, fmt.Errorf("power: Mode is %d: use Journal (%d) or Strict (%d)", o.Mode, Journal, Strict)
+		return nil, fmt.Errorf(
+			"power: Mode is %d: use Journal (%d) or Strict (%d)",
+			o.Mode,
+			Journal,
+			Strict,
+		)
 	}
 	d := &Disk{dir: dir, tree: newTree(o.Mode)}
 	return d, d.mount()
@@ -48,7 +53,8 @@ func (d *Disk) mount() error {
 	server, err := fs.Mount(d.dir, &node{disk: d, object: d.tree.root}, &fs.Options{
 		EntryTimeout: &long, AttrTimeout: &long, RootStableAttr: &fs.StableAttr{Ino: d.tree.root.number},
 		MountOptions: fuse.MountOptions{
-			FsName: "power", Name: "power", DirectMountStrict: true, MaxWrite: 1 << 20, Logger: log.New(io.Discard, "", 0),
+			FsName: "power", Name: "power", DirectMountStrict: true, MaxWrite: 1 << 20,
+			Logger: log.New(io.Discard, "", 0),
 		},
 	})
 	if err != nil {
@@ -58,16 +64,17 @@ func (d *Disk) mount() error {
 	return nil
 }
 
-// Freeze is the moment of the power cut: from now on every call of every program fails with an I/O error and changes
-// nothing. Kill the programs, then call [Disk.Cut].
+// Freeze is the moment of the power cut: from now on every call of every program fails with an I/O
+// error and changes nothing. Kill the programs, then call [Disk.Cut].
 func (d *Disk) Freeze() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.frozen = true
 }
 
-// Cut throws away what was not durable and mounts the rest anew, writable. It freezes the disk if that has not been done.
-// No program may have a file of the disk open. With dice a random part of what was not synced survives.
+// Cut throws away what was not durable and mounts the rest anew, writable. It freezes the disk if
+// that has not been done. No program may have a file of the disk open. With dice a random part of
+// what was not synced survives.
 func (d *Disk) Cut(dice *rand.Rand) error {
 	d.Freeze()
 	if err := d.server.Unmount(); err != nil {

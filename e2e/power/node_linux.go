@@ -67,7 +67,11 @@ func (o *object) kind() uint32 {
 
 func (n *node) child(ctx context.Context, o *object, out *fuse.EntryOut) *fs.Inode {
 	o.attributes(&out.Attr)
-	return n.NewInode(ctx, &node{disk: n.disk, object: o}, fs.StableAttr{Mode: o.kind(), Ino: o.number})
+	return n.NewInode(
+		ctx,
+		&node{disk: n.disk, object: o},
+		fs.StableAttr{Mode: o.kind(), Ino: o.number},
+	)
 }
 
 // Getattr is stat.
@@ -82,7 +86,12 @@ func (n *node) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) sy
 }
 
 // Setattr is truncate, chmod and utimes.
-func (n *node) Setattr(_ context.Context, _ fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
+func (n *node) Setattr(
+	_ context.Context,
+	_ fs.FileHandle,
+	in *fuse.SetAttrIn,
+	out *fuse.AttrOut,
+) syscall.Errno {
 	leave, errno := n.enter()
 	if errno != 0 {
 		return errno
@@ -104,12 +113,25 @@ func (n *node) Setattr(_ context.Context, _ fs.FileHandle, in *fuse.SetAttrIn, o
 // Statfs tells of a large disk: the server's limits come from it.
 func (n *node) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 	const blocks = 16 << 20
-	*out = fuse.StatfsOut{Bsize: 4096, Frsize: 4096, Blocks: blocks, Bfree: blocks, Bavail: blocks, Files: 1 << 20, Ffree: 1 << 20, NameLen: 255}
+	*out = fuse.StatfsOut{
+		Bsize:   4096,
+		Frsize:  4096,
+		Blocks:  blocks,
+		Bfree:   blocks,
+		Bavail:  blocks,
+		Files:   1 << 20,
+		Ffree:   1 << 20,
+		NameLen: 255,
+	}
 	return 0
 }
 
 // Lookup finds a name.
-func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
+func (n *node) Lookup(
+	ctx context.Context,
+	name string,
+	out *fuse.EntryOut,
+) (*fs.Inode, syscall.Errno) {
 	leave, errno := n.enter()
 	if errno != 0 {
 		return nil, errno
@@ -138,7 +160,12 @@ func (n *node) Readdir(context.Context) (fs.DirStream, syscall.Errno) {
 }
 
 // Create makes a file and opens it.
-func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
+func (n *node) Create(
+	ctx context.Context,
+	name string,
+	flags, mode uint32,
+	out *fuse.EntryOut,
+) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
 	leave, errno := n.enter()
 	if errno != 0 {
 		return nil, nil, 0, errno
@@ -162,7 +189,12 @@ func opened(flags uint32) *handle {
 }
 
 // Mkdir makes a folder.
-func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
+func (n *node) Mkdir(
+	ctx context.Context,
+	name string,
+	mode uint32,
+	out *fuse.EntryOut,
+) (*fs.Inode, syscall.Errno) {
 	leave, errno := n.enter()
 	if errno != 0 {
 		return nil, errno
@@ -177,7 +209,11 @@ func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.En
 }
 
 // Symlink makes a name that stands for another. It is whole or not there, like every name.
-func (n *node) Symlink(ctx context.Context, target, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
+func (n *node) Symlink(
+	ctx context.Context,
+	target, name string,
+	out *fuse.EntryOut,
+) (*fs.Inode, syscall.Errno) {
 	leave, errno := n.enter()
 	if errno != 0 {
 		return nil, errno
@@ -243,7 +279,13 @@ func (n *node) remove(name string, refuse func(*object) syscall.Errno) syscall.E
 }
 
 // Rename moves a name, in the place of another if there is one.
-func (n *node) Rename(_ context.Context, name string, newParent fs.InodeEmbedder, newName string, flags uint32) syscall.Errno {
+func (n *node) Rename(
+	_ context.Context,
+	name string,
+	newParent fs.InodeEmbedder,
+	newName string,
+	flags uint32,
+) syscall.Errno {
 	to, ok := newParent.(*node)
 	if !ok || flags != 0 {
 		return syscall.EINVAL
@@ -278,7 +320,12 @@ func (n *node) Open(_ context.Context, flags uint32) (fs.FileHandle, uint32, sys
 }
 
 // Read reads what programs see.
-func (n *node) Read(_ context.Context, _ fs.FileHandle, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
+func (n *node) Read(
+	_ context.Context,
+	_ fs.FileHandle,
+	dest []byte,
+	off int64,
+) (fuse.ReadResult, syscall.Errno) {
 	leave, errno := n.enter()
 	if errno != 0 {
 		return nil, errno
@@ -289,7 +336,12 @@ func (n *node) Read(_ context.Context, _ fs.FileHandle, dest []byte, off int64) 
 }
 
 // Write is volatile, unless the file was opened to be synced.
-func (n *node) Write(_ context.Context, f fs.FileHandle, data []byte, off int64) (uint32, syscall.Errno) {
+func (n *node) Write(
+	_ context.Context,
+	f fs.FileHandle,
+	data []byte,
+	off int64,
+) (uint32, syscall.Errno) {
 	leave, errno := n.enter()
 	if errno != 0 {
 		return 0, errno

@@ -18,13 +18,15 @@ const (
 	Strict
 )
 
-// The kernel's own write-back, as Linux has it: vm.dirty_expire_centisecs and the commit interval of ext4.
+// The kernel's own write-back, as Linux has it: vm.dirty_expire_centisecs and the commit interval
+// of ext4.
 const (
 	namesFlushed = 5 * time.Second
 	dataFlushed  = 30 * time.Second
 )
 
-// object is a file or a folder. What programs see is in data and entries, what a cut leaves in durable and saved.
+// object is a file or a folder. What programs see is in data and entries, what a cut leaves in
+// durable and saved.
 type object struct {
 	number uint64
 	folder bool
@@ -114,7 +116,8 @@ func (t *tree) write(o *object, offset int64, data []byte) {
 	o.pending = append(o.pending, w)
 }
 
-// truncate is a change of the journal too: it can become durable before the data that was written after it.
+// truncate is a change of the journal too: it can become durable before the data that was written
+// after it.
 func (t *tree) truncate(o *object, size int64) {
 	o.data, o.mtime = resize(o.data, size), t.now()
 	kept := o.pending[:0]
@@ -125,14 +128,17 @@ func (t *tree) truncate(o *object, size int64) {
 		}
 	}
 	o.pending = kept
-	t.record(change{file: o, apply: func() { o.durable = o.durable[:min(int64(len(o.durable)), size)] }})
+	t.record(
+		change{file: o, apply: func() { o.durable = o.durable[:min(int64(len(o.durable)), size)] }},
+	)
 }
 
 // sync makes an object durable, and what the mode gives with it.
 func (t *tree) sync(o *object) {
 	t.syncs++
 	t.commit(func(c *change) bool {
-		return t.mode == Journal || c.file == o || c.folders[0] == o || c.folders[1] == o && o != nil
+		return t.mode == Journal || c.file == o || c.folders[0] == o ||
+			c.folders[1] == o && o != nil
 	})
 	o.flush(len(o.pending))
 }
@@ -161,12 +167,13 @@ func (o *object) flush(n int) {
 	}
 	o.pending = nil
 	if len(o.durable) < len(o.data) {
-		o.durable = resize(o.durable, int64(len(o.data))) // made longer by truncate: a hole at the end
+		// made longer by truncate: a hole at the end
+		o.durable = resize(o.durable, int64(len(o.data)))
 	}
 }
 
-// cut leaves what is durable, and of the rest what dice and the kernel's clock have written already. Without dice that is
-// what the clock says alone.
+// cut leaves what is durable, and of the rest what dice and the kernel's clock have written
+// already. Without dice that is what the clock says alone.
 func (t *tree) cut(dice *rand.Rand) {
 	now := t.now()
 	old := 0
@@ -195,7 +202,8 @@ func (o *object) restore(done map[*object]bool, dice *rand.Rand, now time.Time) 
 		return
 	}
 	o.entries = make(map[string]*object, len(o.saved))
-	for _, name := range slices.Sorted(maps.Keys(o.saved)) { // in an order, so that the dice fall the same again
+	for _, name := range slices.Sorted(maps.Keys(o.saved)) {
+		// in an order, so that the dice fall the same again
 		o.saved[name].restore(done, dice, now)
 		o.entries[name] = o.saved[name]
 	}

@@ -1,10 +1,12 @@
-// Package stranger is a decider and an activity worker as somebody would write them who has never seen this module: it
-// knows the documented subjects and JSON forms, nats.go, encoding/json, and nothing of ours. A test reads its
-// imports. The tests of package e2e run it as processes of their own.
+// Package stranger is a decider and an activity worker as somebody would write them who has never
+// seen this module: it knows the documented subjects and JSON forms, nats.go, encoding/json, and
+// nothing of ours. A test reads its imports. The tests of package e2e run it as processes of their
+// own.
 //
-// Both take orders from standard input and report on standard output, one JSON object a line, so that a test can hold
-// each step until the one before it is in the history, and can play a fool that answers with garbage. What they report
-// is n, the number of the task, and one of the fields of [Line].
+// Both take orders from standard input and report on standard output, one JSON object a line, so
+// that a test can hold each step until the one before it is in the history, and can play a fool
+// that answers with garbage. What they report is n, the number of the task, and one of the fields
+// of [Line].
 package stranger
 
 import (
@@ -25,7 +27,8 @@ type Config struct {
 	URL string
 	// Name is the workflow type of a decider, the task list of a worker: letters only.
 	Name string
-	// Puppet: wait for orders. Else the decider completes every workflow, and the worker succeeds in every task.
+	// Puppet: wait for orders. Else the decider completes every workflow, and the worker succeeds
+	// in every task.
 	Puppet bool
 	In     io.Reader
 	Out    io.Writer
@@ -63,8 +66,14 @@ func (p *printer) print(l Line) {
 }
 
 func connect(c Config) (*nats.Conn, error) {
-	return nats.Connect(c.URL, nats.Name("stranger"), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond),
-		nats.ReconnectJitter(0, 0), nats.RetryOnFailedConnect(true))
+	return nats.Connect(
+		c.URL,
+		nats.Name("stranger"),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(50*time.Millisecond),
+		nats.ReconnectJitter(0, 0),
+		nats.RetryOnFailedConnect(true),
+	)
 }
 
 // orders calls fn for each line of in, until it ends.
@@ -108,8 +117,13 @@ func Decider(ctx context.Context, c Config) error {
 			return
 		}
 		reply, err := json.Marshal(map[string]any{
-			"token":     task.Token,
-			"decisions": []any{map[string]any{"type": "CompleteWorkflow", "attributes": map[string]any{"result": "done"}}},
+			"token": task.Token,
+			"decisions": []any{
+				map[string]any{
+					"type":       "CompleteWorkflow",
+					"attributes": map[string]any{"result": "done"},
+				},
+			},
 		})
 		if err == nil {
 			err = m.Respond(reply)

@@ -99,7 +99,11 @@ func (w *worker) openList(ctx context.Context, list string) error {
 }
 
 // pull fetches one task after the other. A server that is away is asked again.
-func (w *worker) pull(ctx context.Context, list string, fn func(context.Context, int, *delivery)) error {
+func (w *worker) pull(
+	ctx context.Context,
+	list string,
+	fn func(context.Context, int, *delivery),
+) error {
 	for ctx.Err() == nil {
 		c, err := w.js.Consumer(ctx, "drover-default-tasks-"+list, consumer)
 		if err != nil {
@@ -121,7 +125,9 @@ func (w *worker) pull(ctx context.Context, list string, fn func(context.Context,
 			w.open = append(w.open, d)
 			n := len(w.open)
 			w.mu.Unlock()
-			w.out.print(Line{N: n, Task: msg.Data(), Sequence: d.sequence, Redelivered: d.redelivered})
+			w.out.print(
+				Line{N: n, Task: msg.Data(), Sequence: d.sequence, Redelivered: d.redelivered},
+			)
 			fn(ctx, n, d)
 		}
 	}
@@ -143,11 +149,17 @@ func open(msg jetstream.Msg) (*delivery, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &delivery{msg: msg, sequence: meta.Sequence.Stream, redelivered: meta.NumDelivered > 1, nonce: rand.Text()}
+	d := &delivery{
+		msg:         msg,
+		sequence:    meta.Sequence.Stream,
+		redelivered: meta.NumDelivered > 1,
+		nonce:       rand.Text(),
+	}
 	return d, json.Unmarshal(msg.Data(), &d.task)
 }
 
-// work does a task as the protocol demands: a question first where one is due, then the outcome, then the ack.
+// work does a task as the protocol demands: a question first where one is due, then the outcome,
+// then the ack.
 func (w *worker) work(ctx context.Context, n int, d *delivery) {
 	if d.task.NotIdempotent || d.redelivered {
 		raw, err := w.begin(d)
@@ -172,8 +184,9 @@ func (w *worker) work(ctx context.Context, n int, d *delivery) {
 		d.task.Token, d.task.Attempt = p.Token, p.Attempt
 	}
 	outcome, err := json.Marshal(map[string]any{
-		"kind": "success", "token": d.task.Token, "identity": "a stranger", "nonce": d.nonce, "taskSequence": d.sequence,
-		"result": map[string]any{"attempt": d.task.Attempt, "input": d.task.Input},
+		"kind": "success", "token": d.task.Token, "identity": "a stranger", "nonce": d.nonce,
+		"taskSequence": d.sequence,
+		"result":       map[string]any{"attempt": d.task.Attempt, "input": d.task.Input},
 	})
 	if err != nil {
 		w.out.print(Line{N: n, Error: err.Error()})

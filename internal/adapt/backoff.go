@@ -1,13 +1,13 @@
 // Package adapt has what learns from outcomes how much to try.
 package adapt
 
-// mostKeys bounds the keys that are known: their names may be anybody's. Those that are forgotten are
-// tried again.
+// mostKeys bounds the keys that are known: their names may be anybody's. Those that are forgotten
+// are tried again.
 const mostKeys = 4096
 
 // Backoff says for which occasions something is worth trying, by key: after 1, 2, 3, … failures in
-// a row 1, 2, 4, … occasions are left out before the next try, and Most at most. A success ends that.
-// It is not safe for concurrent use.
+// a row 1, 2, 4, … occasions are left out before the next try, and Most at most. A success ends
+// that. It is not safe for concurrent use.
 type Backoff[K comparable] struct {
 	Most int // occasions that are left out after a failure; required
 

@@ -1,5 +1,6 @@
-// Package bucketkey makes keys of NATS buckets from names of any kind. Types, nodes and shares of claims are kept under such keys;
-// docs/reference/streams.md tells it to other languages, so it never changes.
+// Package bucketkey makes keys of NATS buckets from names of any kind. Types, nodes and shares of
+// claims are kept under such keys; docs/reference/streams.md tells it to other languages, so it
+// never changes.
 package bucketkey
 
 import (

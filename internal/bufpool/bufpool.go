@@ -1,7 +1,9 @@
-// Package bufpool lends memory to encode in. How large a body will be is known only at its end, and some bodies are kept for long:
-// so they are encoded in a buffer, and copied out of it in just their size. What is not kept for longer than the buffer is used where it stands.
+// Package bufpool lends memory to encode in. How large a body will be is known only at its end, and
+// some bodies are kept for long: so they are encoded in a buffer, and copied out of it in just
+// their size. What is not kept for longer than the buffer is used where it stands.
 //
-// It is a package of its own because schemas is pure and knows no sync; whose memory a body was encoded in can be seen by nobody.
+// It is a package of its own because schemas is pure and knows no sync; whose memory a body was
+// encoded in can be seen by nobody.
 package bufpool
 
 import (
@@ -37,7 +39,8 @@ func (r *Buffer) Keep(body []byte) []byte {
 	return slices.Clone(r.Use(body))
 }
 
-// Use returns a body that was appended to Bytes, which may be read until Put. Its memory is the buffer's from now on, unless it is very large.
+// Use returns a body that was appended to Bytes, which may be read until Put. Its memory is the
+// buffer's from now on, unless it is very large.
 func (r *Buffer) Use(body []byte) []byte {
 	if cap(body) <= most {
 		r.b = body[:0]

@@ -1,18 +1,21 @@
 package compactmap
 
 const (
-	// parts is how many tables the index is: each grows by itself, so that growing holds nobody up for long.
+	// parts is how many tables the index is: each grows by itself, so that growing holds nobody up
+	// for long.
 	parts = 64
 	// fewest is the room of the smallest table.
 	fewest = 8
 )
 
-// index finds numbers by hashes: open addressing with linear probing. A number stands at or after the place that its
-// hash says, its home, with no empty place between; removing closes the gap, so nothing is marked as gone.
+// index finds numbers by hashes: open addressing with linear probing. A number stands at or after
+// the place that its hash says, its home, with no empty place between; removing closes the gap, so
+// nothing is marked as gone.
 //
-// Beside each number stands how far it is from its home. A number that is as far from a home as it says is the only kind that can have its
-// hash, so hardly any other is looked at; and what may move into a gap is known without its hash, which takes reading its text.
-// Considered: pieces of the hashes. They spare as many looks, but not the hashes of all that stands after a gap.
+// Beside each number stands how far it is from its home. A number that is as far from a home as it
+// says is the only kind that can have its hash, so hardly any other is looked at; and what may move
+// into a gap is known without its hash, which takes reading its text. Considered: pieces of the
+// hashes. They spare as many looks, but not the hashes of all that stands after a gap.
 type index [parts]table
 
 // table holds places.
@@ -21,7 +24,8 @@ type table struct {
 	n      int
 }
 
-// place is a number plus one, and above it how far it is from its home, [faraway] if it is that or more. 0 is an empty place.
+// place is a number plus one, and above it how far it is from its home, [faraway] if it is that or
+// more. 0 is an empty place.
 type place uint32
 
 const (
@@ -34,7 +38,8 @@ func placeOf(id ID, far int) place { return place(min(far, faraway)<<idBits | in
 func (p place) id() ID   { return ID(p&(1<<idBits-1)) - 1 }
 func (p place) far() int { return int(p >> idBits) }
 
-// home is where a number of this hash belongs. Tables are of any size, so the hash is scaled; its lowest bits say which table.
+// home is where a number of this hash belongs. Tables are of any size, so the hash is scaled; its
+// lowest bits say which table.
 func (t *table) home(h uint64) int { return int(h >> 32 * uint64(len(t.places)) >> 32) }
 
 func (t *table) after(i int) int {

@@ -3,7 +3,8 @@ package compactmap
 import "encoding/binary"
 
 const (
-	// chunkLen is the size of a chunk of texts, in bytes. The first ones are smaller; a text that is longer has a chunk of its own.
+	// chunkLen is the size of a chunk of texts, in bytes. The first ones are smaller; a text that
+	// is longer has a chunk of its own.
 	chunkLen   = 64 << 10
 	firstChunk = 1 << 10
 	// grain is what records begin at multiples of, in bytes.
@@ -11,15 +12,16 @@ const (
 	// places is how many records may begin in a chunk.
 	places    = chunkLen / grain
 	maxChunks = 1 << 32 / places
-	// gone is set in the first byte of a record that was removed. The length of its text stands above it.
+	// gone is set in the first byte of a record that was removed. The length of its text stands
+	// above it.
 	gone = 1
 )
 
 // ref is where a record is: its chunk and its place there.
 type ref uint32
 
-// texts is a log of records, each with its text and more bytes. Which entry it belongs to is not in it: the index finds that by the text, for
-// the few that are moved.
+// texts is a log of records, each with its text and more bytes. Which entry it belongs to is not in
+// it: the index finds that by the text, for the few that are moved.
 type texts struct {
 	chunks []chunk
 	tail   int   // the chunk that is written to, if it has memory
@@ -90,7 +92,8 @@ func (t *texts) reserve(size int) (ref, *chunk, bool) {
 	room := max(size, min(max(t.room, firstChunk), chunkLen))
 	t.chunks[i] = chunk{b: make([]byte, 0, room)}
 	t.room += room
-	if before := t.tail; size <= chunkLen && before != i { // nothing more is written after the end of the tail before
+	if before := t.tail; size <= chunkLen && before != i {
+		// nothing more is written after the end of the tail before
 		t.tail = i
 		c := &t.chunks[before]
 		rest := cap(c.b) - len(c.b)
@@ -112,8 +115,8 @@ func (t *texts) remove(r ref) {
 	t.leftover(i)
 }
 
-// leftover gives a chunk's memory back if all of it is dead. The tail is used again, unless it is the chunk of one long text: a
-// place after chunkLen would be read as one in another chunk.
+// leftover gives a chunk's memory back if all of it is dead. The tail is used again, unless it is
+// the chunk of one long text: a place after chunkLen would be read as one in another chunk.
 func (t *texts) leftover(i int) {
 	c := &t.chunks[i]
 	switch {
@@ -128,8 +131,8 @@ func (t *texts) leftover(i int) {
 	}
 }
 
-// tidy moves what is left of the chunk with the most dead bytes to the tail, if too much of all is dead. It tells where records
-// have come to.
+// tidy moves what is left of the chunk with the most dead bytes to the tail, if too much of all is
+// dead. It tells where records have come to.
 func (t *texts) tidy(moved func(text []byte, from, to ref)) {
 	if t.dead <= t.room/3+chunkLen {
 		return

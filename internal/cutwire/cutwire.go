@@ -1,10 +1,11 @@
-// Package cutwire places a crash exactly: it stands between a NATS client and an embedded server, sees every message the
-// client publishes, and lets a test decide what becomes of it.
+// Package cutwire places a crash exactly: it stands between a NATS client and an embedded server,
+// sees every message the client publishes, and lets a test decide what becomes of it.
 //
-// A process that is killed with -9 stops between two of its messages. To the rest of the world that is a connection that
-// ends there, and no other follows: [Wire.Kill]. A lost acknowledgement is a message that is executed while its answer
-// never comes: to a client that dies of it by [CutAfter], to one that lives on by [Unanswered]. What an unlucky network
-// makes of a message besides is [Twice] and [Late], and of answers [Wire.Lag]. Only tests use it.
+// A process that is killed with -9 stops between two of its messages. To the rest of the world that
+// is a connection that ends there, and no other follows: [Wire.Kill]. A lost acknowledgement is a
+// message that is executed while its answer never comes: to a client that dies of it by [CutAfter],
+// to one that lives on by [Unanswered]. What an unlucky network makes of a message besides is
+// [Twice] and [Late], and of answers [Wire.Lag]. Only tests use it.
 package cutwire
 
 import (
@@ -27,25 +28,27 @@ const (
 	Pass Verdict = iota
 	// CutBefore kills the client before the message reaches the server.
 	CutBefore
-	// CutAfter kills the client as soon as the message has reached the server: whatever it causes happens, and the
-	// client never learns of it.
+	// CutAfter kills the client as soon as the message has reached the server: whatever it causes
+	// happens, and the client never learns of it.
 	CutAfter
 	// Swallow drops the message: the client waits for an answer in vain.
 	Swallow
-	// Break ends this connection after the message, as a network would; the client may connect again.
+	// Break ends this connection after the message, as a network would; the client may connect
+	// again.
 	Break
-	// Unanswered lets the message through and loses whatever is answered: the client waits in vain, on a connection that
-	// lives. The answers go to [Lost].
+	// Unanswered lets the message through and loses whatever is answered: the client waits in vain,
+	// on a connection that lives. The answers go to [Lost].
 	Unanswered
 	// Twice lets the message through two times.
 	Twice
-	// Late lets the message through after [Wire.Delay]; those after it overtake it. It is lost if its connection has
-	// ended by then.
+	// Late lets the message through after [Wire.Delay]; those after it overtake it. It is lost if
+	// its connection has ended by then.
 	Late
 )
 
-// Lost is the subject that answers go to which are lost. A test that subscribes to it sees what the client did not; and a
-// pull request, which the server drops if nobody listens for its answer, is then executed.
+// Lost is the subject that answers go to which are lost. A test that subscribes to it sees what the
+// client did not; and a pull request, which the server drops if nobody listens for its answer, is
+// then executed.
 const Lost = "_LOST"
 
 const defaultDelay = 5 * time.Second
@@ -72,7 +75,12 @@ var ErrKilled = errors.New("cutwire: this process is dead")
 
 // New returns a wire to a server. Until Judge is called everything passes.
 func New(server Provider) *Wire {
-	return &Wire{server: server, delay: defaultDelay, conns: make(map[*conn]struct{}), killed: make(chan struct{})}
+	return &Wire{
+		server: server,
+		delay:  defaultDelay,
+		conns:  make(map[*conn]struct{}),
+		killed: make(chan struct{}),
+	}
 }
 
 // Delay sets how late a message is that is [Late]. It is 5 s until then.
@@ -85,11 +93,12 @@ func (w *Wire) Delay(d time.Duration) {
 // Lag sets how late everything is that the server sends. It is 0 until then.
 func (w *Wire) Lag(d time.Duration) { w.lag.Store(int64(d)) }
 
-// Hear lets f change, in place, what the server sends from now on, as it comes: mostly in whole messages.
+// Hear lets f change, in place, what the server sends from now on, as it comes: mostly in whole
+// messages.
 func (w *Wire) Hear(f func([]byte)) { w.hear.Store(&f) }
 
-// Judge lets f decide over every message that is published from now on. It is called with the wire locked, so it may
-// keep state of its own; it must not publish.
+// Judge lets f decide over every message that is published from now on. It is called with the wire
+// locked, so it may keep state of its own; it must not publish.
 func (w *Wire) Judge(f func(subject string, body []byte) Verdict) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -197,7 +206,8 @@ func (c *conn) forward(message []byte, subject string, body []byte) error {
 		return nil
 	case Late:
 		late := bytes.Clone(message)
-		time.AfterFunc(delay, func() { _, _ = c.Conn.Write(late) }) // whole messages: a Write is not torn apart by another
+		// whole messages: a Write is not torn apart by another
+		time.AfterFunc(delay, func() { _, _ = c.Conn.Write(late) })
 		return nil
 	case Unanswered:
 		message = unanswered(message)
@@ -228,14 +238,16 @@ func unanswered(message []byte) []byte {
 	return slices.Concat(bytes.Join(fields, []byte(" ")), []byte("\r\n"), rest)
 }
 
-// next finds the first protocol message in b: its length and, if it is a publish, subject and body (headers included).
+// next finds the first protocol message in b: its length and, if it is a publish, subject and body
+// (headers included).
 func next(b []byte) (n int, subject string, body []byte, whole bool) {
 	end := bytes.Index(b, []byte("\r\n"))
 	if end < 0 {
 		return 0, "", nil, false
 	}
 	fields := bytes.Fields(b[:end])
-	if len(fields) < 3 || !bytes.EqualFold(fields[0], []byte("PUB")) && !bytes.EqualFold(fields[0], []byte("HPUB")) {
+	if len(fields) < 3 ||
+		!bytes.EqualFold(fields[0], []byte("PUB")) && !bytes.EqualFold(fields[0], []byte("HPUB")) {
 		return end + 2, "", nil, true
 	}
 	size, err := strconv.Atoi(string(fields[len(fields)-1]))

@@ -6,10 +6,11 @@ import (
 	"sync"
 )
 
-// Questions loses one thing that a client asks, however often it asks: by a client that tries again an answer that is lost once is hardly
-// missed. It judges what its wire sends from [Ask] on.
+// Questions loses one thing that a client asks, however often it asks: by a client that tries again
+// an answer that is lost once is hardly missed. It judges what its wire sends from [Ask] on.
 //
-// Of what a reader asks its consumer it knows nothing. Consumers have a new name each time, so that a question is never the same.
+// Of what a reader asks its consumer it knows nothing. Consumers have a new name each time, so that
+// a question is never the same.
 type Questions struct {
 	mu    sync.Mutex
 	begin []string
@@ -19,7 +20,8 @@ type Questions struct {
 	lost  string
 }
 
-// Ask judges what w sends to subjects that begin with one of begin: the question that is lost by [Questions.Without] fares as how says.
+// Ask judges what w sends to subjects that begin with one of begin: the question that is lost by
+// [Questions.Without] fares as how says.
 func Ask(w *Wire, how Verdict, begin ...string) *Questions {
 	q := &Questions{begin: begin, how: how, nth: -1}
 	w.Judge(q.judge)
@@ -45,7 +47,8 @@ func (q *Questions) judge(subject string, body []byte) Verdict {
 	return q.how
 }
 
-// Without does something while the nth question it asks is lost, counted from 0, and returns that question; "" if it asked fewer.
+// Without does something while the nth question it asks is lost, counted from 0, and returns that
+// question; "" if it asked fewer.
 func (q *Questions) Without(nth int, do func()) (lost string) {
 	q.set(nth)
 	do()

@@ -1,11 +1,14 @@
-// Package deadline makes contexts with a deadline that cost nothing until somebody waits for their end.
+// Package deadline makes contexts with a deadline that cost nothing until somebody waits for their
+// end.
 //
-// A context of the standard library takes a timer and a place among its parent's children when it is made, and gives both back
-// when it is canceled. A function that returns before it ever looks at its context needs neither, and most calls of most
-// activities and deciders do. Here both are made with the first Done, which is also what every child asks for. Err, Value and
-// [context.Cause] tell the same as for a context of the standard library, by the clock.
+// A context of the standard library takes a timer and a place among its parent's children when it
+// is made, and gives both back when it is canceled. A function that returns before it ever looks at
+// its context needs neither, and most calls of most activities and deciders do. Here both are made
+// with the first Done, which is also what every child asks for. Err, Value and [context.Cause] tell
+// the same as for a context of the standard library, by the clock.
 //
-// It is for who calls somebody else's function. Who waits for Done in any case makes a context of the standard library.
+// It is for who calls somebody else's function. Who waits for Done in any case makes a context of
+// the standard library.
 package deadline
 
 import (
@@ -14,8 +17,9 @@ import (
 	"time"
 )
 
-// Context is a context that ends at its time, when it is canceled, or with its parent, whichever is first. Where its parent has
-// ended as well before anybody asked, the parent's cause counts, whatever was first.
+// Context is a context that ends at its time, when it is canceled, or with its parent, whichever is
+// first. Where its parent has ended as well before anybody asked, the parent's cause counts,
+// whatever was first.
 type Context struct {
 	parent context.Context
 	at     time.Time // zero: no deadline of its own
@@ -28,14 +32,14 @@ type Context struct {
 	reason   error
 }
 
-// New returns a child of parent that ends at the given time with late as its cause; the zero time is no deadline. Cancel must be
-// called when it is not needed any more.
+// New returns a child of parent that ends at the given time with late as its cause; the zero time
+// is no deadline. Cancel must be called when it is not needed any more.
 func New(parent context.Context, at time.Time, late error) *Context {
 	return &Context{parent: parent, at: at, late: late}
 }
 
-// Cancel ends the context with this cause, or [context.Canceled] if it is nil, unless it has ended. It may be called by anybody,
-// and more than once.
+// Cancel ends the context with this cause, or [context.Canceled] if it is nil, unless it has ended.
+// It may be called by anybody, and more than once.
 func (c *Context) Cancel(cause error) {
 	c.mu.Lock()
 	if c.made == nil && c.ended() {

@@ -7,13 +7,14 @@ import (
 )
 
 const (
-	// least is how much must be free for a store to be worth opening again, of a large file system and of a small one.
+	// least is how much must be free for a store to be worth opening again, of a large file system
+	// and of a small one.
 	least      = 64 << 20
 	leastShare = 10
 )
 
-// Enough tells whether the file system of a folder has room for a store to be opened again after it was full: a tenth of it, or 64 MiB, and an
-// inode. One that does not tell has.
+// Enough tells whether the file system of a folder has room for a store to be opened again after it
+// was full: a tenth of it, or 64 MiB, and an inode. One that does not tell has.
 func Enough(dir string) bool {
 	free, total := Of(dir)
 	inodes, all := Inodes(dir)
@@ -31,15 +32,25 @@ func existing(dir string) string {
 	}
 }
 
-// Full says that the file system of a folder, which may be missing, is full, and how much of it is free; "" if it has Enough, or does not tell.
+// Full says that the file system of a folder, which may be missing, is full, and how much of it is
+// free; "" if it has Enough, or does not tell.
 func Full(dir string) string {
 	dir = existing(dir)
 	if Enough(dir) {
 		return ""
 	}
 	if free, total := Inodes(dir); total > 0 && free == 0 {
-		return fmt.Sprintf("disk full: the file system of %s has no free inode of %d, whatever bytes are free", dir, total)
+		return fmt.Sprintf(
+			"disk full: the file system of %s has no free inode of %d, whatever bytes are free",
+			dir,
+			total,
+		)
 	}
 	free, total := Of(dir)
-	return fmt.Sprintf("disk full: the file system of %s has %d KiB free of %d KiB", dir, free>>10, total>>10)
+	return fmt.Sprintf(
+		"disk full: the file system of %s has %d KiB free of %d KiB",
+		dir,
+		free>>10,
+		total>>10,
+	)
 }

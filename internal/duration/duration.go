@@ -1,11 +1,13 @@
-// Package duration reads and writes lengths of time as authors of flows and operators write them: 10ms, 1m 30s, 1h30m, 7d, 2 weeks.
+// Package duration reads and writes lengths of time as authors of flows and operators write them:
+// 10ms, 1m 30s, 1h30m, 7d, 2 weeks.
 //
-// A length is one or more components, a number and a unit each, with or without white space between them. Units go from large to
-// small, each at most once; they have no case. A number may have a fraction as long as the whole is an exact number of
-// nanoseconds. There is no bare number, no sign and no month or year, whose length is not fixed; what is refused says what to
-// write instead.
+// A length is one or more components, a number and a unit each, with or without white space between
+// them. Units go from large to small, each at most once; they have no case. A number may have a
+// fraction as long as the whole is an exact number of nanoseconds. There is no bare number, no sign
+// and no month or year, whose length is not fixed; what is refused says what to write instead.
 //
-// Everything here is a function of its arguments and takes time linear in them. Any package may use it.
+// Everything here is a function of its arguments and takes time linear in them. Any package may use
+// it.
 package duration
 
 import (
@@ -40,7 +42,8 @@ func (e *Error) Error() string {
 
 const example = "write a number with a unit, such as 10ms, 1m 30s, 7d or 2 weeks"
 
-// Parse reads a text that is a length of time and nothing else, white space around it aside. Errors are of type *Error.
+// Parse reads a text that is a length of time and nothing else, white space around it aside. Errors
+// are of type *Error.
 func Parse(text string) (time.Duration, error) {
 	d, n, err := Prefix(text)
 	if err != nil {
@@ -53,9 +56,10 @@ func Parse(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// Prefix reads the length of time at the front of a text, as many components as belong to it, and returns how many bytes it
-// took, white space before it included and after it not. It stops before a component whose unit is not smaller than the one
-// before: "1s 5s" begins with one second. Errors are of type *Error.
+// Prefix reads the length of time at the front of a text, as many components as belong to it, and
+// returns how many bytes it took, white space before it included and after it not. It stops before
+// a component whose unit is not smaller than the one before: "1s 5s" begins with one second. Errors
+// are of type *Error.
 func Prefix(text string) (d time.Duration, n int, err error) {
 	n = skipSpace(text, 0)
 	first, err := component(text, n)
@@ -75,8 +79,8 @@ func Prefix(text string) (d time.Duration, n int, err error) {
 	}
 }
 
-// String writes a length of time so that Parse reads the same one. Forever is written as "forever", and a negative length,
-// which Parse never returns, with a sign: neither is read back.
+// String writes a length of time so that Parse reads the same one. Forever is written as "forever",
+// and a negative length, which Parse never returns, with a sign: neither is read back.
 func String(d time.Duration) string {
 	switch {
 	case d == Forever:
@@ -133,9 +137,19 @@ func component(text string, at int) (part, error) {
 	case name == "":
 		return part{}, problem(text, end, "the number has no unit", example)
 	case isCalendar(name):
-		return part{}, problem(text, unitAt, strconv.Quote(clip(name))+" has no fixed length", "write days or weeks")
+		return part{}, problem(
+			text,
+			unitAt,
+			strconv.Quote(clip(name))+" has no fixed length",
+			"write days or weeks",
+		)
 	default:
-		return part{}, problem(text, unitAt, strconv.Quote(clip(name))+" is no unit", "units are ns, us, ms, s, m, h, d, w and their long names")
+		return part{}, problem(
+			text,
+			unitAt,
+			strconv.Quote(clip(name))+" is no unit",
+			"units are ns, us, ms, s, m, h, d, w and their long names",
+		)
 	}
 	length, err := multiply(text, at, whole, fraction, unit)
 	return part{length: length, unit: unit, end: unitEnd}, err
@@ -172,7 +186,12 @@ func noNumber(text string, at int) error {
 	return problem(text, at, "does not begin with a number", example)
 }
 
-func multiply(text string, at int, whole, fraction string, unit time.Duration) (time.Duration, error) {
+func multiply(
+	text string,
+	at int,
+	whole, fraction string,
+	unit time.Duration,
+) (time.Duration, error) {
 	n, err := strconv.ParseInt(whole, 10, 64)
 	if err != nil || n > int64((Forever-1)/unit) {
 		return 0, problem(text, at, "is too long", tooLong)
@@ -180,7 +199,12 @@ func multiply(text string, at int, whole, fraction string, unit time.Duration) (
 	d := time.Duration(n) * unit
 	for _, digit := range []byte(strings.TrimRight(fraction, "0")) {
 		if unit%10 != 0 {
-			return 0, problem(text, at, "is finer than a nanosecond", "write fewer digits after the point")
+			return 0, problem(
+				text,
+				at,
+				"is finer than a nanosecond",
+				"write fewer digits after the point",
+			)
 		}
 		unit /= 10
 		part := time.Duration(digit-'0') * unit
@@ -226,7 +250,12 @@ func trailing(text string, at int) error {
 	c, err := component(text, at)
 	switch {
 	case err == nil:
-		return problem(text, at, strconv.Quote(clip(text[at:c.end]))+" is out of order", "units go from large to small, each at most once")
+		return problem(
+			text,
+			at,
+			strconv.Quote(clip(text[at:c.end]))+" is out of order",
+			"units go from large to small, each at most once",
+		)
 	case isDigit(text[at]):
 		return err
 	}

@@ -29,15 +29,15 @@ func (f frame) withoutReply() []byte {
 	return append([]byte(strings.Join(words, " ")+"\r\n"), f.bytes[f.line:]...)
 }
 
-// verbs are those between client and server, with the number of sizes at the end of the line: 0 has no payload.
-// MSG and HMSG have a subscription id after the subject.
+// verbs are those between client and server, with the number of sizes at the end of the line: 0 has
+// no payload. MSG and HMSG have a subscription id after the subject.
 var verbs = map[string]int{
 	"INFO": 0, "CONNECT": 0, "SUB": 0, "UNSUB": 0, "PING": 0, "PONG": 0, "+OK": 0, "-ERR": 0,
 	"PUB": 1, "HPUB": 2, "MSG": 1, "HMSG": 2,
 }
 
-// framer cuts one direction of a connection into frames. At the first line that it does not know it gives up for good:
-// everything passes as it is.
+// framer cuts one direction of a connection into frames. At the first line that it does not know it
+// gives up for good: everything passes as it is.
 type framer struct {
 	rest []byte
 	raw  bool
@@ -66,7 +66,8 @@ func (f *framer) add(b []byte) []frame {
 	return all
 }
 
-// parse returns the first frame of b and its length: 0 if its end is still to come, -1 if this is no NATS.
+// parse returns the first frame of b and its length: 0 if its end is still to come, -1 if this is
+// no NATS.
 func parse(b []byte) (frame, int) {
 	end := bytes.IndexByte(b, '\n')
 	if end < 0 {
@@ -100,7 +101,13 @@ func parse(b []byte) (frame, int) {
 	if len(b) < whole {
 		return frame{}, 0
 	}
-	fr := frame{bytes: b[:whole], subject: args[0], verb: verb, sizes: args[len(args)-count:], line: line}
+	fr := frame{
+		bytes:   b[:whole],
+		subject: args[0],
+		verb:    verb,
+		sizes:   args[len(args)-count:],
+		line:    line,
+	}
 	if middle := args[1 : len(args)-count]; len(middle) == 1 && strings.HasSuffix(verb, "PUB") {
 		fr.reply = middle[0]
 	}

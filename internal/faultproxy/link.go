@@ -12,7 +12,8 @@ const (
 	readSize = 64 << 10
 	// waiting is how many pieces of one direction may wait; after that the sender is held up.
 	waiting = 256
-	// unwantedMost bounds what a link remembers of answers that are to be lost. One that never comes stays for ever.
+	// unwantedMost bounds what a link remembers of answers that are to be lost. One that never
+	// comes stays for ever.
 	unwantedMost = 64 << 10
 )
 
@@ -42,7 +43,8 @@ func (l *link) close() {
 	})
 }
 
-// pump moves one direction. When its source ends the whole link does, unless the end is among what vanishes or is held.
+// pump moves one direction. When its source ends the whole link does, unless the end is among what
+// vanishes or is held.
 func (l *link) pump(d Direction) {
 	from, to := l.client, l.server
 	if d == ToClient {
@@ -160,8 +162,8 @@ func (l *link) lost(subject string) bool {
 	return ok
 }
 
-// write waits until a piece is due and may pass, and writes it. A net.Conn writes each piece whole, also if two goroutines
-// write. It reports false when the link has ended.
+// write waits until a piece is due and may pass, and writes it. A net.Conn writes each piece whole,
+// also if two goroutines write. It reports false when the link has ended.
 func (l *link) write(d Direction, to net.Conn, p piece) bool {
 	if !l.awaitTime(p.due) {
 		return false

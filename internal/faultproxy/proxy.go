@@ -63,8 +63,8 @@ type Counts struct {
 	Postponed      int64
 }
 
-// New listens on a free port of loopback and passes connections on to target, "host:port". The target need not be there
-// yet: a connection that finds nobody is closed.
+// New listens on a free port of loopback and passes connections on to target, "host:port". The
+// target need not be there yet: a connection that finds nobody is closed.
 func New(target string) (*Proxy, error) {
 	if _, _, err := net.SplitHostPort(target); err != nil {
 		return nil, fmt.Errorf("faultproxy: target %q: want host:port: %w", target, err)
@@ -73,7 +73,12 @@ func New(target string) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("faultproxy: %w", err)
 	}
-	p := &Proxy{target: target, listener: l, changed: make(chan struct{}), links: map[*link]struct{}{}}
+	p := &Proxy{
+		target:   target,
+		listener: l,
+		changed:  make(chan struct{}),
+		links:    map[*link]struct{}{},
+	}
 	p.wg.Go(p.accept)
 	return p, nil
 }
@@ -81,7 +86,8 @@ func New(target string) (*Proxy, error) {
 // Addr is where the proxy listens, "127.0.0.1:port".
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Counts tells what was done up to now. Compare two of them to see whether a fault has met anything.
+// Counts tells what was done up to now. Compare two of them to see whether a fault has met
+// anything.
 func (p *Proxy) Counts() Counts {
 	c := &p.counts
 	return Counts{
@@ -99,12 +105,12 @@ func (p *Proxy) Cut() {
 // Break closes all connections once; new ones pass.
 func (p *Proxy) Break() { p.closeLinks(func(*link) bool { return true }) }
 
-// HalfOpen lets the bytes of one direction vanish, and the end of the stream with them. The connections stay, and the other
-// direction works.
+// HalfOpen lets the bytes of one direction vanish, and the end of the stream with them. The
+// connections stay, and the other direction works.
 func (p *Proxy) HalfOpen(d Direction) { p.set(func(f *faults) { f.silent[d] = true }) }
 
-// Stall holds the bytes of one direction back. After Heal they arrive, however late: as after a partition that TCP has
-// outlived.
+// Stall holds the bytes of one direction back. After Heal they arrive, however late: as after a
+// partition that TCP has outlived.
 func (p *Proxy) Stall(d Direction) { p.set(func(f *faults) { f.stalled[d] = true }) }
 
 // Delay makes both directions slow: each read takes d and up to jitter more. The order stays.
@@ -112,16 +118,18 @@ func (p *Proxy) Delay(d, jitter time.Duration) {
 	p.set(func(f *faults) { f.delay, f.jitter = d, jitter })
 }
 
-// DropReplies loses the answer to each message of a client for whose subject match reports true: it is executed, and
-// the caller never learns of it. Of several answers to one message, the first is lost. A nil match ends the fault.
+// DropReplies loses the answer to each message of a client for whose subject match reports true: it
+// is executed, and the caller never learns of it. Of several answers to one message, the first is
+// lost. A nil match ends the fault.
 //
-// Functions of this kind are called in the order of the messages of one connection, but by several connections at once.
+// Functions of this kind are called in the order of the messages of one connection, but by several
+// connections at once.
 func (p *Proxy) DropReplies(match func(subject string) bool) {
 	p.set(func(f *faults) { f.dropReplies = match })
 }
 
-// Duplicate sends each matching message of a client twice, the copy so much later: directly after it with 0. The copy
-// asks for no answer.
+// Duplicate sends each matching message of a client twice, the copy so much later: directly after
+// it with 0. The copy asks for no answer.
 func (p *Proxy) Duplicate(match func(subject string) bool, after time.Duration) {
 	p.set(func(f *faults) { f.duplicate, f.copyAfter = match, after })
 }
@@ -201,7 +209,13 @@ func (p *Proxy) pass(client net.Conn) {
 		client.Close()
 		return
 	}
-	l := &link{proxy: p, client: client, server: server, done: make(chan struct{}), unwanted: map[string]struct{}{}}
+	l := &link{
+		proxy:    p,
+		client:   client,
+		server:   server,
+		done:     make(chan struct{}),
+		unwanted: map[string]struct{}{},
+	}
 	if !p.add(l) {
 		l.close()
 		return

@@ -8,9 +8,10 @@ import (
 	"net"
 )
 
-// Loopback returns a port of 127.0.0.1 that nobody listens on and that a server can be started on again after a crash. It lies below the
-// range from which the kernel takes the ports of clients, so that none of them gets it meanwhile. Nothing keeps it for the caller: another who
-// asks may be given the same.
+// Loopback returns a port of 127.0.0.1 that nobody listens on and that a server can be started on
+// again after a crash. It lies below the range from which the kernel takes the ports of clients, so
+// that none of them gets it meanwhile. Nothing keeps it for the caller: another who asks may be
+// given the same.
 func Loopback() (int, error) {
 	ports, err := Several(1)
 	if err != nil {

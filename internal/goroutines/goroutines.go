@@ -1,7 +1,8 @@
 // Package goroutines runs functions side by side on goroutines that outlive them.
 //
-// A goroutine begins with a small stack. One for each task grows it each time, and copies it: a tenth of the CPU of a worker
-// whose tasks take microseconds. A goroutine of a pool keeps its stack and waits for the next task.
+// A goroutine begins with a small stack. One for each task grows it each time, and copies it: a
+// tenth of the CPU of a worker whose tasks take microseconds. A goroutine of a pool keeps its stack
+// and waits for the next task.
 package goroutines
 
 import (
@@ -9,11 +10,13 @@ import (
 	"sync/atomic"
 )
 
-// kept is how much of its stack a goroutine uses at least, in bytes. Whenever garbage is collected Go halves the stacks of which less than a
-// quarter is in use, and who waits uses next to nothing: the next job would grow it again. So stacks of up to 16 KiB stay.
+// kept is how much of its stack a goroutine uses at least, in bytes. Whenever garbage is collected
+// Go halves the stacks of which less than a quarter is in use, and who waits uses next to nothing:
+// the next job would grow it again. So stacks of up to 16 KiB stay.
 const kept = 4 << 10
 
-// Pool calls a function for each of its jobs, all at once: it bounds nothing but how many goroutines wait.
+// Pool calls a function for each of its jobs, all at once: it bounds nothing but how many
+// goroutines wait.
 type Pool[T any] struct {
 	do   func(T)
 	most int32
@@ -22,7 +25,8 @@ type Pool[T any] struct {
 	done chan struct{}
 }
 
-// New returns a pool that calls do, which may end its goroutine. At most so many goroutines wait for jobs. Close it.
+// New returns a pool that calls do, which may end its goroutine. At most so many goroutines wait
+// for jobs. Close it.
 func New[T any](most int, do func(T)) *Pool[T] {
 	return &Pool[T]{do: do, most: int32(most), jobs: make(chan T), done: make(chan struct{})}
 }
@@ -55,5 +59,6 @@ func (c *Pool[T]) work(job T) {
 	}
 }
 
-// Close lets those go that wait, and each of the others once its job is done. It is called once. Jobs may still be given.
+// Close lets those go that wait, and each of the others once its job is done. It is called once.
+// Jobs may still be given.
 func (c *Pool[T]) Close() { close(c.done) }

@@ -1,8 +1,9 @@
-// Package gosource reads what generated documents quote from Go source: doc comments of types, fields, methods and constants.
+// Package gosource reads what generated documents quote from Go source: doc comments of types,
+// fields, methods and constants.
 //
-// It parses and does not type-check, so that a test can use it on a package in milliseconds. What a program does is told by
-// reflection; this package only tells what its authors wrote about it. It knows no package of ours. Any generator or test may
-// call it.
+// It parses and does not type-check, so that a test can use it on a package in milliseconds. What a
+// program does is told by reflection; this package only tells what its authors wrote about it. It
+// knows no package of ours. Any generator or test may call it.
 package gosource
 
 import (
@@ -59,7 +60,12 @@ func Read(dir string) (*Package, error) {
 		if name := e.Name(); filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(fset, filepath.Join(dir, e.Name()), nil, parser.ParseComments|parser.SkipObjectResolution)
+		file, err := parser.ParseFile(
+			fset,
+			filepath.Join(dir, e.Name()),
+			nil,
+			parser.ParseComments|parser.SkipObjectResolution,
+		)
 		if err != nil {
 			return nil, fmt.Errorf("gosource: %w", err)
 		}
@@ -141,7 +147,10 @@ func (p *Package) addType(file string, d *ast.GenDecl, s *ast.TypeSpec) {
 		for _, f := range st.Fields.List {
 			for _, n := range f.Names {
 				if n.IsExported() {
-					t.Fields = append(t.Fields, &Field{Name: n.Name, Doc: doc(nil, f.Doc, f.Comment)})
+					t.Fields = append(
+						t.Fields,
+						&Field{Name: n.Name, Doc: doc(nil, f.Doc, f.Comment)},
+					)
 				}
 			}
 		}
@@ -189,7 +198,8 @@ func (p *Package) addMethod(d *ast.FuncDecl) {
 	p.Methods = append(p.Methods, m)
 }
 
-// doc is the comment of a declaration: above the name, after it, or above the keyword if that declares nothing else.
+// doc is the comment of a declaration: above the name, after it, or above the keyword if that
+// declares nothing else.
 func doc(d *ast.GenDecl, above, later *ast.CommentGroup) string {
 	switch {
 	case above != nil:

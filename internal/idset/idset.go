@@ -1,12 +1,15 @@
-// Package idset remembers which strings were added, in some two bytes for each. A partition keeps the workflow ids of its
-// history in it, so that it need not look for runs of an id that was never used.
+// Package idset remembers which strings were added, in some two bytes for each. A partition keeps
+// the workflow ids of its history in it, so that it need not look for runs of an id that was never
+// used.
 //
 // Invariants:
-//   - What was added is always found. What was not is found too, for about one of a hundred strings: whoever is told yes asks
-//     somebody who knows.
-//   - It takes no more memory than the bound that it was made with allows. Above that it finds everything.
+//   - What was added is always found. What was not is found too, for about one of a hundred
+//     strings: whoever is told yes asks somebody who knows.
+//   - It takes no more memory than the bound that it was made with allows. Above that it finds
+//     everything.
 //
-// Considered: the strings themselves, or 8 bytes of a hash of each. Both are exact enough, and ten and four times as large.
+// Considered: the strings themselves, or 8 bytes of a hash of each. Both are exact enough, and ten
+// and four times as large.
 package idset
 
 import "hash/maphash"
@@ -31,7 +34,8 @@ type layer struct {
 	room int // how many strings it still takes
 }
 
-// New makes a set that takes up to most strings, at least one. It finds everything once there are more.
+// New makes a set that takes up to most strings, at least one. It finds everything once there are
+// more.
 func New(most int) *Set {
 	return &Set{seed: maphash.MakeSeed(), left: max(most, 1)}
 }

@@ -1,4 +1,5 @@
-// Package logs has the logger of those who were given none, and the form of log lines: for a person on a terminal, JSON elsewhere.
+// Package logs has the logger of those who were given none, and the form of log lines: for a person
+// on a terminal, JSON elsewhere.
 package logs
 
 import (
@@ -15,7 +16,8 @@ import (
 // fieldStack is the field with the stack of a panic.
 const fieldStack = "stack"
 
-// Or returns log, or one that writes warnings and errors to stderr if that is nil. All who have none share one.
+// Or returns log, or one that writes warnings and errors to stderr if that is nil. All who have
+// none share one.
 func Or(log logrus.FieldLogger) logrus.FieldLogger {
 	if log != nil {
 		return log
@@ -56,7 +58,8 @@ func JSON() logrus.Formatter {
 // Text is a line for each entry, and the stack of a panic as lines after it.
 func Text(colors bool) logrus.Formatter {
 	return &text{logrus.TextFormatter{
-		FullTimestamp: true, TimestampFormat: "2006-01-02T15:04:05.000Z07:00", ForceColors: colors, DisableColors: !colors,
+		FullTimestamp: true, TimestampFormat: "2006-01-02T15:04:05.000Z07:00", ForceColors: colors,
+		DisableColors: !colors,
 	}}
 }
 

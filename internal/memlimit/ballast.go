@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// ballastSize is how much is taken. Larger ones saved no more CPU (ADR 0034), and each costs its size while there is work.
+// ballastSize is how much is taken. Larger ones saved no more CPU (ADR 0034), and each costs its
+// size while there is work.
 const ballastSize = 16 << 20
 
 var (
@@ -13,12 +14,13 @@ var (
 	once    sync.Once
 )
 
-// Ballast makes collections rarer while little is alive. Go collects when the heap has doubled. In a server that has just begun a few
-// megabytes are alive, and work doubles them some twenty times a second. The ballast counts as alive, so there may be that much more garbage
-// before the next collection; it takes no memory itself, since it is never written to.
+// Ballast makes collections rarer while little is alive. Go collects when the heap has doubled. In
+// a server that has just begun a few megabytes are alive, and work doubles them some twenty times a
+// second. The ballast counts as alive, so there may be that much more garbage before the next
+// collection; it takes no memory itself, since it is never written to.
 //
-// It is for the main function of a process, like [Keep]; further calls do nothing. Whoever has set GOGC or GOMEMLIMIT has decided, and gets
-// none: a limit would count it.
+// It is for the main function of a process, like [Keep]; further calls do nothing. Whoever has set
+// GOGC or GOMEMLIMIT has decided, and gets none: a limit would count it.
 //
 // Considered: a higher GOGC. It costs most where most is alive.
 func Ballast() {

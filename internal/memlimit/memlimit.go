@@ -1,6 +1,6 @@
 // Package memlimit gives memory back to the machine when a process that was busy has come to rest.
-// Go itself waits until the heap has doubled, or two minutes have passed. Go also has the limit of a
-// process's memory, GOMEMLIMIT; this package adds none.
+// Go itself waits until the heap has doubled, or two minutes have passed. Go also has the limit of
+// a process's memory, GOMEMLIMIT; this package adds none.
 //
 // Invariants:
 //   - It decides by what the runtime tells of its memory, which costs microseconds. A process is at
@@ -64,7 +64,11 @@ func Read() Reading {
 	}
 	metrics.Read(s)
 	total, released := s[1].Value.Uint64(), s[2].Value.Uint64()
-	m := Reading{Allocs: s[0].Value.Uint64(), Footprint: total - released, Live: s[3].Value.Uint64()}
+	m := Reading{
+		Allocs:    s[0].Value.Uint64(),
+		Footprint: total - released,
+		Live:      s[3].Value.Uint64(),
+	}
 	return m.without(uint64(len(ballast)))
 }
 

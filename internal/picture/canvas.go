@@ -65,7 +65,16 @@ func (c *canvas) shape(kind string, words []string) error {
 	r := rect{n[0], n[1], n[2], n[3]}
 	c.shapes[name] = r
 	round := map[string]int{"group": 8, "box": 4, "store": 14}[kind]
-	fmt.Fprintf(&c.body, "<rect class=%q x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"%d\"/>\n", kind, r.x, r.y, r.w, r.h, round)
+	fmt.Fprintf(
+		&c.body,
+		"<rect class=%q x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"%d\"/>\n",
+		kind,
+		r.x,
+		r.y,
+		r.w,
+		r.h,
+		round,
+	)
 	if kind == "group" {
 		c.text("corner", r.x+10, r.y+18, texts[0])
 		return nil
@@ -110,7 +119,12 @@ func (c *canvas) arrow(both bool, words []string) error {
 	if both {
 		begin = ` marker-start="url(#head)"`
 	}
-	fmt.Fprintf(&c.body, "<polyline class=\"arrow\" points=\"%s\"%s marker-end=\"url(#head)\"/>\n", strings.Join(points, " "), begin)
+	fmt.Fprintf(
+		&c.body,
+		"<polyline class=\"arrow\" points=\"%s\"%s marker-end=\"url(#head)\"/>\n",
+		strings.Join(points, " "),
+		begin,
+	)
 	if words[2] != "" {
 		at := middle(path)
 		c.text("label", at.x, at.y-4, words[2])
@@ -171,12 +185,18 @@ func (c *canvas) svg() (string, error) {
 	if c.w <= 0 || c.h <= 0 {
 		return "", fmt.Errorf("the size is missing: want a line \"size WIDTH HEIGHT\"")
 	}
-	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[2]d" width="%[1]d" height="%[2]d">
+	return fmt.Sprintf(
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[2]d" width="%[1]d" height="%[2]d">
 <style>%[3]s</style>
 <defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0 L8 4 L0 8 z" fill="#3e4c59"/></marker></defs>
 <rect width="%[1]d" height="%[2]d" fill="#ffffff"/>
 %[4]s</svg>
-`, c.w, c.h, style, c.body.String()), nil
+`,
+		c.w,
+		c.h,
+		style,
+		c.body.String(),
+	), nil
 }
 
 func numbers(words []string, want int) ([]int, error) {

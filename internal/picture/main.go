@@ -1,5 +1,6 @@
-// Command picture draws a picture from a description in text, so that both can be committed and a change of either is
-// seen in a diff. It takes two file names: the description and the SVG to write.
+// Command picture draws a picture from a description in text, so that both can be committed and a
+// change of either is seen in a diff. It takes two file names: the description and the SVG to
+// write.
 //
 // A description is a line for each thing, in the order of painting; "#" begins a comment:
 //
@@ -10,8 +11,9 @@
 //	arrow FROM.SIDE TO.SIDE "label" [X,Y …]
 //	both  FROM.SIDE TO.SIDE "label" [X,Y …]
 //
-// Lengths are pixels. A side is t, b, l or r, with the place on it in percent after it: "broker.b30". An arrow goes
-// through its points, if it has any; both has two heads. The same description always gives the same bytes.
+// Lengths are pixels. A side is t, b, l or r, with the place on it in percent after it:
+// "broker.b30". An arrow goes through its points, if it has any; both has two heads. The same
+// description always gives the same bytes.
 package main
 
 import (

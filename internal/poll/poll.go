@@ -1,4 +1,5 @@
-// Package poll waits in tests for what has no event to wait for: real servers and processes, in real time.
+// Package poll waits in tests for what has no event to wait for: real servers and processes, in
+// real time.
 //
 // It is for test files only.
 package poll

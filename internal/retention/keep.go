@@ -14,8 +14,8 @@ import (
 type Run struct {
 	ID     string
 	Closed time.Time
-	// Expirable is false while the run may still be needed, because it or a run above it is open or can go on. Such a run is
-	// kept and does not count.
+	// Expirable is false while the run may still be needed, because it or a run above it is open or
+	// can go on. Such a run is kept and does not count.
 	Expirable bool
 }
 
@@ -51,8 +51,9 @@ type Verdict struct {
 	Why string
 }
 
-// Keep judges the ended runs of one group. The verdicts are in the order of the runs. next is the first moment at which time
-// alone changes a verdict; zero if it never does. Ids are unique. Ranks go by the time of close, latest first, then by id, highest first.
+// Keep judges the ended runs of one group. The verdicts are in the order of the runs. next is the
+// first moment at which time alone changes a verdict; zero if it never does. Ids are unique. Ranks
+// go by the time of close, latest first, then by id, highest first.
 func Keep(p Policy, runs []Run, now time.Time) (verdicts []Verdict, next time.Time) {
 	place := make(map[string]int, len(runs))
 	count := 0
@@ -64,7 +65,11 @@ func Keep(p Policy, runs []Run, now time.Time) (verdicts []Verdict, next time.Ti
 	}
 	verdicts = make([]Verdict, 0, len(runs))
 	for _, r := range runs {
-		v := Verdict{ID: r.ID, Fate: OnDisk, Why: "Kept: it, or a run above it, is open or can still go on, so it does not count."}
+		v := Verdict{
+			ID:   r.ID,
+			Fate: OnDisk,
+			Why:  "Kept: it, or a run above it, is open or can still go on, so it does not count.",
+		}
 		if r.Expirable {
 			v = p.judge(r, place[r.ID], count, now)
 		}
@@ -82,13 +87,19 @@ func latestFirst(runs []Run) []Run {
 	})
 }
 
-// Judge is the verdict on a run of a rank, 0 for the one that closed last, in a group of so many. [Keep] says the same of all.
+// Judge is the verdict on a run of a rank, 0 for the one that closed last, in a group of so many.
+// [Keep] says the same of all.
 func (p Policy) Judge(r Run, rank, count int, now time.Time) Verdict {
 	return p.judge(r, rank, count, now)
 }
 
 func (p Policy) judge(r Run, rank, count int, now time.Time) Verdict {
-	who := fmt.Sprintf("It is the %s of %d in its group and closed %s ago", ordinal(rank+1), count, ago(now.Sub(r.Closed)))
+	who := fmt.Sprintf(
+		"It is the %s of %d in its group and closed %s ago",
+		ordinal(rank+1),
+		count,
+		ago(now.Sub(r.Closed)),
+	)
 	disk := p.Disk
 	if p.Disabled {
 		disk = Limit{}
@@ -101,7 +112,12 @@ func (p Policy) judge(r Run, rank, count int, now time.Time) Verdict {
 		against = "and its retention is disabled"
 	}
 	if c, ok := p.Soft.holds(r, rank, now); ok {
-		return Verdict{ID: r.ID, Fate: Softly, Until: c.end(r), Why: "Purged from disk, " + against + ", but kept softly: " + c.sentence(r, who)}
+		return Verdict{
+			ID:    r.ID,
+			Fate:  Softly,
+			Until: c.end(r),
+			Why:   "Purged from disk, " + against + ", but kept softly: " + c.sentence(r, who),
+		}
 	}
 	return Verdict{ID: r.ID, Fate: Gone, Why: "Goes: " + who + ", " + against + "."}
 }
@@ -131,7 +147,11 @@ func (c corner) sentence(r Run, who string) string {
 		}
 		return s + "; it goes when newer ones push it out."
 	}
-	s += fmt.Sprintf(", within %s; it goes after %s", duration.String(c.age), r.Closed.Add(c.age).UTC().Format(time.RFC3339))
+	s += fmt.Sprintf(
+		", within %s; it goes after %s",
+		duration.String(c.age),
+		r.Closed.Add(c.age).UTC().Format(time.RFC3339),
+	)
 	if c.count != unlimited {
 		s += ", or when newer ones push it out"
 	}

@@ -22,16 +22,17 @@ type Policy struct {
 // Default is the system's policy if the operator sets none: 3 runs of a group, and as many softly.
 func Default() Policy { return Policy{Disk: atMost(3), Soft: atMost(3)} }
 
-// Start is the policy of a run that begins with this expression. What is not given, and context, is the parent's, or the
-// system's for a run without a parent. A parent's disabled holds for its children whatever they say. The hash must have been
-// interpolated; a parent's hash is not inherited.
+// Start is the policy of a run that begins with this expression. What is not given, and context, is
+// the parent's, or the system's for a run without a parent. A parent's disabled holds for its
+// children whatever they say. The hash must have been interpolated; a parent's hash is not
+// inherited.
 func Start(e Expr, parent *Policy, system Policy) Policy {
 	up := above(parent, system)
 	return Policy{Disk: up.Disk, Soft: up.Soft}.Change(e, parent, system)
 }
 
-// Change is the policy after a run says e on its way: hash, value and soft are replaced if e gives them, disabled is set or
-// cleared each time. context is the policy before.
+// Change is the policy after a run says e on its way: hash, value and soft are replaced if e gives
+// them, disabled is set or cleared each time. context is the policy before.
 func (p Policy) Change(e Expr, parent *Policy, system Policy) Policy {
 	up := above(parent, system)
 	next := p
@@ -60,11 +61,13 @@ func above(parent *Policy, system Policy) Policy {
 	return system
 }
 
-// Limit is a value without references, in the one form that all values with its meaning have. The zero Limit keeps nothing.
+// Limit is a value without references, in the one form that all values with its meaning have. The
+// zero Limit keeps nothing.
 //
-// A count and an age span a box: the runs of at most that rank that closed no longer ago. min cuts boxes, max puts them side by
-// side, so every value is a union of boxes. Those that lie within others are dropped, and what is left is a stair: counts rise
-// and ages fall. So a limit has no more corners than its texts have counts, and a loop that says max(context, 1h) ends where it
+// A count and an age span a box: the runs of at most that rank that closed no longer ago. min cuts
+// boxes, max puts them side by side, so every value is a union of boxes. Those that lie within
+// others are dropped, and what is left is a stair: counts rise and ages fall. So a limit has no
+// more corners than its texts have counts, and a loop that says max(context, 1h) ends where it
 // began. The expression itself was rejected as the stored form because it grows with each change.
 type Limit struct{ corners []corner }
 
@@ -83,7 +86,11 @@ func atMost(n int) Limit { return stair([]corner{{n, duration.Forever}}) }
 // NewLimit resolves a value that refers to nothing, for example an operator's default.
 func NewLimit(v Value) (Limit, error) {
 	if k := v.reference(); k != 0 {
-		return Limit{}, fmt.Errorf("retention %q: %s means nothing here: write counts, durations, forever, min(...) and max(...) only", clip(v.String()), k)
+		return Limit{}, fmt.Errorf(
+			"retention %q: %s means nothing here: write counts, durations, forever, min(...) and max(...) only",
+			clip(v.String()),
+			k,
+		)
 	}
 	return v.resolve(Limit{}, Limit{}, Limit{}), nil
 }
@@ -147,10 +154,14 @@ func cut(a, b Limit) Limit {
 	return stair(all)
 }
 
-// stair drops the boxes that hold nothing or lie within others. Beyond maxCorners, which takes a definition that is made for
-// it, neighbours are made one box that holds both: more is kept then, never less.
+// stair drops the boxes that hold nothing or lie within others. Beyond maxCorners, which takes a
+// definition that is made for it, neighbours are made one box that holds both: more is kept then,
+// never less.
 func stair(all []corner) Limit {
-	slices.SortFunc(all, func(a, b corner) int { return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(b.age, a.age)) })
+	slices.SortFunc(
+		all,
+		func(a, b corner) int { return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(b.age, a.age)) },
+	)
 	var kept []corner
 	for _, c := range all {
 		if c.count > 0 && (len(kept) == 0 || c.age > kept[len(kept)-1].age) {
@@ -165,7 +176,8 @@ func stair(all []corner) Limit {
 	return Limit{corners: kept}
 }
 
-// until tells for how long after its close the run of a rank, 0 for the most recent, is kept, and by which corner.
+// until tells for how long after its close the run of a rank, 0 for the most recent, is kept, and
+// by which corner.
 func (l Limit) until(rank int) (corner, bool) {
 	i, _ := slices.BinarySearchFunc(l.corners, rank, func(c corner, rank int) int {
 		if c.count > rank {
@@ -176,7 +188,8 @@ func (l Limit) until(rank int) (corner, bool) {
 	if i == len(l.corners) {
 		return corner{}, false
 	}
-	return l.corners[i], true // counts rise and ages fall: the first that reaches the rank lasts longest
+	// counts rise and ages fall: the first that reaches the rank lasts longest
+	return l.corners[i], true
 }
 
 // Value is an expression of the limit.
@@ -235,8 +248,8 @@ func (l *Limit) UnmarshalText(text []byte) error {
 // maxStored holds maxCorners of the longest corners.
 const maxStored = maxCorners * 64
 
-// ReadPolicy reads a policy as it is stored: its limits are what [Limit.String] wrote. What cannot be read, from a later version perhaps, keeps
-// every run of its group: nothing is purged by it.
+// ReadPolicy reads a policy as it is stored: its limits are what [Limit.String] wrote. What cannot
+// be read, from a later version perhaps, keeps every run of its group: nothing is purged by it.
 func ReadPolicy(hash, disk, soft string, disabled bool) Policy {
 	p := Policy{Hash: hash, Disabled: disabled}
 	if p.Disk.UnmarshalText([]byte(disk)) != nil || p.Soft.UnmarshalText([]byte(soft)) != nil {
@@ -246,17 +259,23 @@ func ReadPolicy(hash, disk, soft string, disabled bool) Policy {
 	return p
 }
 
-// ParseDefault reads an operator's default: an expression that refers to nothing, without a hash. What is not kept on disk is kept softly only
-// if the expression says so.
+// ParseDefault reads an operator's default: an expression that refers to nothing, without a hash.
+// What is not kept on disk is kept softly only if the expression says so.
 func ParseDefault(text string) (Policy, error) {
 	e, err := Parse(text)
 	switch {
 	case err != nil:
 		return Policy{}, err
 	case e.Hash != "":
-		return Policy{}, fmt.Errorf("retention %q: a default names no group: leave out hash", clip(text))
+		return Policy{}, fmt.Errorf(
+			"retention %q: a default names no group: leave out hash",
+			clip(text),
+		)
 	case e.Disabled:
-		return Policy{}, fmt.Errorf("retention %q: a default cannot be disabled: write 0 to keep none", clip(text))
+		return Policy{}, fmt.Errorf(
+			"retention %q: a default cannot be disabled: write 0 to keep none",
+			clip(text),
+		)
 	case e.Disk == nil:
 		return Policy{}, fmt.Errorf("retention %q: a value is missing: %s", clip(text), example)
 	}
@@ -290,7 +309,8 @@ func (p Policy) String() string {
 	return s
 }
 
-// FateOf is the fate of a run by its rank among those of its group, 0 for the one that closed last. [Keep] says the same, and why.
+// FateOf is the fate of a run by its rank among those of its group, 0 for the one that closed last.
+// [Keep] says the same, and why.
 func (p Policy) FateOf(rank int, closed, now time.Time) Fate {
 	fate, _ := p.FateUntil(rank, closed, now)
 	return fate

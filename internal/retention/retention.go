@@ -1,23 +1,26 @@
-// Package retention is the language in which authors say for how long ended runs are kept, and the judgement by it.
+// Package retention is the language in which authors say for how long ended runs are kept, and the
+// judgement by it.
 //
 // A text such as
 //
 //	max(24h, 5) soft 10 hash start-stop
 //
-// is parsed into an [Expr]. When a run starts, or changes its retention on the way, the expression becomes a [Policy]: context,
-// parent and system are replaced by what they stand for at that moment, so that a policy refers to nothing and cannot recurse,
-// however often a run says max(context, 1h). [Keep] judges the ended runs of one group by a policy and says why.
+// is parsed into an [Expr]. When a run starts, or changes its retention on the way, the expression
+// becomes a [Policy]: context, parent and system are replaced by what they stand for at that
+// moment, so that a policy refers to nothing and cannot recurse, however often a run says
+// max(context, 1h). [Keep] judges the ended runs of one group by a policy and says why.
 //
 // Grammar; words have no case, the hash keeps its own:
 //
 //	expression = [ "hash" word ] [ "hard" ] [ value | "disabled" ] { "hash" text | "soft" value | "hard" }
 //	value      = count | duration | "forever" | "all" | "context" | "parent" | "system" | ( "min" | "max" ) "(" value { "," value } ")"
 //
-// A hash after the value goes on to the end or to the word soft or hard; in double quotes it may hold these words too, and a
-// backslash before a quote or a backslash. What ${...} encloses is never split. hard means that soft is the same as the value.
+// A hash after the value goes on to the end or to the word soft or hard; in double quotes it may
+// hold these words too, and a backslash before a quote or a backslash. What ${...} encloses is
+// never split. hard means that soft is the same as the value.
 //
-// Everything here is a function of its arguments: no clock, no store. Whoever keeps runs may use it: parsers of definitions,
-// deciders, the janitor.
+// Everything here is a function of its arguments: no clock, no store. Whoever keeps runs may use
+// it: parsers of definitions, deciders, the janitor.
 package retention
 
 import (
@@ -28,13 +31,16 @@ import (
 	"github.com/droverhq/drover/internal/duration"
 )
 
-// Expr is a retention as written. What is not given is zero, and means "as before" in a change and "parent" at the start.
+// Expr is a retention as written. What is not given is zero, and means "as before" in a change and
+// "parent" at the start.
 type Expr struct {
-	Hash     string // names the group in place of the workflow's name; a template that the caller interpolates
-	Disk     *Value // nil: not given
-	Soft     *Value // nil: not given
-	Hard     bool   // Soft is what Disk is; then Soft is nil
-	Disabled bool   // nothing stays once the run has closed, and it is never replayed; then Disk is nil
+	// names the group in place of the workflow's name; a template that the caller interpolates
+	Hash string
+	Disk *Value // nil: not given
+	Soft *Value // nil: not given
+	Hard bool   // Soft is what Disk is; then Soft is nil
+	// nothing stays once the run has closed, and it is never replayed; then Disk is nil
+	Disabled bool
 }
 
 // Kind says which of a Value's fields count.
@@ -99,7 +105,8 @@ func (k Kind) String() string {
 	return "kind " + strconv.Itoa(int(k))
 }
 
-// String writes the expression so that Parse reads the same one: the hash first, then the value, then soft or hard.
+// String writes the expression so that Parse reads the same one: the hash first, then the value,
+// then soft or hard.
 func (e Expr) String() string {
 	var parts []string
 	if e.Hash != "" {

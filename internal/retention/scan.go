@@ -40,7 +40,8 @@ func (p *parser) step() int {
 func (p *parser) name() string {
 	from := p.at
 	for p.at < len(p.text) {
-		if c := rune(p.text[p.at]); c >= utf8.RuneSelf || c != '-' && c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c) {
+		if c := rune(p.text[p.at]); c >= utf8.RuneSelf ||
+			c != '-' && c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c) {
 			break
 		}
 		p.at++

@@ -19,11 +19,13 @@ type failure struct {
 // maxMessage is how much of a message is told, in characters.
 const maxMessage = 300
 
-// Of tells in a line the innermost cause in the details of a run that failed. It is empty where they name no cause, as those of
-// other workflows, whatever these say.
+// Of tells in a line the innermost cause in the details of a run that failed. It is empty where
+// they name no cause, as those of other workflows, whatever these say.
 func Of(details []byte) string {
 	var f failure
-	if len(details) == 0 || details[0] != '{' || json.Unmarshal(details, &f) != nil || f.Message == "" || f.Cause == nil {
+	if len(details) == 0 || details[0] != '{' || json.Unmarshal(details, &f) != nil ||
+		f.Message == "" ||
+		f.Cause == nil {
 		return ""
 	}
 	c := f.Cause

@@ -1,10 +1,12 @@
 // Package sample leaves tests out where [Env] is set.
 //
-// The race detector makes a test in virtual time many times as slow, and what it looks for does not depend on which of some hundred faults a
-// test tries. So make test runs every test without it, and one of eight bubbles, others each time, with it. Package virtual asks here before
-// each bubble; tests on drovertest and long ones without a bubble ask themselves.
+// The race detector makes a test in virtual time many times as slow, and what it looks for does not
+// depend on which of some hundred faults a test tries. So make test runs every test without it, and
+// one of eight bubbles, others each time, with it. Package virtual asks here before each bubble;
+// tests on drovertest and long ones without a bubble ask themselves.
 //
-// It is not -short that says so: with that package rapid tries a fifth of its cases, in every package that has some.
+// It is not -short that says so: with that package rapid tries a fifth of its cases, in every
+// package that has some.
 package sample
 
 import (

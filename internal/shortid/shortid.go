@@ -1,6 +1,8 @@
-// Package shortid keeps run ids in few bytes, for those who keep a million of them in memory: a ULID has 26 letters and 128 bits.
+// Package shortid keeps run ids in few bytes, for those who keep a million of them in memory: a
+// ULID has 26 letters and 128 bits.
 //
-// What is no ULID stays as it is. Nothing that was written so may leave the process: the form may change.
+// What is no ULID stays as it is. Nothing that was written so may leave the process: the form may
+// change.
 package shortid
 
 import "github.com/oklog/ulid/v2"

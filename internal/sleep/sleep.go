@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// For waits for d, or until ctx ends, whose cause it then returns. Nothing and less is no wait, but a look at ctx.
+// For waits for d, or until ctx ends, whose cause it then returns. Nothing and less is no wait, but
+// a look at ctx.
 func For(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return context.Cause(ctx)

@@ -1,9 +1,10 @@
 // Package virtual runs tests in virtual time that use NATS connections.
 //
-// The client library keeps one pool of timers for the whole process: of requests, flushes and waits for the next message. A timer that was
-// made in one synctest bubble ends the process when somebody outside resets it, in a test that may be a stranger to the one before. So the
-// pool is emptied on both sides of a bubble: two collections do that to a [sync.Pool]. Every bubble of the module is made here, also those
-// of tests that use no connection today; the test of floors sees to it.
+// The client library keeps one pool of timers for the whole process: of requests, flushes and waits
+// for the next message. A timer that was made in one synctest bubble ends the process when somebody
+// outside resets it, in a test that may be a stranger to the one before. So the pool is emptied on
+// both sides of a bubble: two collections do that to a [sync.Pool]. Every bubble of the module is
+// made here, also those of tests that use no connection today; the test of floors sees to it.
 //
 // It is for test files, and for package drovertest, which is.
 package virtual

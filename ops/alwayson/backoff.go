@@ -3,16 +3,17 @@ package alwayson
 import "time"
 
 const (
-	// apart is the least time between two starts, for workflows that complete at once. It is less than the second within which a
-	// run is begun after an end.
+	// apart is the least time between two starts, for workflows that complete at once. It is less
+	// than the second within which a run is begun after an end.
 	apart = 500 * time.Millisecond
 	// The pause is 0 after a first failure, then firstPause, and doubles up to lastPause.
 	firstPause = time.Second
 	lastPause  = 5 * time.Minute
-	// steady is how long a run lives, at least, if its failure is not to be counted with those before it.
+	// steady is how long a run lives, at least, if its failure is not to be counted with those
+	// before it.
 	steady = time.Minute
-	// startWithin is how long after its record a start may begin a run. Closed runs stay for longer than that, whatever their
-	// retention says.
+	// startWithin is how long after its record a start may begin a run. Closed runs stay for longer
+	// than that, whatever their retention says.
 	startWithin = time.Minute
 )
 

@@ -15,7 +15,8 @@ const (
 	continueEvents = 10_000
 )
 
-// judged checks what is added, and fills in its defaults. The error is a [*schemas.Error] that names the field.
+// judged checks what is added, and fills in its defaults. The error is a [*schemas.Error] that
+// names the field.
 func judged(a schemas.AlwaysOn) (schemas.AlwaysOn, error) {
 	q := &a.Start
 	for _, f := range []struct{ field, value, hint string }{
@@ -24,11 +25,15 @@ func judged(a schemas.AlwaysOn) (schemas.AlwaysOn, error) {
 	} {
 		field := "alwaysOn.start." + f.field
 		if err := schemas.ValidateID(field, f.value); err != nil {
-			return a, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField(field).WithHint("%s", f.hint)
+			return a, schemas.Errorf(schemas.CodeInvalid, "%v", err).
+				InField(field).
+				WithHint("%s", f.hint)
 		}
 	}
 	if err := a.Restart.Validate("alwaysOn.restart"); err != nil {
-		return a, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("alwaysOn.restart").WithHint("leave it out for %s", schemas.RestartAlways)
+		return a, schemas.Errorf(schemas.CodeInvalid, "%v", err).
+			InField("alwaysOn.restart").
+			WithHint("leave it out for %s", schemas.RestartAlways)
 	}
 	if err := notOurs(q); err != nil {
 		return a, err
@@ -39,19 +44,25 @@ func judged(a schemas.AlwaysOn) (schemas.AlwaysOn, error) {
 		return a, &e
 	}
 	if _, is := q.Input.Ref(); is {
-		return a, schemas.Errorf(schemas.CodeInvalid, "alwaysOn.start.input is a reference to a stored payload, which goes when no history names it").
-			InField("alwaysOn.start.input").WithHint("put the input itself there, or where the workflow finds it")
+		return a, schemas.Errorf(schemas.CodeInvalid, "alwaysOn.start.input is a reference to a "+
+			"stored payload, which goes when no history names it").
+			InField("alwaysOn.start.input").
+			WithHint("put the input itself there, or where the workflow finds it")
 	}
 	if a.Restart == "" {
 		a.Restart = schemas.RestartAlways
 	}
 	if q.Continuation == nil {
-		q.Continuation = &schemas.ContinuationPolicy{After: schemas.Duration(continueAfter), Events: continueEvents}
+		q.Continuation = &schemas.ContinuationPolicy{
+			After:  schemas.Duration(continueAfter),
+			Events: continueEvents,
+		}
 	}
 	return a, nil
 }
 
-// limits refuses what every start would be refused for. The error names the field as the start has it.
+// limits refuses what every start would be refused for. The error names the field as the start has
+// it.
 func limits(q *schemas.StartRequest) *schemas.Error {
 	if err := q.ValidateLimits(); err != nil {
 		return err
@@ -63,7 +74,9 @@ func limits(q *schemas.StartRequest) *schemas.Error {
 		return err
 	}
 	if n := schemas.AttributesSize(q.Attributes); n > schemas.MaxAttributes {
-		return schemas.Errorf(schemas.CodeInvalid, "attributes: %d bytes; want at most %d", n, schemas.MaxAttributes).InField("attributes").WithHint("pass it in the input")
+		return schemas.Errorf(schemas.CodeInvalid, "attributes: %d bytes; want at most %d", n, schemas.MaxAttributes).
+			InField("attributes").
+			WithHint("pass it in the input")
 	}
 	if err := q.ChildPolicy.Validate("childPolicy"); err != nil {
 		return schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("childPolicy")
@@ -99,14 +112,17 @@ func notOurs(q *schemas.StartRequest) error {
 	} {
 		if f.given {
 			field := "alwaysOn.start." + f.field
-			return schemas.Errorf(schemas.CodeInvalid, "%s is given: each run of an always-on workflow has its own, which the monitor makes", field).
-				InField(field).WithHint("leave it out")
+			return schemas.Errorf(schemas.CodeInvalid,
+				"%s is given: each run of an always-on workflow has its own, which the monitor makes", field).
+				InField(field).
+				WithHint("leave it out")
 		}
 	}
 	return nil
 }
 
-// startable refuses a type that may not be started, if that is known. Who cannot be asked is no reason to refuse.
+// startable refuses a type that may not be started, if that is known. Who cannot be asked is no
+// reason to refuse.
 func (m *Monitor) startable(ctx context.Context, q *schemas.StartRequest) error {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
@@ -114,10 +130,13 @@ func (m *Monitor) startable(ctx context.Context, q *schemas.StartRequest) error 
 	name := &schemas.TypeRequest{Kind: schemas.WorkflowKind, Name: q.Type, Version: q.TypeVersion}
 	switch {
 	case err == nil && t.Status == schemas.TypeDeprecated:
-		return schemas.Errorf(schemas.CodeDeprecated, "the type %s is deprecated", name).InField("alwaysOn.start.type").
+		return schemas.Errorf(schemas.CodeDeprecated, "the type %s is deprecated", name).
+			InField("alwaysOn.start.type").
 			WithHint("start another version of it, or undo that: drover type undeprecate %s", name)
 	case errors.Is(err, drover.ErrNotFound) && m.o.RequireTypes:
-		return schemas.Errorf(schemas.CodeNotFound, "the type %s is not registered, and the namespace demands it", name).InField("alwaysOn.start.type").
+		return schemas.Errorf(schemas.CodeNotFound,
+			"the type %s is not registered, and the namespace demands it", name).
+			InField("alwaysOn.start.type").
 			WithHint("register it: drover type register %s", name)
 	}
 	return nil

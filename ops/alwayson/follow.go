@@ -10,8 +10,9 @@ import (
 	"github.com/droverhq/drover/internal/sleep"
 )
 
-// attend looks after the run that is open, or about to be: it has it begun, asks it to end if it is to be stopped, and waits for its end. It
-// returns when the record has changed, or should be read again.
+// attend looks after the run that is open, or about to be: it has it begun, asks it to end if it is
+// to be stopped, and waits for its end. It returns when the record has changed, or should be read
+// again.
 func (k *keeper) attend(ctx context.Context, r *record, rev uint64) error {
 	settled, err := k.begin(ctx, r, rev)
 	if err != nil || !settled {
@@ -51,7 +52,8 @@ func (k *keeper) attend(ctx context.Context, r *record, rev uint64) error {
 	return nil
 }
 
-// end is what was learnt of a run: how it ended, or that another run is open and is to be followed, or nothing, if nothing is known of it.
+// end is what was learnt of a run: how it ended, or that another run is open and is to be followed,
+// or nothing, if nothing is known of it.
 type end struct {
 	outcome *drover.Outcome
 	other   string
@@ -70,7 +72,8 @@ func (k *keeper) learn(ctx context.Context, r *record, rev uint64, e end) error 
 	return k.closed(ctx, r, rev, (*record).loses)
 }
 
-// follow waits for the end of the chain that the record's run began. Its first runs may be purged while the last one is open.
+// follow waits for the end of the chain that the record's run began. Its first runs may be purged
+// while the last one is open.
 func (m *Monitor) follow(ctx context.Context, r *record) (end, error) {
 	for run := r.Run; ; {
 		o, err := m.client.Run(r.id(), run).Wait(ctx)

@@ -13,7 +13,8 @@ import (
 const (
 	// retry is the pause after a step that failed because somebody could not be asked.
 	retry = 100 * time.Millisecond
-	// patience is how long steps may fail before the log says so: brokers that begin with the master are not there at once.
+	// patience is how long steps may fail before the log says so: brokers that begin with the
+	// master are not there at once.
 	patience = 5 * time.Second
 )
 
@@ -60,14 +61,17 @@ func (k *keeper) run(ctx context.Context) {
 			}
 			if !k.told && ctx.Err() == nil && time.Since(k.wrong) >= patience {
 				k.told = true
-				k.m.o.Logger.WithField("workflow", k.id).WithField("err", err).Warn("an always-on workflow cannot be looked after for now, trying again")
+				k.m.o.Logger.WithField("workflow", k.id).
+					WithField("err", err).
+					Warn("an always-on workflow cannot be looked after for now, trying again")
 			}
 			_ = sleep.For(ctx, retry) // the loop looks at ctx
 		}
 	}
 }
 
-// sleep waits, but no longer than until the record has changed, or should be read again in any case.
+// sleep waits, but no longer than until the record has changed, or should be read again in any
+// case.
 func (k *keeper) sleep(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(min(d, look))
 	defer t.Stop()
@@ -84,7 +88,9 @@ func (k *keeper) step(ctx context.Context) error {
 	if errors.Is(err, errDamaged) { // somebody has to mend it
 		if !k.damaged {
 			k.damaged = true
-			k.m.o.Logger.WithField("workflow", k.id).WithField("err", err).Error("an always-on workflow is not looked after")
+			k.m.o.Logger.WithField("workflow", k.id).
+				WithField("err", err).
+				Error("an always-on workflow is not looked after")
 		}
 		k.sleep(ctx, look)
 		return nil
@@ -114,7 +120,12 @@ func (k *keeper) step(ctx context.Context) error {
 }
 
 // closed writes down that nothing is open any more.
-func (k *keeper) closed(ctx context.Context, r *record, rev uint64, change func(r *record, now time.Time)) error {
+func (k *keeper) closed(
+	ctx context.Context,
+	r *record,
+	rev uint64,
+	change func(r *record, now time.Time),
+) error {
 	now, err := k.m.now(ctx)
 	if err != nil {
 		return err
@@ -130,7 +141,10 @@ func (k *keeper) closed(ctx context.Context, r *record, rev uint64, change func(
 			why = string(r.Status) + " " + r.EndReason
 		}
 		k.m.note(ctx, schemas.OperationAlwaysFailing, r, "", why)
-		k.m.o.Logger.WithField("workflow", k.id).WithField("failures", r.Failures).WithField("why", why).Warn("an always-on workflow is failing")
+		k.m.o.Logger.WithField("workflow", k.id).
+			WithField("failures", r.Failures).
+			WithField("why", why).
+			Warn("an always-on workflow is failing")
 	}
 	return nil
 }

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// look is how often a record is read although nobody has said that it changed: another master may have written it.
+	// look is how often a record is read although nobody has said that it changed: another master
+	// may have written it.
 	look = time.Minute
 	// askLimit bounds one question.
 	askLimit = 10 * time.Second
@@ -43,12 +44,18 @@ func New(o Options) (*Monitor, error) {
 		return nil, err
 	}
 	client, err := drover.Connect(context.Background(), &drover.Options{
-		Conn: o.Conn.NATS(), Namespace: string(o.Namespace), Timeout: clientTimeout, Name: "always-on", Logger: o.Logger,
+		Conn: o.Conn.NATS(), Namespace: string(o.Namespace), Timeout: clientTimeout,
+		Name: "always-on", Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("alwayson: %w", err)
 	}
-	return &Monitor{o: o, bucket: o.Namespace.BucketSchedules(), client: client, turns: make(chan struct{}, startsAtOnce)}, nil
+	return &Monitor{
+		o:      o,
+		bucket: o.Namespace.BucketSchedules(),
+		client: client,
+		turns:  make(chan struct{}, startsAtOnce),
+	}, nil
 }
 
 // Run keeps them running until ctx ends, and returns nil. It is a task of the master.
@@ -87,7 +94,8 @@ func (m *Monitor) Run(ctx context.Context) error {
 			wait = retry
 			if !told && time.Since(listed) >= look+patience {
 				told = true
-				m.o.Logger.WithField("err", err).Warn("always-on workflows cannot be listed, trying again")
+				m.o.Logger.WithField("err", err).
+					Warn("always-on workflows cannot be listed, trying again")
 			}
 		}
 		for _, id := range ids {
@@ -101,7 +109,8 @@ func (m *Monitor) Run(ctx context.Context) error {
 	return nil
 }
 
-// ensure has somebody look after an id. One that does so already is told that the record has changed, if it has.
+// ensure has somebody look after an id. One that does so already is told that the record has
+// changed, if it has.
 func (m *Monitor) ensure(id string, changed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -145,6 +154,21 @@ func (m *Monitor) before(what string) error {
 }
 
 // note tells of an operation on a workflow. Who is the one who did it; empty for the monitor.
-func (m *Monitor) note(ctx context.Context, kind schemas.OperationKind, r *record, who, why string) {
-	m.o.Note(ctx, schemas.Operation{Kind: kind, Subject: r.id(), Identity: who, Reason: why, WorkflowID: r.id(), Run: r.Run})
+func (m *Monitor) note(
+	ctx context.Context,
+	kind schemas.OperationKind,
+	r *record,
+	who, why string,
+) {
+	m.o.Note(
+		ctx,
+		schemas.Operation{
+			Kind:       kind,
+			Subject:    r.id(),
+			Identity:   who,
+			Reason:     why,
+			WorkflowID: r.id(),
+			Run:        r.Run,
+		},
+	)
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// ErrInvalidOptions reports options that leave their bounds. The text names the field and the way out.
+// ErrInvalidOptions reports options that leave their bounds. The text names the field and the way
+// out.
 var ErrInvalidOptions = errors.New("invalid options")
 
 // Options of [New].
@@ -22,13 +23,13 @@ type Options struct {
 	Conn *natsconn.Conn
 	// Namespace whose always-on workflows are kept running. Required.
 	Namespace subject.Namespace
-	// RequireTypes tells that the namespace demands registered types, so that others are refused when they are added. Defaults to
-	// false: then the first start is refused.
+	// RequireTypes tells that the namespace demands registered types, so that others are refused
+	// when they are added. Defaults to false: then the first start is refused.
 	RequireTypes bool
 	// Note is told what was done. Defaults to nobody.
 	Note func(context.Context, schemas.Operation)
-	// Before is called before each write and each request that changes something, with what it does; an error ends [Monitor.Run]
-	// there, as a crash would. For tests. Defaults to none.
+	// Before is called before each write and each request that changes something, with what it
+	// does; an error ends [Monitor.Run] there, as a crash would. For tests. Defaults to none.
 	Before func(what string) error
 	// Logger is told what goes wrong. Defaults to none.
 	Logger logrus.FieldLogger
@@ -47,7 +48,10 @@ func (o Options) withDefaults() Options {
 
 func (o Options) validate() error {
 	if o.Conn == nil {
-		return fmt.Errorf("alwayson: %w: Conn is nil: dial the NATS server of the namespace", ErrInvalidOptions)
+		return fmt.Errorf(
+			"alwayson: %w: Conn is nil: dial the NATS server of the namespace",
+			ErrInvalidOptions,
+		)
 	}
 	if err := subject.ValidateNamespace(string(o.Namespace)); err != nil {
 		return fmt.Errorf("alwayson: %w: Namespace: %w", ErrInvalidOptions, err)

@@ -17,7 +17,8 @@ type record schemas.AlwaysOnRecord
 // id is the workflow id.
 func (r *record) id() string { return r.AlwaysOn.Start.WorkflowID }
 
-// rests tells whether nothing is to be begun: it is stopped, or its last run ended in a way after which it stays down.
+// rests tells whether nothing is to be begun: it is stopped, or its last run ended in a way after
+// which it stays down.
 func (r *record) rests() bool { return r.Stopped || r.finished() }
 
 // finished tells whether its last run ended in a way after which it is not begun again.
@@ -108,7 +109,8 @@ func (r *record) stop(q *schemas.AlwaysRequest, now time.Time) bool {
 	return true
 }
 
-// start undoes a stop, and has the next run begun without a pause. It tells whether that changes anything.
+// start undoes a stop, and has the next run begun without a pause. It tells whether that changes
+// anything.
 func (r *record) start() bool {
 	if !r.Stopped && r.Open {
 		return false
@@ -122,7 +124,8 @@ func (r *record) start() bool {
 	return true
 }
 
-// becomes takes other contents, from the next start on. What waits after failures does not wait any more.
+// becomes takes other contents, from the next start on. What waits after failures does not wait any
+// more.
 func (r *record) becomes(a schemas.AlwaysOn) {
 	r.AlwaysOn = a
 	if !r.Open {

@@ -12,8 +12,8 @@ import (
 // startEvery is after how long a start is sent again that nobody has answered. It is a repeat.
 const startEvery = time.Second
 
-// start sends the start of the record's run. It tells whether it began the run: not if this repeats an earlier one. Refusals are of type
-// [*schemas.Error].
+// start sends the start of the record's run. It tells whether it began the run: not if this repeats
+// an earlier one. Refusals are of type [*schemas.Error].
 func (m *Monitor) start(ctx context.Context, r *record) (began bool, err error) {
 	select {
 	case m.turns <- struct{}{}:
@@ -22,7 +22,9 @@ func (m *Monitor) start(ctx context.Context, r *record) (began bool, err error) 
 		return false, ctx.Err()
 	}
 	q := r.AlwaysOn.Start
-	q.V, q.Run, q.StartMode, q.NotAfter = schemas.Version, r.Run, schemas.ModeAutoStart, schemas.At(r.latest())
+	q.V, q.Run, q.StartMode, q.NotAfter = schemas.Version, r.Run, schemas.ModeAutoStart, schemas.At(
+		r.latest(),
+	)
 	q.IDConflictPolicy = schemas.ConflictFail
 	if err := m.before("start " + r.id()); err != nil {
 		return false, err
@@ -39,8 +41,9 @@ func (m *Monitor) start(ctx context.Context, r *record) (began bool, err error) 
 	return a.Started, nil
 }
 
-// begin has the record's run begun, and tells whether that is settled: it was begun, now or before, or cannot begin any more. If it was refused
-// or another run is open, the record says so, and nothing is settled.
+// begin has the record's run begun, and tells whether that is settled: it was begun, now or before,
+// or cannot begin any more. If it was refused or another run is open, the record says so, and
+// nothing is settled.
 func (k *keeper) begin(ctx context.Context, r *record, rev uint64) (settled bool, err error) {
 	if r.Found || k.begun == r.Run {
 		return true, nil
@@ -57,7 +60,8 @@ func (k *keeper) begin(ctx context.Context, r *record, rev uint64) (settled bool
 	if ctx.Err() != nil || errorsIsCrash(err) {
 		return false, err
 	}
-	if refused && refusal.Code == schemas.CodeAlreadyStarted && refusal.Run != "" && refusal.Run != r.Run {
+	if refused && refusal.Code == schemas.CodeAlreadyStarted && refusal.Run != "" &&
+		refusal.Run != r.Run {
 		k.begun = r.Run // it cannot begin beside the other, which is judged by whose chain it is of
 		return true, nil
 	}

@@ -26,7 +26,8 @@ var (
 
 func keyOf(id string) string { return keyPrefix + bucketkey.Escape(id) }
 
-// load reads a record. Errors wrap [natsconn.ErrNotFound], [errDamaged], or are those of the stream.
+// load reads a record. Errors wrap [natsconn.ErrNotFound], [errDamaged], or are those of the
+// stream.
 func (m *Monitor) load(ctx context.Context, id string) (*record, uint64, error) {
 	value, rev, err := m.o.Conn.KVGet(ctx, m.bucket, keyOf(id))
 	if err != nil {
@@ -37,13 +38,19 @@ func (m *Monitor) load(ctx context.Context, id string) (*record, uint64, error) 
 		return nil, rev, fmt.Errorf("%w: key %s: %w", errDamaged, keyOf(id), err)
 	}
 	if r.AlwaysOn.Start.WorkflowID != id || r.Incarnation == "" {
-		return nil, rev, fmt.Errorf("%w: key %s has the workflow id %q and the incarnation %q", errDamaged, keyOf(id), r.AlwaysOn.Start.WorkflowID, r.Incarnation)
+		return nil, rev, fmt.Errorf(
+			"%w: key %s has the workflow id %q and the incarnation %q",
+			errDamaged,
+			keyOf(id),
+			r.AlwaysOn.Start.WorkflowID,
+			r.Incarnation,
+		)
 	}
 	return (*record)(r), rev, nil
 }
 
-// put writes a record that has the revision still at which it was read; 0 makes a new one. It fails with [errOvertaken] if somebody else has
-// written it.
+// put writes a record that has the revision still at which it was read; 0 makes a new one. It fails
+// with [errOvertaken] if somebody else has written it.
 func (m *Monitor) put(ctx context.Context, r *record, rev uint64) (uint64, error) {
 	if err := m.before("write " + r.id()); err != nil {
 		return 0, err

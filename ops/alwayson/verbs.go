@@ -25,30 +25,67 @@ const (
 
 // serve answers the verbs until stop is called.
 func (m *Monitor) serve(ctx context.Context) (stop func(), err error) {
-	about := func(do func(context.Context, *schemas.AlwaysRequest) (*schemas.AlwaysResponse, error)) func(context.Context, natsconn.Msg) any {
-		return service.Answer(func(ctx context.Context, q *schemas.AlwaysRequest) (*schemas.AlwaysResponse, error) {
-			if err := schemas.ValidateID("id", q.ID); err != nil {
-				return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("id").WithHint("see which there are with: drover always-on list")
-			}
-			return do(ctx, q)
-		}, func(_ *schemas.AlwaysRequest, e *schemas.Error) *schemas.AlwaysResponse { return refusal(e) })
+	about := func(do func(context.Context, *schemas.AlwaysRequest) (*schemas.AlwaysResponse,
+		error),
+	) func(context.Context, natsconn.Msg) any {
+		return service.Answer(
+			func(ctx context.Context, q *schemas.AlwaysRequest) (*schemas.AlwaysResponse, error) {
+				if err := schemas.ValidateID("id", q.ID); err != nil {
+					return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).
+						InField("id").
+						WithHint("see which there are with: drover always-on list")
+				}
+				return do(ctx, q)
+			},
+			func(_ *schemas.AlwaysRequest, e *schemas.Error) *schemas.AlwaysResponse { return refusal(e) },
+		)
 	}
-	return service.Serve(ctx, service.Options{Conn: m.o.Conn, Namespace: m.o.Namespace, Logger: m.o.Logger}, []service.Verb{
-		{
-			Name: "alwaysAdd", About: "add an always-on workflow, or change one: AlwaysAddRequest → AlwaysResponse",
-			Serve: service.Answer(m.add, func(_ *schemas.AlwaysAddRequest, e *schemas.Error) *schemas.AlwaysResponse { return refusal(e) }),
+	return service.Serve(
+		ctx,
+		service.Options{Conn: m.o.Conn, Namespace: m.o.Namespace, Logger: m.o.Logger},
+		[]service.Verb{
+			{
+				Name: "alwaysAdd", About: "add an always-on workflow, or change one: AlwaysAddRequest → AlwaysResponse",
+				Serve: service.Answer(
+					m.add,
+					func(_ *schemas.AlwaysAddRequest, e *schemas.Error) *schemas.AlwaysResponse { return refusal(e) },
+				),
+			},
+			{
+				Name: "alwaysList", About: "list always-on workflows: AlwaysListRequest → AlwaysListResponse",
+				Serve: service.Answer(
+					m.list,
+					func(_ *schemas.AlwaysListRequest, e *schemas.Error) *schemas.AlwaysListResponse {
+						return &schemas.AlwaysListResponse{
+							V:        schemas.Version,
+							AlwaysOn: []schemas.AlwaysOnRecord{},
+							Error:    e,
+						}
+					},
+				),
+			},
+			{
+				Name:  "alwaysShow",
+				About: "how an always-on workflow stands: AlwaysRequest → AlwaysResponse",
+				Serve: about(m.show),
+			},
+			{
+				Name:  "alwaysStop",
+				About: "keep an always-on workflow down: AlwaysRequest → AlwaysResponse",
+				Serve: about(m.stop),
+			},
+			{
+				Name:  "alwaysStart",
+				About: "undo a stop, or a pause after failures: AlwaysRequest → AlwaysResponse",
+				Serve: about(m.restart),
+			},
+			{
+				Name:  "alwaysRemove",
+				About: "remove an always-on workflow: AlwaysRequest → AlwaysResponse",
+				Serve: about(m.remove),
+			},
 		},
-		{
-			Name: "alwaysList", About: "list always-on workflows: AlwaysListRequest → AlwaysListResponse",
-			Serve: service.Answer(m.list, func(_ *schemas.AlwaysListRequest, e *schemas.Error) *schemas.AlwaysListResponse {
-				return &schemas.AlwaysListResponse{V: schemas.Version, AlwaysOn: []schemas.AlwaysOnRecord{}, Error: e}
-			}),
-		},
-		{Name: "alwaysShow", About: "how an always-on workflow stands: AlwaysRequest → AlwaysResponse", Serve: about(m.show)},
-		{Name: "alwaysStop", About: "keep an always-on workflow down: AlwaysRequest → AlwaysResponse", Serve: about(m.stop)},
-		{Name: "alwaysStart", About: "undo a stop, or a pause after failures: AlwaysRequest → AlwaysResponse", Serve: about(m.restart)},
-		{Name: "alwaysRemove", About: "remove an always-on workflow: AlwaysRequest → AlwaysResponse", Serve: about(m.remove)},
-	})
+	)
 }
 
 func refusal(e *schemas.Error) *schemas.AlwaysResponse {
@@ -56,10 +93,17 @@ func refusal(e *schemas.Error) *schemas.AlwaysResponse {
 }
 
 func answer(r *record, changed bool) *schemas.AlwaysResponse {
-	return &schemas.AlwaysResponse{V: schemas.Version, Record: (*schemas.AlwaysOnRecord)(r), Changed: changed}
+	return &schemas.AlwaysResponse{
+		V:       schemas.Version,
+		Record:  (*schemas.AlwaysOnRecord)(r),
+		Changed: changed,
+	}
 }
 
-func (m *Monitor) add(ctx context.Context, q *schemas.AlwaysAddRequest) (*schemas.AlwaysResponse, error) {
+func (m *Monitor) add(
+	ctx context.Context,
+	q *schemas.AlwaysAddRequest,
+) (*schemas.AlwaysResponse, error) {
 	a, err := judged(q.AlwaysOn)
 	if err != nil {
 		return nil, err
@@ -73,7 +117,13 @@ func (m *Monitor) add(ctx context.Context, q *schemas.AlwaysAddRequest) (*schema
 	}
 	r, changed, err := m.change(ctx, a.Start.WorkflowID, func(r *record) (*record, bool, error) {
 		if r == nil {
-			return &record{V: schemas.Version, AlwaysOn: a, Incarnation: ulid.Make().String(), CreatedAt: schemas.At(now), Identity: q.Identity}, true, nil
+			return &record{
+				V:           schemas.Version,
+				AlwaysOn:    a,
+				Incarnation: ulid.Make().String(),
+				CreatedAt:   schemas.At(now),
+				Identity:    q.Identity,
+			}, true, nil
 		}
 		same, err := equal(&r.AlwaysOn, &a)
 		if err != nil || same {
@@ -100,8 +150,13 @@ func equal(a, b *schemas.AlwaysOn) (bool, error) {
 	return bytes.Equal(one, two), err
 }
 
-// change reads a record, has it changed and writes it, again if others come in between. There may be none: then do gets nil.
-func (m *Monitor) change(ctx context.Context, id string, do func(r *record) (after *record, changed bool, err error)) (*record, bool, error) {
+// change reads a record, has it changed and writes it, again if others come in between. There may
+// be none: then do gets nil.
+func (m *Monitor) change(
+	ctx context.Context,
+	id string,
+	do func(r *record) (after *record, changed bool, err error),
+) (*record, bool, error) {
 	for tries := 1; ; tries++ {
 		r, rev, err := m.load(ctx, id)
 		switch {
@@ -122,7 +177,9 @@ func (m *Monitor) change(ctx context.Context, id string, do func(r *record) (aft
 		case errors.Is(err, errOvertaken) && tries < writes:
 			continue
 		case errors.Is(err, natsconn.ErrTooLarge):
-			return nil, false, schemas.Errorf(schemas.CodeTooLarge, "the always-on workflow is too large to be stored: %v", err).InField("alwaysOn.start.input").
+			return nil, false, schemas.Errorf(schemas.CodeTooLarge, "the always-on workflow is "+
+				"too large to be stored: %v", err).
+				InField("alwaysOn.start.input").
 				WithHint("put the input where the workflow finds it")
 		case err != nil:
 			return nil, false, err
@@ -133,7 +190,11 @@ func (m *Monitor) change(ctx context.Context, id string, do func(r *record) (aft
 }
 
 // known is a change of what there must be.
-func (m *Monitor) known(ctx context.Context, id string, do func(r *record) bool) (*record, bool, error) {
+func (m *Monitor) known(
+	ctx context.Context,
+	id string,
+	do func(r *record) bool,
+) (*record, bool, error) {
 	return m.change(ctx, id, func(r *record) (*record, bool, error) {
 		if r == nil {
 			return nil, false, missing(id)
@@ -143,10 +204,15 @@ func (m *Monitor) known(ctx context.Context, id string, do func(r *record) bool)
 }
 
 func missing(id string) error {
-	return schemas.Errorf(schemas.CodeNotFound, "there is no always-on workflow %q", id).InField("id").WithHint("see which there are with: drover always-on list")
+	return schemas.Errorf(schemas.CodeNotFound, "there is no always-on workflow %q", id).
+		InField("id").
+		WithHint("see which there are with: drover always-on list")
 }
 
-func (m *Monitor) show(ctx context.Context, q *schemas.AlwaysRequest) (*schemas.AlwaysResponse, error) {
+func (m *Monitor) show(
+	ctx context.Context,
+	q *schemas.AlwaysRequest,
+) (*schemas.AlwaysResponse, error) {
 	if err := whole(q, "alwaysShow"); err != nil {
 		return nil, err
 	}
@@ -157,7 +223,10 @@ func (m *Monitor) show(ctx context.Context, q *schemas.AlwaysRequest) (*schemas.
 	return answer(r, false), nil
 }
 
-func (m *Monitor) stop(ctx context.Context, q *schemas.AlwaysRequest) (*schemas.AlwaysResponse, error) {
+func (m *Monitor) stop(
+	ctx context.Context,
+	q *schemas.AlwaysRequest,
+) (*schemas.AlwaysResponse, error) {
 	if err := once(q); err != nil {
 		return nil, err
 	}
@@ -178,7 +247,10 @@ func (m *Monitor) stop(ctx context.Context, q *schemas.AlwaysRequest) (*schemas.
 // once refuses a request that says two things of the open run.
 func once(q *schemas.AlwaysRequest) error {
 	if q.Terminate && q.KeepRun {
-		return schemas.Errorf(schemas.CodeInvalid, "terminate and keepRun are given: the run cannot be ended and left alone").InField("keepRun").WithHint("say one of them")
+		return schemas.Errorf(schemas.CodeInvalid,
+			"terminate and keepRun are given: the run cannot be ended and left alone").
+			InField("keepRun").
+			WithHint("say one of them")
 	}
 	return nil
 }
@@ -193,10 +265,14 @@ func whole(q *schemas.AlwaysRequest, verb string) error {
 		return nil
 	}
 	return schemas.Errorf(schemas.CodeInvalid, "%s takes no %s: it is for alwaysStop and alwaysRemove", verb, field).
-		InField(field).WithHint("leave it out")
+		InField(field).
+		WithHint("leave it out")
 }
 
-func (m *Monitor) restart(ctx context.Context, q *schemas.AlwaysRequest) (*schemas.AlwaysResponse, error) {
+func (m *Monitor) restart(
+	ctx context.Context,
+	q *schemas.AlwaysRequest,
+) (*schemas.AlwaysResponse, error) {
 	if err := whole(q, "alwaysStart"); err != nil {
 		return nil, err
 	}
@@ -210,8 +286,12 @@ func (m *Monitor) restart(ctx context.Context, q *schemas.AlwaysRequest) (*schem
 	return answer(r, changed), nil
 }
 
-// remove stops it first, so that nothing is begun while its run is ended. One that cannot be read is only removed.
-func (m *Monitor) remove(ctx context.Context, q *schemas.AlwaysRequest) (*schemas.AlwaysResponse, error) {
+// remove stops it first, so that nothing is begun while its run is ended. One that cannot be read
+// is only removed.
+func (m *Monitor) remove(
+	ctx context.Context,
+	q *schemas.AlwaysRequest,
+) (*schemas.AlwaysResponse, error) {
 	if err := once(q); err != nil {
 		return nil, err
 	}
@@ -252,15 +332,24 @@ func (m *Monitor) remove(ctx context.Context, q *schemas.AlwaysRequest) (*schema
 	return answer(r, true), nil
 }
 
-func (m *Monitor) list(ctx context.Context, q *schemas.AlwaysListRequest) (*schemas.AlwaysListResponse, error) {
+func (m *Monitor) list(
+	ctx context.Context,
+	q *schemas.AlwaysListRequest,
+) (*schemas.AlwaysListResponse, error) {
 	if q.Limit < 0 {
-		return nil, schemas.Errorf(schemas.CodeInvalid, "limit is %d; want 1 to %d, or 0 for %d", q.Limit, pageMost, pageSize).InField("limit").WithHint("leave it out for %d", pageSize)
+		return nil,
+			schemas.Errorf(schemas.CodeInvalid, "limit is %d; want 1 to %d, or 0 for %d", q.Limit, pageMost, pageSize).
+				InField("limit").
+				WithHint("leave it out for %d", pageSize)
 	}
 	ids, err := m.ids(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ids = slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, q.Prefix) || q.Cursor != "" && id <= q.Cursor })
+	ids = slices.DeleteFunc(
+		ids,
+		func(id string) bool { return !strings.HasPrefix(id, q.Prefix) || q.Cursor != "" && id <= q.Cursor },
+	)
 	a := &schemas.AlwaysListResponse{V: schemas.Version, AlwaysOn: []schemas.AlwaysOnRecord{}}
 	room := m.room()
 	for i, id := range ids {
@@ -269,7 +358,10 @@ func (m *Monitor) list(ctx context.Context, q *schemas.AlwaysListRequest) (*sche
 		case errors.Is(err, natsconn.ErrNotFound):
 			continue
 		case errors.Is(err, errDamaged):
-			r = &record{AlwaysOn: schemas.AlwaysOn{Start: schemas.StartRequest{WorkflowID: id}}, Refusal: err.Error()}
+			r = &record{
+				AlwaysOn: schemas.AlwaysOn{Start: schemas.StartRequest{WorkflowID: id}},
+				Refusal:  err.Error(),
+			}
 		case err != nil:
 			return nil, err
 		}
@@ -277,7 +369,8 @@ func (m *Monitor) list(ctx context.Context, q *schemas.AlwaysListRequest) (*sche
 		if err != nil {
 			return nil, err
 		}
-		if room -= len(body) + 1; room < 0 && len(a.AlwaysOn) > 0 || len(a.AlwaysOn) == min(cmp.Or(q.Limit, pageSize), pageMost) {
+		if room -= len(body) + 1; room < 0 && len(a.AlwaysOn) > 0 ||
+			len(a.AlwaysOn) == min(cmp.Or(q.Limit, pageSize), pageMost) {
 			a.Cursor = ids[i-1]
 			break
 		}

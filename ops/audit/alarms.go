@@ -11,19 +11,25 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// readAlarms reads the alarms of a partition: all messages, in their order. A NATS node that was killed may have a message
-// again that was deleted, and not know of it by its subject: to ask for the last one of each would not show it.
+// readAlarms reads the alarms of a partition: all messages, in their order. A NATS node that was
+// killed may have a message again that was deleted, and not know of it by its subject: to ask for
+// the last one of each would not show it.
 func (v *view) readAlarms(ctx context.Context, p int) error {
 	v.alarms = map[uint64]armed{}
-	err := v.a.o.Conn.Scan(ctx, v.a.ns.StreamAlarms(p), natsconn.ReadOptions{BytesPerSecond: natsconn.Leisurely}, func(s natsconn.Stored) error {
-		_, wid, run, err := subject.ParseAlarm(s.Subject)
-		var alarm schemas.Alarm
-		if err != nil || schemas.Unmarshal(s.Data, &alarm) != nil {
-			return nil // the timer worker makes it a dead letter
-		}
-		v.alarms[v.key(wid, run)] = armed{seq: s.Seq, due: alarm.Due}
-		return nil
-	})
+	err := v.a.o.Conn.Scan(
+		ctx,
+		v.a.ns.StreamAlarms(p),
+		natsconn.ReadOptions{BytesPerSecond: natsconn.Leisurely},
+		func(s natsconn.Stored) error {
+			_, wid, run, err := subject.ParseAlarm(s.Subject)
+			var alarm schemas.Alarm
+			if err != nil || schemas.Unmarshal(s.Data, &alarm) != nil {
+				return nil // the timer worker makes it a dead letter
+			}
+			v.alarms[v.key(wid, run)] = armed{seq: s.Seq, due: alarm.Due}
+			return nil
+		},
+	)
 	if err != nil {
 		return fmt.Errorf("read the alarms of partition %d: %w", p, err)
 	}
@@ -35,15 +41,18 @@ func (v *view) readAlarms(ctx context.Context, p int) error {
 }
 
 const (
-	// mostSubjects is how many alarms a partition may have for its leader to be asked which: it names them in one piece.
+	// mostSubjects is how many alarms a partition may have for its leader to be asked which: it
+	// names them in one piece.
 	mostSubjects = 100_000
-	// mostLeaders bounds how many of them are asked for one by one; the next pass sees to the others.
+	// mostLeaders bounds how many of them are asked for one by one; the next pass sees to the
+	// others.
 	mostLeaders = 1000
 )
 
-// addLeaders adds the alarms that the stream's leader has and that were not read. What was read is what one replica has, and the
-// replicas are not alike for ever: in 2.15.2 a replica that is killed without its last syncs has again a message whose place
-// another one of its subject had taken, if that was deleted since. Of one replica there is nothing to add.
+// addLeaders adds the alarms that the stream's leader has and that were not read. What was read is
+// what one replica has, and the replicas are not alike for ever: in 2.15.2 a replica that is killed
+// without its last syncs has again a message whose place another one of its subject had taken, if
+// that was deleted since. Of one replica there is nothing to add.
 func (v *view) addLeaders(ctx context.Context, p int) error {
 	s, err := v.a.o.Conn.JetStream().Stream(ctx, v.a.ns.StreamAlarms(p))
 	if err != nil {
@@ -82,8 +91,14 @@ func (v *view) addSubjects(ctx context.Context, p int) error {
 	return nil
 }
 
-// namesOf are the runs of alarms, each read again: of one that is gone by now there is none. It ends at an error, of which it tells.
-func (v *view) namesOf(ctx context.Context, p int, of []armed, failed *error) iter.Seq[schemas.Execution] {
+// namesOf are the runs of alarms, each read again: of one that is gone by now there is none. It
+// ends at an error, of which it tells.
+func (v *view) namesOf(
+	ctx context.Context,
+	p int,
+	of []armed,
+	failed *error,
+) iter.Seq[schemas.Execution] {
 	return func(yield func(schemas.Execution) bool) {
 		for _, alarm := range of {
 			s, err := v.a.o.Conn.GetSeq(ctx, v.a.ns.StreamAlarms(p), alarm.seq)
@@ -94,7 +109,8 @@ func (v *view) namesOf(ctx context.Context, p int, of []armed, failed *error) it
 				*failed = fmt.Errorf("read alarm %d of partition %d: %w", alarm.seq, p, err)
 				return
 			}
-			if _, wid, run, err := subject.ParseAlarm(s.Subject); err == nil && !yield(schemas.Execution{WorkflowID: wid, Run: run}) {
+			if _, wid, run, err := subject.ParseAlarm(s.Subject); err == nil &&
+				!yield(schemas.Execution{WorkflowID: wid, Run: run}) {
 				return
 			}
 		}

@@ -1,21 +1,23 @@
-// Package audit compares what the runs of a namespace wait for with what is in its streams, repairs what can be done
-// again without harm, and tells what only people can mend.
+// Package audit compares what the runs of a namespace wait for with what is in its streams, repairs
+// what can be done again without harm, and tells what only people can mend.
 //
-// An [Auditor] is used in two ways. The command line calls [Auditor.Pass] once; the master of a namespace calls
-// [Auditor.Run], which looks again and again and logs what is new. Both may be at work at once, and on several machines:
-// nothing that an audit does depends on being alone.
+// An [Auditor] is used in two ways. The command line calls [Auditor.Pass] once; the master of a
+// namespace calls [Auditor.Run], which looks again and again and logs what is new. Both may be at
+// work at once, and on several machines: nothing that an audit does depends on being alone.
 //
-// What is expected is told by the owners of the partitions (the API verb "audit"); what is there is read from the
-// streams. Invariants:
+// What is expected is told by the owners of the partitions (the API verb "audit"); what is there is
+// read from the streams. Invariants:
 //
-//   - Everything suspicious is looked at twice, [Options.Confirm] apart, and counts only if it is there both times. A
-//     task that is gone counts only if the owner has read the inbox up to where it stood after the first look: the
-//     report that explains it was stored before the task was acknowledged.
-//   - A repair is one of two things. Repeating the open effects of a run, which its owner does (the API verb "repair"),
-//     and which those who receive one twice recognise. Or removing, by its sequence, a task or an alarm of which the
-//     owner has said twice that no run waits for it.
+//   - Everything suspicious is looked at twice, [Options.Confirm] apart, and counts only if it is
+//     there both times. A task that is gone counts only if the owner has read the inbox up to where
+//     it stood after the first look: the report that explains it was stored before the task was
+//     acknowledged.
+//   - A repair is one of two things. Repeating the open effects of a run, which its owner does (the
+//     API verb "repair"), and which those who receive one twice recognise. Or removing, by its
+//     sequence, a task or an alarm of which the owner has said twice that no run waits for it.
 //   - Histories are never written, and nothing is removed from an inbox.
-//   - Owners are asked for few runs at a time and at a bounded rate, and keep none of those they read for it.
+//   - Owners are asked for few runs at a time and at a bounded rate, and keep none of those they
+//     read for it.
 package audit
 
 import (
@@ -35,7 +37,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// ErrInvalidOptions reports options that leave their bounds. The text names the field and the way out.
+// ErrInvalidOptions reports options that leave their bounds. The text names the field and the way
+// out.
 var ErrInvalidOptions = errors.New("invalid options")
 
 // Options of [New].
@@ -53,18 +56,23 @@ type Options struct {
 	Identity string
 	// Confirm is the time between the two looks, at least 100 ms. Defaults to 2 s.
 	Confirm time.Duration
-	// Overdue is how late an alarm may be, Waiting how long a message or a task may wait before it is told of, and Stuck how
-	// long a message of a log may wait before that is a fault. Default to 5 s, 10 s and 1 minute.
+	// Overdue is how late an alarm may be, Waiting how long a message or a task may wait before it
+	// is told of, and Stuck how long a message of a log may wait before that is a fault. Default to
+	// 5 s, 10 s and 1 minute.
 	Overdue, Waiting, Stuck time.Duration
 	// Rate is how many runs the owners are asked for in a second. Defaults to 1,000.
 	Rate int
-	// MostOfKind bounds the findings of one kind that are reported; others are counted. Defaults to 100.
+	// MostOfKind bounds the findings of one kind that are reported; others are counted. Defaults to
+	// 100.
 	MostOfKind int
-	// CheapEvery and FullEvery are the pauses between the passes of [Auditor.Run]. Default to 1 and 10 minutes.
+	// CheapEvery and FullEvery are the pauses between the passes of [Auditor.Run]. Default to 1 and
+	// 10 minutes.
 	CheapEvery, FullEvery time.Duration
-	// Observer is told of each pass of [Auditor.Run], by the goroutine that does it. Its panics are logged. Defaults to none.
+	// Observer is told of each pass of [Auditor.Run], by the goroutine that does it. Its panics are
+	// logged. Defaults to none.
 	Observer func(*Report)
-	// Logger is told of findings, once when they come and once when they are gone. Defaults to none.
+	// Logger is told of findings, once when they come and once when they are gone. Defaults to
+	// none.
 	Logger logrus.FieldLogger
 }
 
@@ -88,15 +96,31 @@ func (o Options) withDefaults() (Options, error) {
 	case o.Claims == nil:
 		return o, bad("Claims is nil: open those of the namespace")
 	case o.Partitions < 1:
-		return o, bad("Partitions is %d: want what topology.Lookup reports, at least 1", o.Partitions)
+		return o, bad(
+			"Partitions is %d: want what topology.Lookup reports, at least 1",
+			o.Partitions,
+		)
 	case o.Confirm < 100*time.Millisecond:
 		return o, bad("Confirm is %v: use at least 100ms, or 0 for 2s", o.Confirm)
 	case o.Overdue < 0 || o.Waiting < 0 || o.Stuck < 0:
-		return o, bad("Overdue is %v, Waiting %v and Stuck %v: none may be negative; 0 means the default", o.Overdue, o.Waiting, o.Stuck)
+		return o, bad(
+			"Overdue is %v, Waiting %v and Stuck %v: none may be negative; 0 means the default",
+			o.Overdue,
+			o.Waiting,
+			o.Stuck,
+		)
 	case o.Rate < 1 || o.MostOfKind < 1:
-		return o, bad("Rate is %d and MostOfKind %d: use at least 1, or 0 for the default", o.Rate, o.MostOfKind)
+		return o, bad(
+			"Rate is %d and MostOfKind %d: use at least 1, or 0 for the default",
+			o.Rate,
+			o.MostOfKind,
+		)
 	case o.CheapEvery < time.Second || o.FullEvery < o.CheapEvery:
-		return o, bad("CheapEvery is %v and FullEvery %v: use at least 1s, and no less for FullEvery than for CheapEvery", o.CheapEvery, o.FullEvery)
+		return o, bad(
+			"CheapEvery is %v and FullEvery %v: use at least 1s, and no less for FullEvery than for CheapEvery",
+			o.CheapEvery,
+			o.FullEvery,
+		)
 	}
 	if err := subject.ValidateNamespace(string(o.Namespace)); err != nil {
 		return o, bad("Namespace: %v", err)
@@ -119,7 +143,12 @@ func New(o Options) (*Auditor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Auditor{o: o, ns: o.Namespace, known: map[string]Finding{}, histories: map[int]*history{}}, nil
+	return &Auditor{
+		o:         o,
+		ns:        o.Namespace,
+		known:     map[string]Finding{},
+		histories: map[int]*history{},
+	}, nil
 }
 
 const (
@@ -130,7 +159,13 @@ const (
 )
 
 // ask asks a verb of the API.
-func ask[Answer any](ctx context.Context, a *Auditor, verb string, in any, refusal func(*Answer) *schemas.Error) (*Answer, error) {
+func ask[Answer any](
+	ctx context.Context,
+	a *Auditor,
+	verb string,
+	in any,
+	refusal func(*Answer) *schemas.Error,
+) (*Answer, error) {
 	body, err := schemas.Marshal(in)
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
@@ -146,10 +181,21 @@ func ask[Answer any](ctx context.Context, a *Auditor, verb string, in any, refus
 	}
 }
 
-func askOnce[Answer any](ctx context.Context, a *Auditor, verb string, body []byte, refusal func(*Answer) *schemas.Error) (*Answer, error) {
+func askOnce[Answer any](
+	ctx context.Context,
+	a *Auditor,
+	verb string,
+	body []byte,
+	refusal func(*Answer) *schemas.Error,
+) (*Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	m, err := a.o.Conn.Request(ctx, a.ns.API(verb), natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}, body)
+	m, err := a.o.Conn.Request(
+		ctx,
+		a.ns.API(verb),
+		natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}},
+		body,
+	)
 	if err != nil {
 		return nil, err
 	}

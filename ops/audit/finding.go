@@ -26,12 +26,13 @@ const (
 	KindTaskStale Kind = "task-stale"
 	// KindAlarmStale is the alarm of a run that is not open.
 	KindAlarmStale Kind = "alarm-stale"
-	// KindLockStale is a place in a lock whose run has closed, let go, or never asked; KindLockMissing a run that holds a lock or
-	// waits for it, and has no place.
+	// KindLockStale is a place in a lock whose run has closed, let go, or never asked;
+	// KindLockMissing a run that holds a lock or waits for it, and has no place.
 	KindLockStale   Kind = "lock-stale"
 	KindLockMissing Kind = "lock-missing"
 
-	// KindPartitionUnowned is a partition that no broker serves, KindOwnerSilent one whose owner does not answer.
+	// KindPartitionUnowned is a partition that no broker serves, KindOwnerSilent one whose owner
+	// does not answer.
 	KindPartitionUnowned Kind = "partition-unowned"
 	KindOwnerSilent      Kind = "owner-silent"
 	// KindAlarmsUnowned is an alarm partition that no timer worker rings.
@@ -44,7 +45,8 @@ const (
 	KindBacklog Kind = "backlog"
 	// KindTasksWait is a task list with tasks and without workers.
 	KindTasksWait Kind = "tasks-wait"
-	// KindConsumerChanged is a task list of which somebody has changed a consumer, so that tasks are given up or go to nobody.
+	// KindConsumerChanged is a task list of which somebody has changed a consumer, so that tasks
+	// are given up or go to nobody.
 	KindConsumerChanged Kind = "consumer-changed"
 	// KindNoDecider is a workflow type that no decider listens for.
 	KindNoDecider Kind = "no-decider"
@@ -56,7 +58,8 @@ const (
 	KindWaitsForNothing Kind = "waits-for-nothing"
 	// KindNearsLimit is a run whose history nears the number of events at which it is terminated.
 	KindNearsLimit Kind = "nears-limit"
-	// KindRequestsForgotten is a run that gets so many requests with ids that they are not remembered for ten minutes.
+	// KindRequestsForgotten is a run that gets so many requests with ids that they are not
+	// remembered for ten minutes.
 	KindRequestsForgotten Kind = "requests-forgotten"
 	// KindUnreadable is a run whose history cannot be read.
 	KindUnreadable Kind = "unreadable"
@@ -69,7 +72,8 @@ type Severity string
 const (
 	// Notice: nothing is wrong with the service. Somebody may want to know, or has to do something.
 	Notice Severity = "notice"
-	// Warning: the service does what it should, and runs stand still until somebody mends their program.
+	// Warning: the service does what it should, and runs stand still until somebody mends their
+	// program.
 	Warning Severity = "warning"
 	// Fault: something is wrong.
 	Fault Severity = "fault"
@@ -135,8 +139,9 @@ type Report struct {
 	// Undecided are suspicions about partitions whose owner is too far behind to tell.
 	Undecided int       `json:"undecided,omitempty"`
 	Findings  []Finding `json:"findings"`
-	// More counts, by kind, the findings that are not listed. Faults among them were repaired like the others, but for those beyond 10,000
-	// findings: they count as wrong, and the next pass sees to them.
+	// More counts, by kind, the findings that are not listed. Faults among them were repaired like
+	// the others, but for those beyond 10,000 findings: they count as wrong, and the next pass sees
+	// to them.
 	More map[Kind]int `json:"more,omitempty"`
 
 	unseen    unseen
@@ -213,7 +218,12 @@ func (r *Report) sort() {
 		return 3
 	}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
-		return cmp.Or(rank(&a)-rank(&b), strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.WorkflowID, b.WorkflowID),
-			strings.Compare(a.List, b.List), strings.Compare(a.Text, b.Text))
+		return cmp.Or(
+			rank(&a)-rank(&b),
+			strings.Compare(string(a.Kind), string(b.Kind)),
+			strings.Compare(a.WorkflowID, b.WorkflowID),
+			strings.Compare(a.List, b.List),
+			strings.Compare(a.Text, b.Text),
+		)
 	})
 }

@@ -8,14 +8,20 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// readLocks reads which locks are in use, as the brokers see the bucket. If nobody answers, nothing is said about locks in this
-// look: that nobody serves the namespace is told elsewhere.
+// readLocks reads which locks are in use, as the brokers see the bucket. If nobody answers, nothing
+// is said about locks in this look: that nobody serves the namespace is told elsewhere.
 func (v *view) readLocks(ctx context.Context) error {
 	v.locks = nil
 	read := map[string]*schemas.LockRecord{}
 	q := &schemas.LocksRequest{V: schemas.Version}
 	for {
-		page, err := ask(ctx, v.a, "locks", q, func(r *schemas.LocksResponse) *schemas.Error { return r.Error })
+		page, err := ask(
+			ctx,
+			v.a,
+			"locks",
+			q,
+			func(r *schemas.LocksResponse) *schemas.Error { return r.Error },
+		)
 		if err != nil {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
@@ -33,9 +39,11 @@ func (v *view) readLocks(ctx context.Context) error {
 	}
 }
 
-// lookAtLocks finds those who hold a lock or wait for it although they have closed, let go, or never asked.
+// lookAtLocks finds those who hold a lock or wait for it although they have closed, let go, or
+// never asked.
 func (a *Auditor) lookAtLocks(ctx context.Context, v *view, s *suspects) error {
-	places := map[string][]*schemas.LockRecord{} // by workflow id: the locks in which it has a place
+	// by workflow id: the locks in which it has a place
+	places := map[string][]*schemas.LockRecord{}
 	byPartition := map[int][]schemas.Execution{}
 	for _, r := range v.locks {
 		for _, p := range slices.Concat(r.Holders, r.Waiters) {
@@ -47,15 +55,21 @@ func (a *Auditor) lookAtLocks(ctx context.Context, v *view, s *suspects) error {
 		}
 	}
 	for n, of := range byPartition {
-		err := a.askAll(ctx, v, n, distinct(of), func(_ *schemas.AuditResponse, asked schemas.Execution, run *schemas.AuditRun) error {
-			if run.Busy || run.Unreadable != "" {
+		err := a.askAll(
+			ctx,
+			v,
+			n,
+			distinct(of),
+			func(_ *schemas.AuditResponse, asked schemas.Execution, run *schemas.AuditRun) error {
+				if run.Busy || run.Unreadable != "" {
+					return nil
+				}
+				for _, r := range places[asked.WorkflowID] {
+					a.judgeLock(n, r, run, s)
+				}
 				return nil
-			}
-			for _, r := range places[asked.WorkflowID] {
-				a.judgeLock(n, r, run, s)
-			}
-			return nil
-		})
+			},
+		)
 		if err != nil {
 			return err
 		}
@@ -63,9 +77,18 @@ func (a *Auditor) lookAtLocks(ctx context.Context, v *view, s *suspects) error {
 	return nil
 }
 
-func (a *Auditor) judgeLock(partition int, r *schemas.LockRecord, run *schemas.AuditRun, s *suspects) {
+func (a *Auditor) judgeLock(
+	partition int,
+	r *schemas.LockRecord,
+	run *schemas.AuditRun,
+	s *suspects,
+) {
 	for _, p := range slices.Concat(r.Holders, r.Waiters) {
-		if p.WorkflowID != run.WorkflowID || slices.ContainsFunc(run.Locks, func(l schemas.OpenLock) bool { return ofPlace(&l, r, &p) }) {
+		if p.WorkflowID != run.WorkflowID ||
+			slices.ContainsFunc(
+				run.Locks,
+				func(l schemas.OpenLock) bool { return ofPlace(&l, r, &p) },
+			) {
 			continue
 		}
 		does, is := "waits for", "does not ask for it"
@@ -76,9 +99,18 @@ func (a *Auditor) judgeLock(partition int, r *schemas.LockRecord, run *schemas.A
 			is = fmt.Sprintf("is closed (%s)", run.Status)
 		}
 		s.add(Finding{
-			Kind: KindLockStale, Severity: Fault, WorkflowID: p.WorkflowID, Partition: &partition, Since: p.Since, repair: p.WorkflowID,
+			Kind: KindLockStale, Severity: Fault, WorkflowID: p.WorkflowID, Partition: &partition,
+			Since: p.Since, repair: p.WorkflowID,
 			detail: fmt.Sprint(schemas.LockKey(r.Scope, r.Lock), " ", p.Run, " ", p.EventID),
-			Text:   fmt.Sprintf("workflow %q %s lock %q%s by its key since %s, and %s", p.WorkflowID, does, r.Lock, inScope(r.Scope), p.Since, is),
+			Text: fmt.Sprintf(
+				"workflow %q %s lock %q%s by its key since %s, and %s",
+				p.WorkflowID,
+				does,
+				r.Lock,
+				inScope(r.Scope),
+				p.Since,
+				is,
+			),
 		})
 	}
 }
@@ -91,7 +123,9 @@ func (a *Auditor) judgeLocks(v *view, r *schemas.AuditRun, f Finding, s *suspect
 	for _, l := range r.Locks {
 		record := v.locks[schemas.LockKey(l.Scope, l.Lock)]
 		mine := func(p schemas.LockPlace) bool { return p.WorkflowID == r.WorkflowID && ofPlace(&l, record, &p) }
-		if l.Holder != nil || record != nil && (slices.ContainsFunc(record.Holders, mine) || slices.ContainsFunc(record.Waiters, mine)) {
+		if l.Holder != nil ||
+			record != nil &&
+				(slices.ContainsFunc(record.Holders, mine) || slices.ContainsFunc(record.Waiters, mine)) {
 			continue
 		}
 		does := "waits for"
@@ -100,14 +134,22 @@ func (a *Auditor) judgeLocks(v *view, r *schemas.AuditRun, f Finding, s *suspect
 		}
 		f.Kind, f.Severity, f.Since, f.repair = KindLockMissing, Fault, l.Since, r.WorkflowID
 		f.detail = schemas.LockKey(l.Scope, l.Lock)
-		f.Text = fmt.Sprintf("workflow %q %s lock %q%s since %s, and has no place in its key", r.WorkflowID, does, l.Lock, inScope(l.Scope), l.Since)
+		f.Text = fmt.Sprintf(
+			"workflow %q %s lock %q%s since %s, and has no place in its key",
+			r.WorkflowID,
+			does,
+			l.Lock,
+			inScope(l.Scope),
+			l.Since,
+		)
 		s.add(f)
 	}
 }
 
 // ofPlace tells whether a lock of a run is the place in a key.
 func ofPlace(l *schemas.OpenLock, r *schemas.LockRecord, p *schemas.LockPlace) bool {
-	return l.Holder == nil && l.Lock == r.Lock && l.Scope == r.Scope && l.Run == p.Run && l.EventID == p.EventID
+	return l.Holder == nil && l.Lock == r.Lock && l.Scope == r.Scope && l.Run == p.Run &&
+		l.EventID == p.EventID
 }
 
 func inScope(scope string) string {

@@ -20,11 +20,16 @@ type history struct {
 	runs openruns.Runs // as they were after it
 }
 
-// openRuns are the runs of a partition that are open by the headers of their last records, in the order of these, and how many.
+// openRuns are the runs of a partition that are open by the headers of their last records, in the
+// order of these, and how many.
 //
-// Each record is read once, in its order, and later passes read what has come since. To ask for the last record of each run
-// alone took 640 MB of memory and seconds of everybody else's time at each pass, for a million finished runs.
-func (a *Auditor) openRuns(ctx context.Context, p int) (open iter.Seq[schemas.Execution], n int, err error) {
+// Each record is read once, in its order, and later passes read what has come since. To ask for the
+// last record of each run alone took 640 MB of memory and seconds of everybody else's time at each
+// pass, for a million finished runs.
+func (a *Auditor) openRuns(
+	ctx context.Context,
+	p int,
+) (open iter.Seq[schemas.Execution], n int, err error) {
 	h := a.histories[p]
 	stream := a.ns.StreamHistory(p)
 	last, err := a.o.Conn.StreamLastSeq(ctx, stream)
@@ -36,7 +41,11 @@ func (a *Auditor) openRuns(ctx context.Context, p int) (open iter.Seq[schemas.Ex
 	}
 	delete(a.histories, p) // half a pass says nothing
 	// Without a filter, which would cost more than the fences that it leaves out.
-	options := natsconn.ReadOptions{StartSeq: h.end + 1, HeadersOnly: true, BytesPerSecond: natsconn.LeisurelyHeaders}
+	options := natsconn.ReadOptions{
+		StartSeq:       h.end + 1,
+		HeadersOnly:    true,
+		BytesPerSecond: natsconn.LeisurelyHeaders,
+	}
 	err = a.o.Conn.Scan(ctx, stream, options, func(s natsconn.Stored) error {
 		h.end = s.Seq
 		return h.runs.Note(s.Seq, s.Subject, s.Header.Get(schemas.StatusHeader))
@@ -49,7 +58,8 @@ func (a *Auditor) openRuns(ctx context.Context, p int) (open iter.Seq[schemas.Ex
 	}
 	return func(yield func(schemas.Execution) bool) {
 		for subj := range h.runs.Open() {
-			if _, wid, run, err := subject.ParseHistory(subj); err == nil && !yield(schemas.Execution{WorkflowID: wid, Run: run}) {
+			if _, wid, run, err := subject.ParseHistory(subj); err == nil &&
+				!yield(schemas.Execution{WorkflowID: wid, Run: run}) {
 				return
 			}
 		}

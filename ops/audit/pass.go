@@ -16,9 +16,10 @@ import (
 // maxSuspects bounds what one pass looks at a second time; the next pass sees to the others.
 const maxSuspects = 10_000
 
-// Pass looks at the namespace once. A cheap pass (full is false) looks at claims, logs and lists; a full one also at every
-// open run, every task and every alarm. It repairs what it may, unless the options forbid it. It returns an error only if
-// it could not look; what was found by then is not reported.
+// Pass looks at the namespace once. A cheap pass (full is false) looks at claims, logs and lists; a
+// full one also at every open run, every task and every alarm. It repairs what it may, unless the
+// options forbid it. It returns an error only if it could not look; what was found by then is not
+// reported.
 func (a *Auditor) Pass(ctx context.Context, full bool) (*Report, error) {
 	began := time.Now()
 	now, err := a.serverTime(ctx)
@@ -169,7 +170,10 @@ func (a *Auditor) mend(ctx context.Context, f *Finding, repaired map[string]erro
 	var err error
 	switch {
 	case f.remove != nil:
-		if err = a.o.Conn.DeleteMsg(ctx, f.remove.stream, f.remove.seq); errors.Is(err, natsconn.ErrNotFound) {
+		if err = a.o.Conn.DeleteMsg(ctx, f.remove.stream, f.remove.seq); errors.Is(
+			err,
+			natsconn.ErrNotFound,
+		) {
 			err = nil // somebody else was faster
 		}
 		f.Done = fmt.Sprintf("message %d was removed from stream %s", f.remove.seq, f.remove.stream)
@@ -191,8 +195,19 @@ func (a *Auditor) mend(ctx context.Context, f *Finding, repaired map[string]erro
 
 // repair asks the owner of a run to repeat its open effects.
 func (a *Auditor) repair(ctx context.Context, f *Finding) error {
-	q := &schemas.ExecutionRequest{V: schemas.Version, WorkflowID: f.repair, Identity: a.o.Identity, Reason: string(f.Kind)}
-	_, err := ask(ctx, a, "repair", q, func(r *schemas.AckResponse) *schemas.Error { return r.Error })
+	q := &schemas.ExecutionRequest{
+		V:          schemas.Version,
+		WorkflowID: f.repair,
+		Identity:   a.o.Identity,
+		Reason:     string(f.Kind),
+	}
+	_, err := ask(
+		ctx,
+		a,
+		"repair",
+		q,
+		func(r *schemas.AckResponse) *schemas.Error { return r.Error },
+	)
 	return err
 }
 
@@ -214,7 +229,8 @@ func (a *Auditor) stillThere(ctx context.Context, m *message) (bool, error) {
 	return schemas.Unmarshal(s.Data, &alarm) == nil && alarm.Due == m.due, nil
 }
 
-// suspects are the findings of one look. Of the notices and warnings of a kind only as many are kept as are reported.
+// suspects are the findings of one look. Of the notices and warnings of a kind only as many are
+// kept as are reported.
 type suspects struct {
 	most  int
 	found map[string]Finding

@@ -9,13 +9,13 @@ import (
 	"github.com/droverhq/drover/internal/safecall"
 )
 
-// fullShare bounds the share of time that full passes take: one that takes a minute is followed by the next 20 minutes later
-// at the earliest, whether it came to its end or not.
+// fullShare bounds the share of time that full passes take: one that takes a minute is followed by
+// the next 20 minutes later at the earliest, whether it came to its end or not.
 const fullShare = 20
 
-// Run looks again and again until ctx ends, and returns nil: a cheap pass every minute and a full one every ten, or less
-// often if it takes long, the first of them a minute after it begins. It logs each finding once when it comes and once when
-// it is gone.
+// Run looks again and again until ctx ends, and returns nil: a cheap pass every minute and a full
+// one every ten, or less often if it takes long, the first of them a minute after it begins. It
+// logs each finding once when it comes and once when it is gone.
 func (a *Auditor) Run(ctx context.Context) error {
 	tick := time.NewTicker(a.o.CheapEvery)
 	defer tick.Stop()
@@ -43,7 +43,8 @@ func (a *Auditor) Run(ctx context.Context) error {
 	}
 }
 
-// untilFull is how long to wait after a full pass that took so long for the next one. One that failed is tried again soon.
+// untilFull is how long to wait after a full pass that took so long for the next one. One that
+// failed is tried again soon.
 func untilFull(took, every time.Duration, failed error) time.Duration {
 	if failed != nil {
 		return fullShare * took
@@ -53,8 +54,9 @@ func untilFull(took, every time.Duration, failed error) time.Duration {
 
 // ofPlaces are the kinds that a cheap pass finds too.
 var ofPlaces = map[Kind]bool{
-	KindNoMaster: true, KindPartitionUnowned: true, KindOwnerSilent: true, KindAlarmsUnowned: true, KindAlarmsOverdue: true,
-	KindBacklog: true, KindTasksWait: true,
+	KindNoMaster: true, KindPartitionUnowned: true, KindOwnerSilent: true, KindAlarmsUnowned: true,
+	KindAlarmsOverdue: true,
+	KindBacklog:       true, KindTasksWait: true,
 }
 
 // tell logs what is new and what is gone.
@@ -81,14 +83,17 @@ func (a *Auditor) tell(r *Report) {
 		}
 	}
 	for kind, n := range r.More {
-		a.o.Logger.WithField("kind", kind).WithField("more", n).Debug("audit: there are more findings of the kind")
+		a.o.Logger.WithField("kind", kind).
+			WithField("more", n).
+			Debug("audit: there are more findings of the kind")
 	}
 	kept := map[Kind]int{}
 	for key, f := range a.known {
 		if found[key] || !r.looked(&f) {
 			continue
 		}
-		// It is perhaps among those that were only counted. With each pass these may be others, so only some are remembered.
+		// It is perhaps among those that were only counted. With each pass these may be others, so
+		// only some are remembered.
 		counted := r.More[f.Kind] > 0
 		if counted && kept[f.Kind] < a.o.MostOfKind {
 			kept[f.Kind]++

@@ -1,6 +1,7 @@
 package audit
 
-// unseen is what one of the looks of a pass, or both, could not look at: what was found there before may still be so.
+// unseen is what one of the looks of a pass, or both, could not look at: what was found there
+// before may still be so.
 type unseen struct {
 	runs   map[int]bool // partitions whose owner did not answer, or was too far behind to tell
 	alarms map[int]bool // partitions whose alarms were not read

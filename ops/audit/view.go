@@ -66,8 +66,9 @@ type place struct {
 	seq  uint64
 }
 
-// restsOn tells whether an attempt needs a task. One that goes on after a lost worker has the message of an earlier attempt, with the token of
-// that: without the message nobody would miss its worker. An owner that does not say which message it is may be an older one.
+// restsOn tells whether an attempt needs a task. One that goes on after a lost worker has the
+// message of an earlier attempt, with the token of that: without the message nobody would miss its
+// worker. An owner that does not say which message it is may be an older one.
 func restsOn(act *schemas.AuditActivity, at place, token string) bool {
 	switch {
 	case act.Token == token:
@@ -104,9 +105,14 @@ type armed struct {
 
 func (a armed) compare(other armed) int { return cmp.Compare(a.seq, other.seq) }
 
-// key stands for a run whose alarm is remembered: its name would be three times as long, and there may be a million. If two runs
-// ever had the same key, what came of it would not be found at the second look, nor hidden from the next pass, whose keys are others.
-func (v *view) key(wid, run string) uint64 { return maphash.Comparable(v.seed, [2]string{wid, run}) }
+// key stands for a run whose alarm is remembered: its name would be three times as long, and there
+// may be a million. If two runs ever had the same key, what came of it would not be found at the
+// second look, nor hidden from the next pass, whose keys are others.
+func (v *view) key(
+	wid, run string,
+) uint64 {
+	return maphash.Comparable(v.seed, [2]string{wid, run})
+}
 
 // parent is a run that waits for a child.
 type parent struct {
@@ -122,14 +128,26 @@ type waiting struct {
 }
 
 func newView(a *Auditor, full bool) *view {
-	v := &view{a: a, full: full, seed: maphash.MakeSeed(), read: map[string]uint64{}, partial: map[string]bool{}, tasks: map[string]*task{}, at: map[place]*task{}, silent: map[int]error{}, unseen: newUnseen(), ringers: map[int]string{}}
+	v := &view{
+		a:       a,
+		full:    full,
+		seed:    maphash.MakeSeed(),
+		read:    map[string]uint64{},
+		partial: map[string]bool{},
+		tasks:   map[string]*task{},
+		at:      map[place]*task{},
+		silent:  map[int]error{},
+		unseen:  newUnseen(),
+		ringers: map[int]string{},
+	}
 	v.forget()
 	return v
 }
 
 // forget drops what the owners have said.
 func (v *view) forget() {
-	v.runs, v.children, v.deciders = map[string]*schemas.AuditRun{}, map[int]map[string][]parent{}, map[string]*waiting{}
+	v.runs, v.children, v.deciders = map[string]*schemas.AuditRun{}, map[int]map[string][]parent{},
+		map[string]*waiting{}
 }
 
 // again makes it the second look.
@@ -149,14 +167,17 @@ func (v *view) unlist() {
 
 func runKey(wid, run string) string { return wid + "\x00" + run }
 
-// mostTasks bounds how many tasks of a list one look reads. A longer list is a backlog, of which the lists tell.
+// mostTasks bounds how many tasks of a list one look reads. A longer list is a backlog, of which
+// the lists tell.
 const mostTasks = 50_000
 
-// readTasks reads the tasks of all lists, or those that have come since. The server lets nobody follow a work queue beside
-// its workers, nor read it directly, so its leader is asked for one after another.
+// readTasks reads the tasks of all lists, or those that have come since. The server lets nobody
+// follow a work queue beside its workers, nor read it directly, so its leader is asked for one
+// after another.
 func (v *view) readTasks(ctx context.Context) error {
 	for _, l := range v.lists {
-		if err := v.readList(ctx, l.List); err != nil && !errors.Is(err, natsconn.ErrNoStream) { // deleted meanwhile
+		if err := v.readList(ctx, l.List); err != nil && !errors.Is(err, natsconn.ErrNoStream) {
+			// deleted meanwhile
 			return fmt.Errorf("read the tasks of list %s: %w", l.List, err)
 		}
 	}
@@ -239,7 +260,8 @@ func (v *view) listOf(name string) (schemas.TaskListInfo, bool) {
 	return v.lists[i], true
 }
 
-// notWanted tells whether the owner said, at the second look, that no run waits for a task or an alarm.
+// notWanted tells whether the owner said, at the second look, that no run waits for a task or an
+// alarm.
 func (v *view) notWanted(f *Finding) bool {
 	r := v.runs[runKey(f.WorkflowID, f.Run)]
 	if r == nil || r.Busy || r.Unreadable != "" {
@@ -266,5 +288,9 @@ func (a *Auditor) partitionOf(wid string) int { return subject.Partition(wid, a.
 
 // when shows an instant and how long ago it was.
 func when(now, then schemas.Timestamp) string {
-	return fmt.Sprintf("%s (%s)", then.Time().Format(time.RFC3339), max(now.Sub(then), 0).Round(time.Millisecond))
+	return fmt.Sprintf(
+		"%s (%s)",
+		then.Time().Format(time.RFC3339),
+		max(now.Sub(then), 0).Round(time.Millisecond),
+	)
 }

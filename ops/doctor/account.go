@@ -15,15 +15,17 @@ const listConsumers = 3
 
 // limits of an account, or of one of its tiers; 0 or less means none.
 type limits struct {
-	Tier                string // "" without tiers
-	Store, Memory       uint64 // bytes in use, of all copies
-	Reserved            uint64 // bytes of files that the limits of streams lay claim to, of one copy
+	Tier          string // "" without tiers
+	Store, Memory uint64 // bytes in use, of all copies
+	// bytes of files that the limits of streams lay claim to, of one copy
+	Reserved            uint64
 	Streams             int
 	MaxStore, MaxMemory int64
 	MaxStreams          int
 }
 
-// copies is how many of each byte in use the limit counts once: that of a tier, such as R3, is for one copy.
+// copies is how many of each byte in use the limit counts once: that of a tier, such as R3, is for
+// one copy.
 func (l *limits) copies() float64 {
 	n, err := strconv.Atoi(strings.TrimPrefix(l.Tier, "R"))
 	if err != nil || n < 1 {
@@ -45,7 +47,8 @@ func (e *examination) account(ctx context.Context) bool {
 		Store: info.Store, Memory: info.Memory, Reserved: info.ReservedStore, Streams: info.Streams,
 		MaxStore: info.Limits.MaxStore, MaxMemory: info.Limits.MaxMemory, MaxStreams: info.Limits.MaxStreams,
 	}}
-	for name, t := range info.Tiers { // one for each number of replicas; the account itself has no limits then
+	for name, t := range info.Tiers {
+		// one for each number of replicas; the account itself has no limits then
 		if most := t.Limits.MaxConsumers; most > 0 && (e.consumers <= 0 || most < e.consumers) {
 			e.consumers = most
 		}
@@ -73,16 +76,22 @@ func judgeAccount(all ...limits) Finding {
 	}
 	f.Found = "uses " + strings.Join(said, "; ")
 	if len(said) == 0 {
-		f.Found = fmt.Sprintf("uses %s in %d streams and has no limits", size(int64(all[0].Store+all[0].Memory)), all[0].Streams)
+		f.Found = fmt.Sprintf(
+			"uses %s in %d streams and has no limits",
+			size(int64(all[0].Store+all[0].Memory)),
+			all[0].Streams,
+		)
 	}
 	if f.Status != OK {
-		f.Change = "raise the limits of the account, or remove what is not needed; when they are reached nothing is accepted any more"
+		f.Change = "raise the limits of the account, or remove what is not needed; when they " +
+			"are reached nothing is accepted any more"
 	}
 	return f
 }
 
-// judgeConsumers looks at how many consumers the account allows a stream, 0 or less for any number. The signals have a reader for each
-// partition, and for a while that of an owner that has died as well.
+// judgeConsumers looks at how many consumers the account allows a stream, 0 or less for any number.
+// The signals have a reader for each partition, and for a while that of an owner that has died as
+// well.
 func judgeConsumers(most, partitions int) []Finding {
 	f := Finding{Status: OK, Check: checkAccount, Change: natsconn.ConsumersHint}
 	switch {
@@ -95,7 +104,11 @@ func judgeConsumers(most, partitions int) []Finding {
 	default:
 		return nil
 	}
-	f.Found = fmt.Sprintf("allows each stream %d consumers, too few for task lists and the signals of %d partitions", most, partitions)
+	f.Found = fmt.Sprintf(
+		"allows each stream %d consumers, too few for task lists and the signals of %d partitions",
+		most,
+		partitions,
+	)
 	return []Finding{f}
 }
 
@@ -123,8 +136,15 @@ func (l *limits) judge() (Status, string) {
 			status = Warn
 		}
 	}
-	if l.Reserved > 0 && l.MaxStore > 0 { // nothing is wrong with that, but for whoever needs another list
-		said = append(said, fmt.Sprintf("%.0f%% of its file storage is reserved by the limits of streams", 100*float64(l.Reserved)/float64(l.MaxStore)))
+	if l.Reserved > 0 && l.MaxStore > 0 {
+		// nothing is wrong with that, but for whoever needs another list
+		said = append(
+			said,
+			fmt.Sprintf(
+				"%.0f%% of its file storage is reserved by the limits of streams",
+				100*float64(l.Reserved)/float64(l.MaxStore),
+			),
+		)
 	}
 	if len(said) > 0 && l.Tier != "" {
 		said[len(said)-1] += " in " + l.Tier

@@ -8,8 +8,8 @@ import (
 	"github.com/droverhq/drover/broker/topology"
 )
 
-// judgeConflicts tells once what several streams have in common: one that is wrong, as the signals stream is that says another number of
-// partitions, is in conflict with all others.
+// judgeConflicts tells once what several streams have in common: one that is wrong, as the signals
+// stream is that says another number of partitions, is in conflict with all others.
 func judgeConflicts(differences []topology.Difference) []Finding {
 	var found []Finding
 	type conflict struct{ field, have, want, hint string }
@@ -27,7 +27,15 @@ func judgeConflicts(differences []topology.Difference) []Finding {
 		c := conflict{e.Field, e.Have, e.Want, e.Hint}
 		streams[c] = append(streams[c], e.Stream)
 		if n := len(streams[c]); n > 1 {
-			found[places[c]].Found = fmt.Sprintf("%d streams: %s is %s, want %s: %s; these are %s", n, e.Field, e.Have, e.Want, e.Hint, strings.Join(streams[c], ", "))
+			found[places[c]].Found = fmt.Sprintf(
+				"%d streams: %s is %s, want %s: %s; these are %s",
+				n,
+				e.Field,
+				e.Have,
+				e.Want,
+				e.Hint,
+				strings.Join(streams[c], ", "),
+			)
 			continue
 		}
 		places[c] = len(found)

@@ -1,12 +1,14 @@
-// Package doctor looks at a NATS server and a namespace of Drover, and says what is well, what is not, and what to change.
+// Package doctor looks at a NATS server and a namespace of Drover, and says what is well, what is
+// not, and what to change.
 //
 // Invariants:
 //
-//   - It changes nothing. To find out whether a user may ask something it asks with an empty body, which every verb refuses
-//     before it does anything.
-//   - What the user may not see is a warning that says so, and how it could be seen; it never counts as well.
-//   - Each check looks at what can be had by a few requests, however large the namespace is. What needs every run to be
-//     looked at is the audit's.
+//   - It changes nothing. To find out whether a user may ask something it asks with an empty body,
+//     which every verb refuses before it does anything.
+//   - What the user may not see is a warning that says so, and how it could be seen; it never
+//     counts as well.
+//   - Each check looks at what can be had by a few requests, however large the namespace is. What
+//     needs every run to be looked at is the audit's.
 //
 // The command line calls [Examine].
 package doctor
@@ -71,7 +73,8 @@ const oneCheck = 5 * time.Second
 type Options struct {
 	// Client is connected to the namespace.
 	Client *drover.Client
-	// System is a connection as a user of the system account of NATS, who may see how servers elsewhere sync. Defaults to none.
+	// System is a connection as a user of the system account of NATS, who may see how servers
+	// elsewhere sync. Defaults to none.
 	System *natsconn.Conn
 }
 
@@ -90,10 +93,14 @@ type examination struct {
 	consumers int                  // that the account allows each stream; 0 or less for any number
 }
 
-// Examine runs all checks and returns what each has found. It returns early, with the findings so far, if the server has
-// no JetStream to speak of; an error says that ctx ended.
+// Examine runs all checks and returns what each has found. It returns early, with the findings so
+// far, if the server has no JetStream to speak of; an error says that ctx ended.
 func Examine(ctx context.Context, o Options) ([]Finding, error) {
-	e := &examination{o: o, conn: natsconn.Of(o.Client), ns: subject.Namespace(o.Client.Namespace())}
+	e := &examination{
+		o:    o,
+		conn: natsconn.Of(o.Client),
+		ns:   subject.Namespace(o.Client.Namespace()),
+	}
 	for _, check := range []func(context.Context) (goOn bool){
 		e.server, e.account, e.clock, e.register, e.sync, e.streams, e.owners, e.lists, e.permissions,
 	} {
@@ -126,15 +133,28 @@ func (e *examination) add(found ...Finding) { e.findings = append(e.findings, fo
 // unseen is the finding for what could not be looked at.
 func unseen(check string, err error) Finding {
 	if refused, ok := errors.AsType[*natsconn.RefusedError](err); ok {
-		return Finding{Warn, check, fmt.Sprintf("cannot be seen with this user: %v", refused), refused.Hint() + "; see \"drover auth template operator\""}
+		return Finding{
+			Warn,
+			check,
+			fmt.Sprintf("cannot be seen with this user: %v", refused),
+			refused.Hint() + "; see \"drover auth template operator\"",
+		}
 	}
-	return Finding{Warn, check, fmt.Sprintf("cannot be seen: %v", err), "try again, or look at the logs of the servers"}
+	return Finding{
+		Warn,
+		check,
+		fmt.Sprintf("cannot be seen: %v", err),
+		"try again, or look at the logs of the servers",
+	}
 }
 
 func (e *examination) server(ctx context.Context) bool {
 	nc := e.conn.NATS()
 	err := topology.CheckServer(ctx, e.conn)
-	e.add(judgeServer(nc.ConnectedServerVersion(), nc.ConnectedServerName(), err), judgePayload(e.conn.MaxPayload()))
+	e.add(
+		judgeServer(nc.ConnectedServerVersion(), nc.ConnectedServerName(), err),
+		judgePayload(e.conn.MaxPayload()),
+	)
 	return err == nil || errors.Is(err, natsconn.ErrPermission)
 }
 
@@ -207,7 +227,8 @@ func (e *examination) streams(ctx context.Context) bool {
 	return true
 }
 
-// servers is how many NATS servers are known of: those that the connection was told of, or that nodes bring along.
+// servers is how many NATS servers are known of: those that the connection was told of, or that
+// nodes bring along.
 func (e *examination) servers() int {
 	of := map[string]bool{}
 	for _, n := range e.nodes {
@@ -227,7 +248,14 @@ func (e *examination) owners(ctx context.Context) bool {
 		held, err = c.List(ctx)
 	}
 	if e.inspected != nil && errors.Is(err, natsconn.ErrNoStream) {
-		e.add(Finding{Bad, checkOwners, "nobody can have a partition: the bucket " + e.ns.BucketClaims() + " is missing", "see the check streams"})
+		e.add(
+			Finding{
+				Bad,
+				checkOwners,
+				"nobody can have a partition: the bucket " + e.ns.BucketClaims() + " is missing",
+				"see the check streams",
+			},
+		)
 		return true
 	}
 	if err != nil {
@@ -246,7 +274,8 @@ func (e *examination) owners(ctx context.Context) bool {
 func (e *examination) lists(ctx context.Context) bool {
 	began := time.Now()
 	lists, err := e.o.Client.TaskLists(ctx)
-	if refusal, ok := errors.AsType[*schemas.Error](err); ok && refusal.Final { // a server answers, and says what keeps it from its work
+	if refusal, ok := errors.AsType[*schemas.Error](err); ok && refusal.Final {
+		// a server answers, and says what keeps it from its work
 		e.answered()
 		e.add(Finding{Bad, checkLists, refusal.Message, refusal.Hint})
 		return true

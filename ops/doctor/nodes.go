@@ -24,12 +24,24 @@ func judgeNodes(all []nodes.Info, namespace string, alive func(*nodes.Info) bool
 		n := &all[i]
 		switch {
 		case n.Malformed:
-			found = append(found, Finding{Warn, checkNodes, fmt.Sprintf("the record %s cannot be read", n.Key), fmt.Sprintf("\"drover node remove %s\"", n.Key)})
+			found = append(
+				found,
+				Finding{
+					Warn,
+					checkNodes,
+					fmt.Sprintf("the record %s cannot be read", n.Key),
+					fmt.Sprintf("\"drover node remove %s\"", n.Key),
+				},
+			)
 			continue
 		case !alive(n):
 			found = append(found, Finding{
-				Warn, checkNodes, fmt.Sprintf("%s does not respond since %s", n.Node, n.HeardAt().UTC().Format(time.RFC3339)),
-				fmt.Sprintf("start it again; if it will not come back: \"drover node remove %s\"", n.Node),
+				Warn, checkNodes,
+				fmt.Sprintf("%s does not respond since %s", n.Node, n.HeardAt().UTC().Format(time.RFC3339)),
+				fmt.Sprintf(
+					"start it again; if it will not come back: \"drover node remove %s\"",
+					n.Node,
+				),
 			})
 			continue
 		case n.Status == schemas.NodeUnexpectedShutdown:
@@ -59,14 +71,30 @@ func judgeNodes(all []nodes.Info, namespace string, alive func(*nodes.Info) bool
 		found = append(found, Finding{Bad, checkNodes, noServer, "start \"drover server\""})
 	case len(missing) > 0:
 		found = append(found, Finding{
-			Bad, checkNodes, fmt.Sprintf("no server has the role %s for the namespace %s", strings.Join(missing, ", "), namespace),
+			Bad, checkNodes,
+			fmt.Sprintf("no server has the role %s for the namespace %s", strings.Join(missing, ", "), namespace),
 			"start \"drover server\" with it: --roles " + strings.Join(missing, ","),
 		})
 	case len(versions) > 1:
-		found = append(found, Finding{Warn, checkNodes, "servers of several versions: " + keys(versions), "finish the update"})
+		found = append(
+			found,
+			Finding{
+				Warn,
+				checkNodes,
+				"servers of several versions: " + keys(versions),
+				"finish the update",
+			},
+		)
 	}
 	if len(found) == 0 {
-		found = append(found, Finding{Status: OK, Check: checkNodes, Found: fmt.Sprintf("%d: %s", len(live), strings.Join(live, ", "))})
+		found = append(
+			found,
+			Finding{
+				Status: OK,
+				Check:  checkNodes,
+				Found:  fmt.Sprintf("%d: %s", len(live), strings.Join(live, ", ")),
+			},
+		)
 	}
 	return found
 }
@@ -87,7 +115,12 @@ func judgeNode(n *nodes.Info) []Finding {
 func judgeProfile(n *nodes.Info) Finding {
 	found := fmt.Sprintf("%s: %s", n.Node, n.Profile)
 	if n.Profile == "dev" {
-		return Finding{Warn, checkProfile, found, "it is for development: a power cut loses what was acknowledged last; use --profile single, or a cluster"}
+		return Finding{
+			Warn,
+			checkProfile,
+			found,
+			"it is for development: a power cut loses what was acknowledged last; use --profile single, or a cluster",
+		}
 	}
 	return Finding{Status: OK, Check: checkProfile, Found: found}
 }
@@ -104,7 +137,16 @@ func judgeSyncMode(n *nodes.Info) Finding {
 
 func judgeDisk(n *nodes.Info) Finding {
 	share := float64(n.DiskFree) / float64(n.DiskTotal)
-	f := Finding{Status: OK, Check: checkDisk, Found: fmt.Sprintf("%s: %s of %s are free", n.Node, size(int64(n.DiskFree)), size(int64(n.DiskTotal)))}
+	f := Finding{
+		Status: OK,
+		Check:  checkDisk,
+		Found: fmt.Sprintf(
+			"%s: %s of %s are free",
+			n.Node,
+			size(int64(n.DiskFree)),
+			size(int64(n.DiskTotal)),
+		),
+	}
 	switch {
 	case share < diskBad || n.DiskFree < diskBadBytes:
 		f.Status = Bad
@@ -118,7 +160,8 @@ func judgeDisk(n *nodes.Info) Finding {
 	if status == OK {
 		return f
 	}
-	const change = "remove files there, or move the store to a file system that can hold more: without a free inode no file can be made"
+	const change = "remove files there, or move the store to a file system that can hold more: " +
+		"without a free inode no file can be made"
 	f.Found += fmt.Sprintf(", and %d of %d inodes", n.InodesFree, n.InodesTotal)
 	if f.Status == OK || f.Status == Warn && status == Bad {
 		f.Status, f.Change = status, change
@@ -144,7 +187,8 @@ func judgeInodes(n *nodes.Info) Status {
 
 const noServer = "no server is running"
 
-// answered corrects what the records of the nodes say: a server that cannot write its record runs all the same.
+// answered corrects what the records of the nodes say: a server that cannot write its record runs
+// all the same.
 func (e *examination) answered() {
 	for i := range e.findings {
 		if f := &e.findings[i]; f.Check == checkNodes && f.Found == noServer {

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// askServers asks every server of a NATS cluster for its settings. Only users of the system account hear an answer.
+	// askServers asks every server of a NATS cluster for its settings. Only users of the system
+	// account hear an answer.
 	askServers = "$SYS.REQ.SERVER.PING.VARZ"
 	// serversAnswer is how long answers are collected. Nobody knows how many will come.
 	serversAnswer = 500 * time.Millisecond
@@ -36,7 +37,11 @@ type varz struct {
 
 // sync looks at NATS servers that are no nodes of ours.
 func (e *examination) sync(ctx context.Context) bool {
-	elsewhere := len(e.nodes) == 0 || slices.ContainsFunc(e.nodes, func(n nodes.Info) bool { return !n.Malformed && n.Profile == external })
+	elsewhere := len(e.nodes) == 0 ||
+		slices.ContainsFunc(
+			e.nodes,
+			func(n nodes.Info) bool { return !n.Malformed && n.Profile == external },
+		)
 	if !elsewhere {
 		return true
 	}
@@ -48,7 +53,8 @@ func (e *examination) sync(ctx context.Context) bool {
 	}
 	e.add(Finding{
 		Warn, checkSync, "how the NATS servers elsewhere sync cannot be seen with this user",
-		"name a context of the system account with --system-context; or see to sync_interval: always in their configuration",
+		"name a context of the system account with --system-context; or see to sync_interval: " +
+			"always in their configuration",
 	})
 	return true
 }
@@ -59,11 +65,15 @@ func judgeServers(answers []varz) []Finding {
 		switch c := a.Data.JetStream.Config; {
 		case c == nil: // a server without JetStream holds nothing of ours
 		case c.SyncAlways:
-			found = append(found, Finding{Status: OK, Check: checkSync, Found: a.Server.Name + ": always"})
+			found = append(
+				found,
+				Finding{Status: OK, Check: checkSync, Found: a.Server.Name + ": always"},
+			)
 		default:
 			found = append(found, Finding{
 				Warn, checkSync, fmt.Sprintf("%s syncs its files every %v", a.Server.Name, c.SyncInterval),
-				"a power cut loses what was acknowledged since, unless other replicas keep their power: set sync_interval: always in its jetstream block",
+				"a power cut loses what was acknowledged since, unless other replicas keep " +
+					"their power: set sync_interval: always in its jetstream block",
 			})
 		}
 	}

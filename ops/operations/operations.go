@@ -1,9 +1,9 @@
-// Package operations notes what a namespace did by itself, and what operators had it do: slots that were missed, always-on
-// workflows that were started again, recycles. The notes stand in a stream of their own, which keeps the latest 100,000 of
-// them for 400 days.
+// Package operations notes what a namespace did by itself, and what operators had it do: slots that
+// were missed, always-on workflows that were started again, recycles. The notes stand in a stream
+// of their own, which keeps the latest 100,000 of them for 400 days.
 //
-// A note is for people. Nothing rests on it: what it is about is done whether it can be stored or not, and a note may stand
-// twice after a crash.
+// A note is for people. Nothing rests on it: what it is about is done whether it can be stored or
+// not, and a note may stand twice after a crash.
 package operations
 
 import (
@@ -30,13 +30,14 @@ type Log struct {
 	log  logrus.FieldLogger
 }
 
-// New returns the log of a namespace. The node stands for whoever does something by itself. A nil logger says nothing.
+// New returns the log of a namespace. The node stands for whoever does something by itself. A nil
+// logger says nothing.
 func New(conn *natsconn.Conn, ns subject.Namespace, node string, log logrus.FieldLogger) *Log {
 	return &Log{conn: conn, ns: ns, node: node, log: logx.Or(log)}
 }
 
-// Note stores an operation. At defaults to now, Identity to the node. A note that cannot be stored within two seconds is told
-// to the logger instead.
+// Note stores an operation. At defaults to now, Identity to the node. A note that cannot be stored
+// within two seconds is told to the logger instead.
 func (l *Log) Note(ctx context.Context, o schemas.Operation) {
 	o.V = schemas.Version
 	if o.At == 0 {
@@ -46,7 +47,11 @@ func (l *Log) Note(ctx context.Context, o schemas.Operation) {
 		o.Identity = l.node
 	}
 	if err := l.store(ctx, &o); err != nil {
-		l.log.WithField("err", err).WithField("kind", o.Kind).WithField("subject", o.Subject).WithField("reason", o.Reason).Warn("an operation cannot be noted in its stream")
+		l.log.WithField("err", err).
+			WithField("kind", o.Kind).
+			WithField("subject", o.Subject).
+			WithField("reason", o.Reason).
+			Warn("an operation cannot be noted in its stream")
 	}
 }
 

@@ -27,7 +27,11 @@ func (l *Log) Run(ctx context.Context) error {
 		Name: "operations", About: "the stream of operations: OperationsRequest → OperationsResponse",
 		Serve: service.Answer(l.Page, refuse),
 	}}
-	stop, err := service.Serve(ctx, service.Options{Conn: l.conn, Namespace: l.ns, Logger: l.log}, verbs)
+	stop, err := service.Serve(
+		ctx,
+		service.Options{Conn: l.conn, Namespace: l.ns, Logger: l.log},
+		verbs,
+	)
 	if err != nil {
 		return err
 	}
@@ -37,11 +41,18 @@ func (l *Log) Run(ctx context.Context) error {
 }
 
 func refuse(_ *schemas.OperationsRequest, e *schemas.Error) *schemas.OperationsResponse {
-	return &schemas.OperationsResponse{V: schemas.Version, Operations: []schemas.OperationEntry{}, Error: e}
+	return &schemas.OperationsResponse{
+		V:          schemas.Version,
+		Operations: []schemas.OperationEntry{},
+		Error:      e,
+	}
 }
 
 // Page reads a page of the stream. An error is a [*schemas.Error], or that of the stream.
-func (l *Log) Page(ctx context.Context, q *schemas.OperationsRequest) (*schemas.OperationsResponse, error) {
+func (l *Log) Page(
+	ctx context.Context,
+	q *schemas.OperationsRequest,
+) (*schemas.OperationsResponse, error) {
 	if err := judge(q); err != nil {
 		return nil, err
 	}
@@ -95,7 +106,8 @@ func judge(q *schemas.OperationsRequest) error {
 		}
 	}
 	if q.Kind != "" && !slices.Contains(schemas.OperationKinds, q.Kind) {
-		return schemas.Errorf(schemas.CodeInvalid, "kind: there is no %q", string(q.Kind)).InField("kind").
+		return schemas.Errorf(schemas.CodeInvalid, "kind: there is no %q", string(q.Kind)).
+			InField("kind").
 			WithHint("the kinds are %s", kinds())
 	}
 	if q.Latest > 0 && q.After > 0 {

@@ -65,7 +65,10 @@ func (b *board) write(ctx context.Context, key string, v any, rev uint64) error 
 		return err
 	}
 	for range attempts {
-		if _, err = b.conn.KVUpdate(ctx, b.ns.BucketSchedules(), key, body, rev, 0); !errors.Is(err, natsconn.ErrInFlight) {
+		if _, err = b.conn.KVUpdate(ctx, b.ns.BucketSchedules(), key, body, rev, 0); !errors.Is(
+			err,
+			natsconn.ErrInFlight,
+		) {
 			break
 		}
 		sleep.For(ctx, shortPause)
@@ -95,11 +98,19 @@ func (b *board) publish(ctx context.Context, n *schemas.RecycleNotice) {
 	if n.Reason != "" {
 		reason += ": " + n.Reason
 	}
-	b.notes.Note(ctx, schemas.Operation{Kind: schemas.OperationRecycle, Subject: n.Node, Reason: reason, Slot: n.Slot})
+	b.notes.Note(
+		ctx,
+		schemas.Operation{
+			Kind:    schemas.OperationRecycle,
+			Subject: n.Node,
+			Reason:  reason,
+			Slot:    n.Slot,
+		},
+	)
 }
 
-// sayOf stores and publishes what a node does in the recycle of a slot. If another recycle was announced meanwhile the state is that one's, and
-// the notice is published alone.
+// sayOf stores and publishes what a node does in the recycle of a slot. If another recycle was
+// announced meanwhile the state is that one's, and the notice is published alone.
 func (b *board) sayOf(ctx context.Context, n schemas.RecycleNotice) error {
 	var err error
 	for range attempts {

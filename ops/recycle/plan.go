@@ -32,11 +32,18 @@ func compile(r *schemas.Recycle) (*plan, error) {
 		every = day
 	}
 	refuse := func(field, hint, format string, args ...any) (*plan, error) {
-		return nil, schemas.Errorf(schemas.CodeInvalid, format, args...).InField("recycle."+field).WithHint("%s", hint)
+		return nil, schemas.Errorf(schemas.CodeInvalid, format, args...).
+			InField("recycle."+field).
+			WithHint("%s", hint)
 	}
 	switch {
 	case every < day || every > mostDays*day || every%day != 0:
-		return refuse("every", "use 24h for each day, 48h for each second one, up to 366 days", "every is %v: it counts whole days", every)
+		return refuse(
+			"every",
+			"use 24h for each day, 48h for each second one, up to 366 days",
+			"every is %v: it counts whole days",
+			every,
+		)
 	case r.Notice < 0 || r.Notice.Std() > day:
 		return refuse("notice", "use up to 24h, or leave it out for 10m", "notice is %v", r.Notice)
 	case r.Stagger < 0 || r.Stagger.Std() > longestStagger:
@@ -49,9 +56,19 @@ func compile(r *schemas.Recycle) (*plan, error) {
 	}
 	hour, minute, ok := clock(at)
 	if !ok {
-		return refuse("at", "write hours and minutes, as in 03:30", "at is %q: it is no time of day", r.At)
+		return refuse(
+			"at",
+			"write hours and minutes, as in 03:30",
+			"at is %q: it is no time of day",
+			r.At,
+		)
 	}
-	times, err := calendar.Compile(&schemas.ScheduleTimes{Cron: []string{fmt.Sprintf("%d %d * * *", minute, hour)}, TimeZone: r.TimeZone})
+	times, err := calendar.Compile(
+		&schemas.ScheduleTimes{
+			Cron:     []string{fmt.Sprintf("%d %d * * *", minute, hour)},
+			TimeZone: r.TimeZone,
+		},
+	)
 	if err != nil {
 		e := schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("recycle.timeZone")
 		return nil, e.WithHint("use an IANA name such as Europe/Berlin, or leave it out for UTC")
@@ -96,7 +113,8 @@ func (p *plan) next(after time.Time) time.Time {
 	return slot
 }
 
-// last is the latest slot at an instant or before it; the zero time if there is none. No daily one is before it was set.
+// last is the latest slot at an instant or before it; the zero time if there is none. No daily one
+// is before it was set.
 func (p *plan) last(at time.Time) time.Time {
 	var latest time.Time
 	if asked := p.set.Asked.Time(); !asked.After(at) {

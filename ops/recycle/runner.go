@@ -36,10 +36,12 @@ type RunnerOptions struct {
 	// Since is when the roles of the node began, and Now the time, both by the NATS server's clock.
 	Since func() time.Time
 	Now   func(ctx context.Context) time.Time
-	// Suggest asks the open runs of the node that have a policy of continuation to continue as new, and tells how many were asked.
+	// Suggest asks the open runs of the node that have a policy of continuation to continue as new,
+	// and tells how many were asked.
 	Suggest func(ctx context.Context) (asked int, err error)
-	// Restart ends the roles and begins them again; Since is then at the slot or later. It returns when they are at work.
-	// With Exits it returns when they have ended, and the process is about to.
+	// Restart ends the roles and begins them again; Since is then at the slot or later. It returns
+	// when they are at work. With Exits it returns when they have ended, and the process is about
+	// to.
 	Restart func(ctx context.Context, slot time.Time) error
 	Exits   bool
 	Logger  logrus.FieldLogger
@@ -57,14 +59,23 @@ func NewRunner(o RunnerOptions) *Runner {
 	log := logx.Or(o.Logger)
 	return &Runner{
 		o: o, log: log,
-		board: board{conn: o.Conn, ns: o.Namespace, notes: operations.New(o.Conn, o.Namespace, o.Node, log)},
+		board: board{
+			conn:  o.Conn,
+			ns:    o.Namespace,
+			notes: operations.New(o.Conn, o.Namespace, o.Node, log),
+		},
 	}
 }
 
-// Run gives the node its turns until ctx ends, and returns nil. A turn that has begun comes to its end.
+// Run gives the node its turns until ctx ends, and returns nil. A turn that has begun comes to its
+// end.
 func (r *Runner) Run(ctx context.Context) error {
 	woken := make(chan struct{}, 1)
-	sub, err := r.o.Conn.Subscribe(r.o.Namespace.NoticeRecycle(), "", func(natsconn.Msg) { wake(woken) })
+	sub, err := r.o.Conn.Subscribe(
+		r.o.Namespace.NoticeRecycle(),
+		"",
+		func(natsconn.Msg) { wake(woken) },
+	)
 	if err == nil {
 		defer sub.Close()
 	} // without that right it takes a little longer
@@ -76,7 +87,8 @@ func (r *Runner) Run(ctx context.Context) error {
 			said = ""
 		case ctx.Err() == nil:
 			wait = idleLook
-			if err.Error() != said && !errors.Is(err, natsconn.ErrNoStream) { // without its home a node has no recycles
+			if err.Error() != said && !errors.Is(err, natsconn.ErrNoStream) {
+				// without its home a node has no recycles
 				said = err.Error()
 				r.log.WithField("err", err).Warn("recycles cannot be looked at now; trying again")
 			}
@@ -117,10 +129,24 @@ func (r *Runner) look(ctx context.Context) (time.Duration, error) {
 	return wait, nil
 }
 
-func (r *Runner) say(ctx context.Context, slot schemas.Timestamp, phase schemas.RecyclePhase, reason string) error {
+func (r *Runner) say(
+	ctx context.Context,
+	slot schemas.Timestamp,
+	phase schemas.RecyclePhase,
+	reason string,
+) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), telling)
 	defer cancel()
-	return r.board.sayOf(ctx, schemas.RecycleNotice{Phase: phase, Slot: slot, At: schemas.At(r.o.Now(ctx)), Node: r.o.Node, Reason: reason})
+	return r.board.sayOf(
+		ctx,
+		schemas.RecycleNotice{
+			Phase:  phase,
+			Slot:   slot,
+			At:     schemas.At(r.o.Now(ctx)),
+			Node:   r.o.Node,
+			Reason: reason,
+		},
+	)
 }
 
 // enter waits for the claim and has the node's turn under it, if it is still due.
@@ -128,17 +154,23 @@ func (r *Runner) enter(ctx context.Context) error {
 	once, done := context.WithCancel(ctx)
 	defer done()
 	var failed error
-	err := r.o.Claims.Hold(once, claims.Recycle, claims.HoldOptions{}, func(held context.Context, _ *claims.Lease) error {
-		defer done()
-		if failed = r.turn(ctx, held); held.Err() != nil {
-			failed = nil // the claim was lost before the turn began, or the node is told to stop
-		}
-		return nil
-	})
+	err := r.o.Claims.Hold(
+		once,
+		claims.Recycle,
+		claims.HoldOptions{},
+		func(held context.Context, _ *claims.Lease) error {
+			defer done()
+			if failed = r.turn(ctx, held); held.Err() != nil {
+				failed = nil // the claim was lost before the turn began, or the node is told to stop
+			}
+			return nil
+		},
+	)
 	return errors.Join(err, failed)
 }
 
-// turn is a node's turn. ctx is that of the node, held that of the claim: without it the turn does not begin.
+// turn is a node's turn. ctx is that of the node, held that of the claim: without it the turn does
+// not begin.
 func (r *Runner) turn(ctx, held context.Context) error {
 	for {
 		state, rev, err := r.board.state(held)
@@ -159,7 +191,12 @@ func (r *Runner) turn(ctx, held context.Context) error {
 			}
 			continue
 		}
-		n := schemas.RecycleNotice{Phase: schemas.RecycleDraining, Slot: state.Slot, At: schemas.At(now), Node: r.o.Node}
+		n := schemas.RecycleNotice{
+			Phase: schemas.RecycleDraining,
+			Slot:  state.Slot,
+			At:    schemas.At(now),
+			Node:  r.o.Node,
+		}
 		switch err := r.board.say(held, &n, rev); {
 		case errors.Is(err, natsconn.ErrWrongSequence):
 			continue
@@ -179,7 +216,8 @@ func (r *Runner) restart(ctx context.Context, slot schemas.Timestamp) error {
 		cancel()
 		switch {
 		case err != nil:
-			log.WithField("err", err).Warn("recycle: not all runs were asked to continue as new; they go on after the restart")
+			log.WithField("err", err).
+				Warn("recycle: not all runs were asked to continue as new; they go on after the restart")
 		case asked > 0:
 			log.WithField("runs", asked).Info("recycle: runs were asked to continue as new")
 		}

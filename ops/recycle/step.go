@@ -9,11 +9,13 @@ import (
 )
 
 const (
-	// lostAfter is how long a recycle waits for the return of a node that has begun its turn and is not heard of.
+	// lostAfter is how long a recycle waits for the return of a node that has begun its turn and is
+	// not heard of.
 	lostAfter = 10 * time.Minute
 	// givenUp is how long nothing may happen in a recycle before it counts as over.
 	givenUp = time.Hour
-	// settled is how long the last return is left alone before the recycle is over: the notice of it is to come first.
+	// settled is how long the last return is left alone before the recycle is over: the notice of
+	// it is to come first.
 	settled = 200 * time.Millisecond
 	// idleLook and busyLook are how long the keeper waits at most, without a recycle and in one.
 	idleLook = time.Minute
@@ -39,8 +41,13 @@ func stale(members []member, slot time.Time) (names []string) {
 // goesOn tells whether a recycle is announced or under way.
 func goesOn(s *schemas.RecycleNotice) bool { return s != nil && s.Phase != schemas.RecycleFinished }
 
-// step says what is to be said now by the master, if anything, and after which time to look again at the latest.
-func (p *plan) step(state *schemas.RecycleNotice, members []member, now time.Time) (say *schemas.RecycleNotice, wait time.Duration) {
+// step says what is to be said now by the master, if anything, and after which time to look again
+// at the latest.
+func (p *plan) step(
+	state *schemas.RecycleNotice,
+	members []member,
+	now time.Time,
+) (say *schemas.RecycleNotice, wait time.Duration) {
 	told := time.Time{} // the slot that was announced last
 	if state != nil {
 		told = state.Slot.Time()
@@ -49,35 +56,52 @@ func (p *plan) step(state *schemas.RecycleNotice, members []member, now time.Tim
 	if goesOn(state) {
 		wait = busyLook
 	}
-	// One that has begun comes to its end before the next is announced, which has then a shorter notice.
-	begun := goesOn(state) && (state.Phase != schemas.RecycleAnnounced || !now.Before(state.At.Time()))
+	// One that has begun comes to its end before the next is announced, which has then a shorter
+	// notice.
+	begun := goesOn(state) &&
+		(state.Phase != schemas.RecycleAnnounced || !now.Before(state.At.Time()))
 	if slot := p.next(now); !begun && slot.After(told) {
 		asked := p.set.Asked != 0 && slot.Equal(p.set.Asked.Time())
 		if left := slot.Add(-p.notice()).Sub(now); left > 0 && !asked {
 			wait = min(wait, left)
 		} else {
-			return &schemas.RecycleNotice{Phase: schemas.RecycleAnnounced, Slot: schemas.At(slot), At: schemas.At(slot)}, wait
+			return &schemas.RecycleNotice{
+				Phase: schemas.RecycleAnnounced, Slot: schemas.At(slot),
+				At: schemas.At(slot),
+			}, wait
 		}
 	}
 	if slot := p.last(now); !begun && slot.After(told) && len(stale(members, slot)) > 0 {
 		return &schemas.RecycleNotice{
-			Phase: schemas.RecycleAnnounced, Slot: schemas.At(slot), At: schemas.At(now.Add(p.notice())), Reason: "late: there was no master to announce it in time",
+			Phase: schemas.RecycleAnnounced, Slot: schemas.At(slot),
+			At: schemas.At(now.Add(p.notice())), Reason: "late: there was no master to announce it in time",
 		}, wait
 	}
 	if !goesOn(state) {
 		return nil, wait
 	}
-	if left := settled - now.Sub(state.At.Time()); left > 0 && state.Phase == schemas.RecycleReturned {
+	if left := settled - now.Sub(state.At.Time()); left > 0 &&
+		state.Phase == schemas.RecycleReturned {
 		return nil, min(wait, left)
 	}
 	if over, reason := ended(state, members, now); over {
-		return &schemas.RecycleNotice{Phase: schemas.RecycleFinished, Slot: state.Slot, At: schemas.At(now), Reason: reason}, wait
+		return &schemas.RecycleNotice{
+			Phase:  schemas.RecycleFinished,
+			Slot:   state.Slot,
+			At:     schemas.At(now),
+			Reason: reason,
+		}, wait
 	}
 	return nil, wait
 }
 
-// ended tells whether a recycle that goes on is over, and why, unless all nodes have had their turns.
-func ended(state *schemas.RecycleNotice, members []member, now time.Time) (over bool, reason string) {
+// ended tells whether a recycle that goes on is over, and why, unless all nodes have had their
+// turns.
+func ended(
+	state *schemas.RecycleNotice,
+	members []member,
+	now time.Time,
+) (over bool, reason string) {
 	since := now.Sub(state.At.Time())
 	left := stale(members, state.Slot.Time())
 	switch {
@@ -89,7 +113,11 @@ func ended(state *schemas.RecycleNotice, members []member, now time.Time) (over 
 	case state.Phase == schemas.RecycleAnnounced:
 		return since >= 0 && len(left) == 0, ""
 	case state.Phase == schemas.RecycleDraining, state.Phase == schemas.RecycleExited:
-		return since > lostAfter && len(left) == 0, fmt.Sprintf("node %s has not returned", state.Node)
+		return since > lostAfter &&
+				len(left) == 0, fmt.Sprintf(
+				"node %s has not returned",
+				state.Node,
+			)
 	}
 	return len(left) == 0, ""
 }
@@ -98,9 +126,11 @@ func ended(state *schemas.RecycleNotice, members []member, now time.Time) (over 
 type act uint8
 
 const (
-	rest   act = iota // nothing
-	resume            // say that it has returned from its turn: it did not come to that, or its process was started again
-	enter             // wait for its turn, and have it
+	rest act = iota // nothing
+	// say that it has returned from its turn: it did not come to that, or its process was started
+	// again
+	resume
+	enter // wait for its turn, and have it
 )
 
 // turn says what a node does now, and for rest after which time to look again at the latest.
@@ -110,7 +140,8 @@ func turn(state *schemas.RecycleNotice, self member, now time.Time) (act, time.D
 	}
 	left := self.since.Before(state.Slot.Time())
 	switch {
-	case !left && state.Node == self.name && (state.Phase == schemas.RecycleDraining || state.Phase == schemas.RecycleExited):
+	case !left && state.Node == self.name &&
+		(state.Phase == schemas.RecycleDraining || state.Phase == schemas.RecycleExited):
 		return resume, 0
 	case !left:
 		return rest, nodeLook
@@ -121,7 +152,12 @@ func turn(state *schemas.RecycleNotice, self member, now time.Time) (act, time.D
 }
 
 // mayBegin is how long a node that has the claim waits until it begins its turn.
-func mayBegin(state *schemas.RecycleNotice, self string, stagger time.Duration, now time.Time) time.Duration {
+func mayBegin(
+	state *schemas.RecycleNotice,
+	self string,
+	stagger time.Duration,
+	now time.Time,
+) time.Duration {
 	if state.Phase == schemas.RecycleAnnounced || state.Node == self {
 		return 0
 	}

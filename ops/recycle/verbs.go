@@ -12,9 +12,21 @@ import (
 
 func (k *Keeper) verbs() []service.Verb {
 	return []service.Verb{
-		{Name: "recycleSet", About: "when the nodes restart their roles: RecycleRequest → RecycleResponse", Serve: service.Answer(k.answerSet, refuse)},
-		{Name: "recycleNow", About: "have the nodes restart their roles now: RecycleRequest → RecycleResponse", Serve: service.Answer(k.answerNow, refuse)},
-		{Name: "recycleShow", About: "when the nodes restart their roles, and where they stand: RecycleRequest → RecycleResponse", Serve: service.Answer(k.answerShow, refuse)},
+		{
+			Name:  "recycleSet",
+			About: "when the nodes restart their roles: RecycleRequest → RecycleResponse",
+			Serve: service.Answer(k.answerSet, refuse),
+		},
+		{
+			Name:  "recycleNow",
+			About: "have the nodes restart their roles now: RecycleRequest → RecycleResponse",
+			Serve: service.Answer(k.answerNow, refuse),
+		},
+		{
+			Name:  "recycleShow",
+			About: "when the nodes restart their roles, and where they stand: RecycleRequest → RecycleResponse",
+			Serve: service.Answer(k.answerShow, refuse),
+		},
 	}
 }
 
@@ -25,35 +37,58 @@ func refuse(_ *schemas.RecycleRequest, e *schemas.Error) *schemas.RecycleRespons
 // most is the longest reason, in bytes.
 const mostReason = 1024
 
-// judge refuses what the verb does not know, and a namespace that is the home of no node: nothing would ever happen.
-func (k *Keeper) judge(ctx context.Context, q *schemas.RecycleRequest, verb string, sets bool) error {
+// judge refuses what the verb does not know, and a namespace that is the home of no node: nothing
+// would ever happen.
+func (k *Keeper) judge(
+	ctx context.Context,
+	q *schemas.RecycleRequest,
+	verb string,
+	sets bool,
+) error {
 	switch {
 	case !sets && q.Recycle != nil:
-		return schemas.Errorf(schemas.CodeInvalid, "%s takes no recycle", verb).InField("recycle").WithHint("set it with recycleSet")
+		return schemas.Errorf(schemas.CodeInvalid, "%s takes no recycle", verb).
+			InField("recycle").
+			WithHint("set it with recycleSet")
 	case sets && q.Recycle == nil:
-		return schemas.Errorf(schemas.CodeInvalid, "recycle is missing").InField("recycle").WithHint(`such as {"at":"03:30"}, or {} for never`)
+		return schemas.Errorf(schemas.CodeInvalid, "recycle is missing").
+			InField("recycle").
+			WithHint(`such as {"at":"03:30"}, or {} for never`)
 	case sets && q.Notice != 0:
-		return schemas.Errorf(schemas.CodeInvalid, "notice is that of recycleNow").InField("notice").WithHint("write recycle.notice")
+		return schemas.Errorf(schemas.CodeInvalid, "notice is that of recycleNow").
+			InField("notice").
+			WithHint("write recycle.notice")
 	case q.Notice < 0 || q.Notice.Std() > day:
-		return schemas.Errorf(schemas.CodeInvalid, "notice is %v", q.Notice).InField("notice").WithHint("use up to 24h, or leave it out for none")
+		return schemas.Errorf(schemas.CodeInvalid, "notice is %v", q.Notice).
+			InField("notice").
+			WithHint("use up to 24h, or leave it out for none")
 	case len(q.Reason) > mostReason:
-		return schemas.Errorf(schemas.CodeInvalid, "reason has %d bytes", len(q.Reason)).InField("reason").WithHint("use at most %d", mostReason)
+		return schemas.Errorf(schemas.CodeInvalid, "reason has %d bytes", len(q.Reason)).
+			InField("reason").
+			WithHint("use at most %d", mostReason)
 	case sets && (q.Recycle.Asked != 0 || q.Recycle.UpdatedAt != 0 || q.Recycle.Identity != ""):
-		return schemas.Errorf(schemas.CodeInvalid, "asked, updatedAt and identity are set by the server").InField("recycle").WithHint("leave them out")
+		return schemas.Errorf(schemas.CodeInvalid, "asked, updatedAt and identity are set by the server").
+			InField("recycle").
+			WithHint("leave them out")
 	}
 	members, err := k.members(ctx)
 	if err != nil {
 		return err
 	}
 	if len(members) == 0 {
-		return schemas.Errorf(schemas.CodeConflict, "namespace %q is the home of no server, so none would restart", k.o.Namespace).InField("namespace").
+		return schemas.Errorf(schemas.CodeConflict,
+			"namespace %q is the home of no server, so none would restart", k.o.Namespace).
+			InField("namespace").
 			WithHint("name the namespace that the servers were started with: drover node list -o json tells each one's")
 	}
 	return nil
 }
 
 // change writes what is set, as edit makes it of what was.
-func (k *Keeper) change(ctx context.Context, edit func(r *schemas.Recycle)) (*schemas.Recycle, error) {
+func (k *Keeper) change(
+	ctx context.Context,
+	edit func(r *schemas.Recycle),
+) (*schemas.Recycle, error) {
 	var err error
 	for range attempts {
 		r, rev, readErr := k.board.set(ctx)
@@ -69,7 +104,10 @@ func (k *Keeper) change(ctx context.Context, edit func(r *schemas.Recycle)) (*sc
 	return nil, err
 }
 
-func (k *Keeper) answerSet(ctx context.Context, q *schemas.RecycleRequest) (*schemas.RecycleResponse, error) {
+func (k *Keeper) answerSet(
+	ctx context.Context,
+	q *schemas.RecycleRequest,
+) (*schemas.RecycleResponse, error) {
 	if err := k.judge(ctx, q, "recycleSet", true); err != nil {
 		return nil, err
 	}
@@ -92,7 +130,10 @@ func (k *Keeper) answerSet(ctx context.Context, q *schemas.RecycleRequest) (*sch
 	if q.Reason != "" {
 		reason += ": " + q.Reason
 	}
-	k.board.notes.Note(ctx, schemas.Operation{Kind: schemas.OperationRecycleSet, Identity: q.Identity, Reason: reason})
+	k.board.notes.Note(
+		ctx,
+		schemas.Operation{Kind: schemas.OperationRecycleSet, Identity: q.Identity, Reason: reason},
+	)
 	if err := k.callOff(ctx, set, now); err != nil {
 		return nil, err
 	}
@@ -103,17 +144,27 @@ func (k *Keeper) answerSet(ctx context.Context, q *schemas.RecycleRequest) (*sch
 // callOff ends a daily recycle that is announced and has not begun: another time holds now.
 func (k *Keeper) callOff(ctx context.Context, set *schemas.Recycle, now time.Time) error {
 	state, rev, err := k.board.state(ctx)
-	if err != nil || state == nil || state.Phase != schemas.RecycleAnnounced || state.Slot == set.Asked || !now.Before(state.At.Time()) {
+	if err != nil || state == nil || state.Phase != schemas.RecycleAnnounced ||
+		state.Slot == set.Asked ||
+		!now.Before(state.At.Time()) {
 		return err
 	}
-	n := &schemas.RecycleNotice{Phase: schemas.RecycleFinished, Slot: schemas.At(now), At: schemas.At(now), Reason: "called off: the time was changed"}
+	n := &schemas.RecycleNotice{
+		Phase:  schemas.RecycleFinished,
+		Slot:   schemas.At(now),
+		At:     schemas.At(now),
+		Reason: "called off: the time was changed",
+	}
 	if err := k.tell(ctx, n, rev); err != nil && !errors.Is(err, natsconn.ErrWrongSequence) {
 		return err
 	}
 	return nil
 }
 
-func (k *Keeper) answerNow(ctx context.Context, q *schemas.RecycleRequest) (*schemas.RecycleResponse, error) {
+func (k *Keeper) answerNow(
+	ctx context.Context,
+	q *schemas.RecycleRequest,
+) (*schemas.RecycleResponse, error) {
 	if err := k.judge(ctx, q, "recycleNow", false); err != nil {
 		return nil, err
 	}
@@ -139,9 +190,14 @@ func (k *Keeper) answerNow(ctx context.Context, q *schemas.RecycleRequest) (*sch
 	return k.show(ctx)
 }
 
-func (k *Keeper) answerShow(ctx context.Context, q *schemas.RecycleRequest) (*schemas.RecycleResponse, error) {
+func (k *Keeper) answerShow(
+	ctx context.Context,
+	q *schemas.RecycleRequest,
+) (*schemas.RecycleResponse, error) {
 	if q.Recycle != nil || q.Notice != 0 {
-		return nil, schemas.Errorf(schemas.CodeInvalid, "recycleShow takes neither recycle nor notice").InField("recycle").WithHint("leave them out")
+		return nil, schemas.Errorf(schemas.CodeInvalid, "recycleShow takes neither recycle nor notice").
+			InField("recycle").
+			WithHint("leave them out")
 	}
 	return k.show(ctx)
 }
@@ -160,9 +216,17 @@ func (k *Keeper) show(ctx context.Context) (*schemas.RecycleResponse, error) {
 		return nil, err
 	}
 	now := k.now(ctx)
-	a := &schemas.RecycleResponse{V: schemas.Version, Recycle: set, Latest: state, Next: nextOf(set, state, now)}
+	a := &schemas.RecycleResponse{
+		V:       schemas.Version,
+		Recycle: set,
+		Latest:  state,
+		Next:    nextOf(set, state, now),
+	}
 	for _, m := range members {
-		a.Nodes = append(a.Nodes, schemas.RecycleNode{Node: m.name, Since: schemas.At(m.since), Phase: phaseOf(state, m)})
+		a.Nodes = append(
+			a.Nodes,
+			schemas.RecycleNode{Node: m.name, Since: schemas.At(m.since), Phase: phaseOf(state, m)},
+		)
 	}
 	return a, nil
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// A chain is purged from its beginning. Were a run that has continued the last one that is left of its workflow id, whoever loads it would begin its
-// successor anew (P-4); and without a run in its middle the checker could not follow the chain.
+// A chain is purged from its beginning. Were a run that has continued the last one that is left of
+// its workflow id, whoever loads it would begin its successor anew (P-4); and without a run in its
+// middle the checker could not follow the chain.
 
 // link is a run of a workflow id that has continued as new.
 type link struct {
@@ -28,9 +29,14 @@ func (k *look) before(ctx context.Context, c *candidate) (earlier []link, err er
 	all, known := k.chains[wid]
 	if !known {
 		ns := k.j.o.Namespace
-		o := natsconn.ReadOptions{FilterSubjects: []string{ns.HistoryOfWorkflow(p, wid)}, HeadersOnly: true, LastPerSubject: true}
+		o := natsconn.ReadOptions{
+			FilterSubjects: []string{ns.HistoryOfWorkflow(p, wid)},
+			HeadersOnly:    true,
+			LastPerSubject: true,
+		}
 		err := k.j.o.Conn.Scan(ctx, ns.StreamHistory(p), o, func(s natsconn.Stored) error {
-			if l, err := runs.ReadLine(s); err == nil && l.Status == schemas.StatusContinuedAsNew { // what cannot be read is no run
+			if l, err := runs.ReadLine(s); err == nil && l.Status == schemas.StatusContinuedAsNew {
+				// what cannot be read is no run
 				all = append(all, link{s.Subject, s.Seq, cmp.Or(l.FirstRun, l.Run)})
 			}
 			return nil
@@ -44,7 +50,8 @@ func (k *look) before(ctx context.Context, c *candidate) (earlier []link, err er
 		k.chains[wid] = all
 	}
 	for _, l := range all {
-		if l.first == c.line.FirstRun && l.seq < c.seq && l.subject != c.subject && !k.purged[l.subject] {
+		if l.first == c.line.FirstRun && l.seq < c.seq && l.subject != c.subject &&
+			!k.purged[l.subject] {
 			earlier = append(earlier, l)
 		}
 	}

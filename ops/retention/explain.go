@@ -17,13 +17,29 @@ import (
 // serve answers the verbs until stop is called.
 func (j *Janitor) serve(ctx context.Context) (stop func(), err error) {
 	verbs := []service.Verb{
-		{Name: "retention", About: "how long a closed run is kept, and why: ExecutionRequest → RetentionResponse", Serve: service.Answer(j.answer, refuseRetention)},
-		{Name: "soft", About: "the records of a run that is purged from disk and kept in memory, for brokers: SoftRequest → SoftResponse", Serve: service.Answer(j.answerSoft, refuseSoft)},
+		{
+			Name:  "retention",
+			About: "how long a closed run is kept, and why: ExecutionRequest → RetentionResponse",
+			Serve: service.Answer(j.answer, refuseRetention),
+		},
+		{
+			Name: "soft",
+			About: "the records of a run that is purged from disk and kept in memory, for " +
+				"brokers: SoftRequest → SoftResponse",
+			Serve: service.Answer(j.answerSoft, refuseSoft),
+		},
 	}
-	return service.Serve(ctx, service.Options{Conn: j.o.Conn, Namespace: j.o.Namespace, Logger: j.o.Logger}, verbs)
+	return service.Serve(
+		ctx,
+		service.Options{Conn: j.o.Conn, Namespace: j.o.Namespace, Logger: j.o.Logger},
+		verbs,
+	)
 }
 
-func (j *Janitor) answer(ctx context.Context, q *schemas.ExecutionRequest) (*schemas.RetentionResponse, error) {
+func (j *Janitor) answer(
+	ctx context.Context,
+	q *schemas.ExecutionRequest,
+) (*schemas.RetentionResponse, error) {
 	if err := named(q.WorkflowID); err != nil {
 		return nil, err
 	}
@@ -34,7 +50,10 @@ func refuseRetention(q *schemas.ExecutionRequest, e *schemas.Error) *schemas.Ret
 	return &schemas.RetentionResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Error: e}
 }
 
-func (j *Janitor) answerSoft(_ context.Context, q *schemas.SoftRequest) (*schemas.SoftResponse, error) {
+func (j *Janitor) answerSoft(
+	_ context.Context,
+	q *schemas.SoftRequest,
+) (*schemas.SoftResponse, error) {
 	if err := named(q.WorkflowID); err != nil {
 		return nil, err
 	}
@@ -42,7 +61,12 @@ func (j *Janitor) answerSoft(_ context.Context, q *schemas.SoftRequest) (*schema
 }
 
 func refuseSoft(q *schemas.SoftRequest, e *schemas.Error) *schemas.SoftResponse {
-	return &schemas.SoftResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Records: []schemas.SoftRecord{}, Error: e}
+	return &schemas.SoftResponse{
+		V:          schemas.Version,
+		WorkflowID: q.WorkflowID,
+		Records:    []schemas.SoftRecord{},
+		Error:      e,
+	}
 }
 
 // named refuses a request that is about no workflow.
@@ -53,9 +77,13 @@ func named(wid string) error {
 	return nil
 }
 
-// Explain says in words why a run is still there, in which group and by which expression it is judged, and when it goes. Without a
-// run it is the latest of the workflow id. An error is of type [*schemas.Error], or that of a stream.
-func (j *Janitor) Explain(ctx context.Context, wid, run string) (*schemas.RetentionResponse, error) {
+// Explain says in words why a run is still there, in which group and by which expression it is
+// judged, and when it goes. Without a run it is the latest of the workflow id. An error is of type
+// [*schemas.Error], or that of a stream.
+func (j *Janitor) Explain(
+	ctx context.Context,
+	wid, run string,
+) (*schemas.RetentionResponse, error) {
 	p := subject.Partition(wid, j.o.Partitions)
 	subj := j.o.Namespace.HistoryOfWorkflow(p, wid)
 	if run != "" {
@@ -70,7 +98,10 @@ func (j *Janitor) Explain(ctx context.Context, wid, run string) (*schemas.Retent
 		if a := j.explainSoft(wid, run, now); a != nil {
 			return a, nil
 		}
-		e := schemas.Errorf(schemas.CodeNotFound, "workflow %q has no such history: it was never started, or is purged", wid).InField("workflowId").About(wid, run)
+		e := schemas.Errorf(schemas.CodeNotFound, "workflow %q has no such history: it was "+
+			"never started, or is purged", wid).
+			InField("workflowId").
+			About(wid, run)
 		return nil, e.WithHint("see what there is with: drover list")
 	}
 	if err != nil {
@@ -87,15 +118,33 @@ func (j *Janitor) Explain(ctx context.Context, wid, run string) (*schemas.Retent
 	if err := j.catchUp(ctx); err != nil {
 		return nil, err
 	}
-	a := &schemas.RetentionResponse{V: schemas.Version, WorkflowID: wid, Run: l.Run, Status: l.Status, ClosedAt: l.ClosedAt}
+	a := &schemas.RetentionResponse{
+		V:          schemas.Version,
+		WorkflowID: wid,
+		Run:        l.Run,
+		Status:     l.Status,
+		ClosedAt:   l.ClosedAt,
+	}
 	if !l.Status.Closed() {
 		a.Because = "never: it is open, and open runs are always kept"
 		return a, nil
 	}
-	return a, j.explainClosed(ctx, a, entry{closed: m.Time.UnixNano(), seq: m.Seq, partition: int32(p), id: idOf(l.Run)}, &l, &look{j: j, now: now, checkpoints: map[int]schemas.Checkpoint{}})
+	return a, j.explainClosed(
+		ctx,
+		a,
+		entry{closed: m.Time.UnixNano(), seq: m.Seq, partition: int32(p), id: idOf(l.Run)},
+		&l,
+		&look{j: j, now: now, checkpoints: map[int]schemas.Checkpoint{}},
+	)
 }
 
-func (j *Janitor) explainClosed(ctx context.Context, a *schemas.RetentionResponse, e entry, l *line, k *look) error {
+func (j *Janitor) explainClosed(
+	ctx context.Context,
+	a *schemas.RetentionResponse,
+	e entry,
+	l *line,
+	k *look,
+) error {
 	if held := j.holder(e); held != "" {
 		a.Because = fmt.Sprintf("never while run %s, which is above it, is open", held)
 		return nil
@@ -105,7 +154,8 @@ func (j *Janitor) explainClosed(ctx context.Context, a *schemas.RetentionRespons
 		return nil
 	}
 	if !judged && !j.isDue(e) {
-		return schemas.Errorf(schemas.CodeUnavailable, "the master has not read yet that run %s has closed", l.Run).About(l.WorkflowID, l.Run).
+		return schemas.Errorf(schemas.CodeUnavailable, "the master has not read yet that run %s has closed", l.Run).
+			About(l.WorkflowID, l.Run).
 			WithHint("ask again in a moment; after a change of the master it reads all histories first")
 	}
 	_, why, err := k.may(ctx, e)
@@ -115,7 +165,8 @@ func (j *Janitor) explainClosed(ctx context.Context, a *schemas.RetentionRespons
 	case err != nil:
 		return err
 	case why == "":
-		why = "it goes with the next pass, after the runs that go before it; a new master only looks for its first minutes"
+		why = "it goes with the next pass, after the runs that go before it; a new master only " +
+			"looks for its first minutes"
 	}
 	if judged {
 		a.Because += " It is still there: " + why
@@ -163,7 +214,12 @@ func (j *Janitor) judge(a *schemas.RetentionResponse, e entry, l *line, k *look)
 			continue
 		}
 		p := g.governing(j.defaultOf)
-		v := p.Judge(retention.Run{ID: l.Run, Closed: e.at(), Expirable: true}, rank, len(g.runs), k.now)
+		v := p.Judge(
+			retention.Run{ID: l.Run, Closed: e.at(), Expirable: true},
+			rank,
+			len(g.runs),
+			k.now,
+		)
 		a.Group, a.Expression, a.Source = words(key, l), p.String(), j.source(g)
 		a.Rank, a.Count, a.Because = rank+1, len(g.runs), v.Why
 		a.Goes = v.Fate != retention.OnDisk

@@ -8,9 +8,9 @@ import (
 // tail is how many bytes at the end of a name are compared first. Shorter names are not looked for.
 const tail = 8
 
-// finder looks for names in bytes, whatever these are: a name counts wherever it stands, so a reference that somebody has put
-// inside a value of their own counts as much as one that is the whole payload. It looks at each byte once, however many names
-// there are.
+// finder looks for names in bytes, whatever these are: a name counts wherever it stands, so a
+// reference that somebody has put inside a value of their own counts as much as one that is the
+// whole payload. It looks at each byte once, however many names there are.
 type finder struct {
 	missing map[string]bool // what was not found yet
 	tails   map[uint64][]string
@@ -18,7 +18,10 @@ type finder struct {
 }
 
 func newFinder(names []string) *finder {
-	f := &finder{missing: make(map[string]bool, len(names)), tails: make(map[uint64][]string, len(names))}
+	f := &finder{
+		missing: make(map[string]bool, len(names)),
+		tails:   make(map[uint64][]string, len(names)),
+	}
 	for _, n := range names {
 		if len(n) < tail || f.missing[n] {
 			continue

@@ -18,7 +18,8 @@ const mostKin = 10_000
 // line is what the headers of a record tell.
 type line = runs.Line
 
-// follow reads what was written since the last time. If the streams are not those that were read, it begins anew.
+// follow reads what was written since the last time. If the streams are not those that were read,
+// it begins anew.
 func (j *Janitor) follow(ctx context.Context) error {
 	if server := j.o.Conn.NATS().ConnectedServerId(); server != "" && server != j.server {
 		if j.server != "" && j.o.Conn.NATS().ConnectedClusterName() == "" {
@@ -52,7 +53,8 @@ func (j *Janitor) followOne(ctx context.Context, p int) error {
 	return j.catch(ctx, p, last)
 }
 
-// catch goes by what was told of a partition up to a record that is there, and further if more was told, and reads the rest.
+// catch goes by what was told of a partition up to a record that is there, and further if more was
+// told, and reads the rest.
 func (j *Janitor) catch(ctx context.Context, p int, last uint64) error {
 	for {
 		before, err := j.hear(ctx, p)
@@ -71,7 +73,12 @@ func (j *Janitor) catch(ctx context.Context, p int, last uint64) error {
 
 // read reads the records of a partition up to one that is there.
 func (j *Janitor) read(ctx context.Context, p int, end uint64) error {
-	o := natsconn.ReadOptions{StartSeq: j.next[p], EndSeq: end, HeadersOnly: true, BytesPerSecond: natsconn.LeisurelyHeaders}
+	o := natsconn.ReadOptions{
+		StartSeq:       j.next[p],
+		EndSeq:         end,
+		HeadersOnly:    true,
+		BytesPerSecond: natsconn.LeisurelyHeaders,
+	}
 	err := j.o.Conn.Scan(ctx, j.o.Namespace.StreamHistory(p), o, func(s natsconn.Stored) error {
 		if err := j.note(ctx, p, s); err != nil {
 			return err
@@ -100,8 +107,9 @@ func (j *Janitor) note(ctx context.Context, p int, s natsconn.Stored) error {
 	return j.closed(ctx, j.entryOf(p, s.Seq, s.Time, l.Run), &l)
 }
 
-// entryOf is a run that has closed. Of two of a partition that which closed later is not the earlier one, whoever says when it was, so that the
-// runs of a chain are in their order. The caller holds passing.
+// entryOf is a run that has closed. Of two of a partition that which closed later is not the
+// earlier one, whoever says when it was, so that the runs of a chain are in their order. The caller
+// holds passing.
 func (j *Janitor) entryOf(p int, seq uint64, at time.Time, run string) entry {
 	j.latest[p] = max(j.latest[p], at.UnixNano())
 	return entry{closed: j.latest[p], seq: seq, partition: int32(p), id: idOf(run)}
@@ -113,7 +121,8 @@ type kinship struct {
 	typ  string // its own type; empty if it is gone
 }
 
-// kinOf looks at the runs above one. What was found out of runs that are all closed does not change any more.
+// kinOf looks at the runs above one. What was found out of runs that are all closed does not change
+// any more.
 func (j *Janitor) kinOf(ctx context.Context, parent *schemas.Execution) (kinship, error) {
 	if parent == nil {
 		return kinship{}, nil
@@ -130,7 +139,9 @@ func (j *Janitor) kinOf(ctx context.Context, parent *schemas.Execution) (kinship
 	}
 	l, err := runs.ReadLine(*m)
 	if err != nil {
-		return kinship{open: parent.Run}, nil //nolint:nilerr // whoever cannot be read counts as open
+		return kinship{
+			open: parent.Run,
+		}, nil //nolint:nilerr // whoever cannot be read counts as open
 	}
 	k := kinship{open: parent.Run, typ: l.Type}
 	if l.Status.Closed() {
@@ -151,7 +162,11 @@ func (j *Janitor) kinOf(ctx context.Context, parent *schemas.Execution) (kinship
 
 func (j *Janitor) lastRecord(ctx context.Context, x *schemas.Execution) (*natsconn.Stored, error) {
 	p := subject.Partition(x.WorkflowID, j.o.Partitions)
-	return j.o.Conn.LastBySubject(ctx, j.o.Namespace.StreamHistory(p), j.o.Namespace.History(p, x.WorkflowID, x.Run))
+	return j.o.Conn.LastBySubject(
+		ctx,
+		j.o.Namespace.StreamHistory(p),
+		j.o.Namespace.History(p, x.WorkflowID, x.Run),
+	)
 }
 
 // serverTime is that of the servers, by which runs are closed.

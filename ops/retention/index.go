@@ -58,24 +58,29 @@ type group struct {
 	typ      string
 	policy   *retention.Policy // of the member that closed last of those that have one
 	policyAt int64
-	differ   bool    // another member said something else
-	runs     []entry // the oldest first, as far as sorted; those after have come since, in any order
-	sorted   int
-	soft     []entry // those that the policy keeps softly, or is about to: all older than runs; the oldest first
-	// next is when the group is to be judged again, in Unix nanoseconds; place is that in the agenda.
+	differ   bool // another member said something else
+	// the oldest first, as far as sorted; those after have come since, in any order
+	runs   []entry
+	sorted int
+	// those that the policy keeps softly, or is about to: all older than runs; the oldest first
+	soft []entry
+	// next is when the group is to be judged again, in Unix nanoseconds; place is that in the
+	// agenda.
 	next  int64
 	place int
 }
 
 // index holds every closed run that is kept, by group.
 //
-// A judgement changes only when a run comes or goes, when the default does, or at a moment that the last judgement tells. So each group
-// is in the agenda by that moment, if there is one, and a pass looks at those alone whose moment has come, however many there are.
+// A judgement changes only when a run comes or goes, when the default does, or at a moment that the
+// last judgement tells. So each group is in the agenda by that moment, if there is one, and a pass
+// looks at those alone whose moment has come, however many there are.
 type index struct {
 	groups map[string]*group
 	size   int
 	agenda queue[*group]
-	differ []*group // whose members were found to say different things, since they were last asked for
+	// whose members were found to say different things, since they were last asked for
+	differ []*group
 	// softKey is the group of each run in the soft part of one. With keepSoft unset there are none.
 	softKey  map[entry]string
 	keepSoft bool
@@ -88,7 +93,8 @@ func newIndex() *index {
 	}}
 }
 
-// Keys of groups. The parts of a run of a flow are judged among themselves, and the runs of a chain that have continued too.
+// Keys of groups. The parts of a run of a flow are judged among themselves, and the runs of a chain
+// that have continued too.
 func hashKey(hash string) string           { return "hash\x00" + hash }
 func typeKey(typ string) string            { return "type\x00" + typ }
 func partsKey(parent string) string        { return "parts\x00" + parent }
@@ -123,8 +129,9 @@ func (x *index) add(m member) {
 	}
 }
 
-// order sorts what has come since the last time. Partitions are read one after the other, so most runs of a first look come out of
-// order: one insertion for each would move half of the group each time.
+// order sorts what has come since the last time. Partitions are read one after the other, so most
+// runs of a first look come out of order: one insertion for each would move half of the group each
+// time.
 func (x *index) order(g *group) {
 	if g.sorted == len(g.runs) {
 		return
@@ -155,7 +162,8 @@ func (x *index) touchAll() {
 // rank is the place of a run in its group, 0 for the one that closed last.
 func (x *index) rank(g *group, e entry) (int, bool) {
 	x.order(g)
-	at := slices.IndexFunc(g.runs, func(o entry) bool { return byPlace(o, e) == 0 }) // two may know different times of it
+	// two may know different times of it
+	at := slices.IndexFunc(g.runs, func(o entry) bool { return byPlace(o, e) == 0 })
 	return len(g.runs) - 1 - at, at >= 0
 }
 
@@ -170,8 +178,9 @@ func (g *group) oldest() int64 {
 	return math.MaxInt64
 }
 
-// orphaned forgets the policy of a group whose members that have said one are gone, and tells whether there was one: another master would not
-// know it either. Since the oldest members go first, they are gone once the one that said it last is.
+// orphaned forgets the policy of a group whose members that have said one are gone, and tells
+// whether there was one: another master would not know it either. Since the oldest members go
+// first, they are gone once the one that said it last is.
 func (g *group) orphaned() bool {
 	if g.policy == nil || g.policyAt >= g.oldest() {
 		return false
@@ -188,9 +197,10 @@ func (g *group) governing(def func(typ string) retention.Policy) retention.Polic
 	return def(g.typ)
 }
 
-// expire takes out of the groups whose moment has come the runs that their policies do not keep on disk, and out of their soft parts
-// those that they do not keep so any more. Of one group those are always the oldest: where the allowed age of a rank ends, that of the
-// next rank is no greater, and its run is older.
+// expire takes out of the groups whose moment has come the runs that their policies do not keep on
+// disk, and out of their soft parts those that they do not keep so any more. Of one group those are
+// always the oldest: where the allowed age of a rank ends, that of the next rank is no greater, and
+// its run is older.
 func (x *index) expire(def func(typ string) retention.Policy, now time.Time) (gone, hard []entry) {
 	for g, ok := x.agenda.first(); ok && g.next <= now.UnixNano(); g, ok = x.agenda.first() {
 		x.order(g)
@@ -216,7 +226,8 @@ func (x *index) expire(def func(typ string) retention.Policy, now time.Time) (go
 	return gone, hard
 }
 
-// plan puts a group that was judged into the agenda, by the moment at which time alone changes the judgement.
+// plan puts a group that was judged into the agenda, by the moment at which time alone changes the
+// judgement.
 func (x *index) plan(g *group, p retention.Policy, now time.Time) {
 	if len(g.runs)+len(g.soft) == 0 {
 		x.remove(g)
@@ -241,13 +252,19 @@ func (x *index) plan(g *group, p retention.Policy, now time.Time) {
 	x.agenda.put(g)
 }
 
-// comes tells whether a judgement has an end. Later than the last moment that a timestamp holds is never.
-func comes(until time.Time) bool { return !until.IsZero() && until.Before(time.Unix(0, math.MaxInt64)) }
+// comes tells whether a judgement has an end. Later than the last moment that a timestamp holds is
+// never.
+func comes(
+	until time.Time,
+) bool {
+	return !until.IsZero() && until.Before(time.Unix(0, math.MaxInt64))
+}
 
-// soften puts those of the n oldest runs of a group into its soft part that the policy keeps softly. Parts, and the earlier runs of a
-// chain, go with another run, and are not kept so.
+// soften puts those of the n oldest runs of a group into its soft part that the policy keeps
+// softly. Parts, and the earlier runs of a chain, go with another run, and are not kept so.
 func (x *index) soften(g *group, p retention.Policy, n int, now time.Time) {
-	if !x.keepSoft || strings.HasPrefix(g.key, partsKey("")) || strings.HasPrefix(g.key, "chain\x00") {
+	if !x.keepSoft || strings.HasPrefix(g.key, partsKey("")) ||
+		strings.HasPrefix(g.key, "chain\x00") {
 		return
 	}
 	for i, e := range g.runs[:n] {
@@ -267,7 +284,8 @@ func (x *index) softRank(g *group, e entry) (int, bool) {
 	return len(g.runs) + len(g.soft) - 1 - at, ok
 }
 
-// expireSoft takes out of the soft part of a group the runs that its policy does not keep so any more: as in expire always the oldest.
+// expireSoft takes out of the soft part of a group the runs that its policy does not keep so any
+// more: as in expire always the oldest.
 func (x *index) expireSoft(g *group, p retention.Policy, now time.Time) []entry {
 	n := 0
 	for n < len(g.soft) && p.FateOf(len(g.runs)+len(g.soft)-1-n, g.soft[n].at(), now) == retention.Gone {
@@ -281,7 +299,8 @@ func (x *index) expireSoft(g *group, p retention.Policy, now time.Time) []entry 
 	return gone
 }
 
-// harden takes a run out of the soft part of its group. Those that are left are judged no later than they were to be.
+// harden takes a run out of the soft part of its group. Those that are left are judged no later
+// than they were to be.
 func (x *index) harden(e entry) {
 	g := x.groups[x.softKey[e]]
 	if g == nil {

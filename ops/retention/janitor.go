@@ -22,18 +22,20 @@ type Report struct {
 	Took    time.Duration
 }
 
-// Janitor looks after one namespace. One pass runs at a time; [Janitor.Explain] may be asked meanwhile.
+// Janitor looks after one namespace. One pass runs at a time; [Janitor.Explain] may be asked
+// meanwhile.
 type Janitor struct {
 	o           Options
 	flowDefault retention.Policy
 	def         retention.Policy
 
 	// mu guards what follows. It is not held over anything that waits.
-	mu      sync.Mutex
-	flows   map[string]bool
-	index   *index
-	waiting map[string][]member // closed runs that wait for the end of a run above them, by its run id
-	due     []entry             // closed runs that are to go, by partition and sequence
+	mu    sync.Mutex
+	flows map[string]bool
+	index *index
+	// closed runs that wait for the end of a run above them, by its run id
+	waiting map[string][]member
+	due     []entry // closed runs that are to go, by partition and sequence
 	soft    *softRuns
 
 	unnamed *unnamed // payloads that nothing named at the last look
@@ -47,8 +49,8 @@ type Janitor struct {
 	warned  map[string]bool // groups of which the log has said that their members differ
 	passing sync.Mutex
 
-	// purging is held while something is removed, and while a look at the payloads reads the histories, which must not lose
-	// anything meanwhile. It is taken after passing.
+	// purging is held while something is removed, and while a look at the payloads reads the
+	// histories, which must not lose anything meanwhile. It is taken after passing.
 	purging sync.Mutex
 }
 
@@ -71,15 +73,22 @@ func (j *Janitor) forget() {
 	defer j.mu.Unlock()
 	j.index, j.waiting, j.due, j.unnamed = newIndex(), map[string][]member{}, nil, nil
 	j.index.keepSoft, j.soft = j.o.SoftBytes > 0, newSoftRuns()
-	j.next, j.latest, j.kin = make([]uint64, j.o.Partitions), make([]int64, j.o.Partitions), map[string]kinship{}
+	j.next, j.latest, j.kin = make(
+		[]uint64,
+		j.o.Partitions,
+	), make(
+		[]int64,
+		j.o.Partitions,
+	), map[string]kinship{}
 	j.feed.forget()
 	for p := range j.next {
 		j.next[p] = 1
 	}
 }
 
-// Run passes again and again until ctx ends, and returns nil. Whoever asks how long a run is kept is answered meanwhile. It begins and
-// ends with nothing read and nothing remembered: another master may purge in between.
+// Run passes again and again until ctx ends, and returns nil. Whoever asks how long a run is kept
+// is answered meanwhile. It begins and ends with nothing read and nothing remembered: another
+// master may purge in between.
 func (j *Janitor) Run(ctx context.Context) error {
 	anew := func() {
 		j.passing.Lock()
@@ -108,9 +117,13 @@ func (j *Janitor) Run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			j.o.Logger.WithField("err", err).Warn("closed runs could not be looked after; trying again")
+			j.o.Logger.WithField("err", err).
+				Warn("closed runs could not be looked after; trying again")
 		case r.Purged > 0:
-			j.o.Logger.WithField("runs", r.Purged).WithField("kept", r.Kept).WithField("took", r.Took.Round(time.Millisecond)).Info("closed runs were purged")
+			j.o.Logger.WithField("runs", r.Purged).
+				WithField("kept", r.Kept).
+				WithField("took", r.Took.Round(time.Millisecond)).
+				Info("closed runs were purged")
 		}
 		select {
 		case <-ctx.Done():
@@ -120,8 +133,8 @@ func (j *Janitor) Run(ctx context.Context) error {
 	}
 }
 
-// Pass reads what has closed since the last one, judges every group, and purges what is to go and may. It returns an error only if
-// it could not; what it has read and purged by then counts.
+// Pass reads what has closed since the last one, judges every group, and purges what is to go and
+// may. It returns an error only if it could not; what it has read and purged by then counts.
 func (j *Janitor) Pass(ctx context.Context) (*Report, error) { return j.pass(ctx, false) }
 
 // pass is a pass that may only look.
@@ -153,7 +166,8 @@ func (j *Janitor) pass(ctx context.Context, lookOnly bool) (*Report, error) {
 	return r, nil
 }
 
-// learn reads which types are flows, and what has closed since the last time. The caller holds passing.
+// learn reads which types are flows, and what has closed since the last time. The caller holds
+// passing.
 func (j *Janitor) learn(ctx context.Context) error {
 	flows, err := j.o.Flows(ctx)
 	if err != nil {
@@ -181,7 +195,8 @@ func (j *Janitor) expire(now time.Time) {
 		if !j.warned[g.key] && len(j.warned) < mostWarned {
 			j.warned[g.key] = true
 			j.o.Logger.WithField("type", g.typ).WithField("retention", g.policy.String()).
-				Warn("runs that are judged together say different retentions; that of the one that closed last holds for all: give them different hashes, or one retention")
+				Warn("runs that are judged together say different retentions; that of the one " +
+					"that closed last holds for all: give them different hashes, or one retention")
 		}
 	}
 	j.index.differ = nil
@@ -193,7 +208,8 @@ const mostWarned = 100
 func (j *Janitor) enter(all ...entry) {
 	switch n := len(j.due); {
 	case len(all) == 0:
-	case len(all) == 1 && (n == 0 || byPlace(j.due[n-1], all[0]) < 0): // as runs without retention come while a partition is read
+	case len(all) == 1 && (n == 0 || byPlace(j.due[n-1], all[0]) < 0):
+		// as runs without retention come while a partition is read
 		j.due = append(j.due, all[0])
 	default:
 		j.due = append(j.due, all...)
@@ -239,7 +255,8 @@ func policyOf(w *schemas.RetentionPolicy) *retention.Policy {
 	return new(retention.ReadPolicy(w.Hash, w.Disk, w.Soft, w.Disabled))
 }
 
-// place puts a closed run where it belongs: after the open run above it, among what is to go, or into its group.
+// place puts a closed run where it belongs: after the open run above it, among what is to go, or
+// into its group.
 func (j *Janitor) place(ctx context.Context, m member, l *line) error {
 	k, err := j.kinOf(ctx, m.parent)
 	if err != nil {

@@ -33,7 +33,8 @@ type look struct {
 	purged      map[string]bool   // subjects
 }
 
-// may tells whether a run may go by now (P-14): if why is empty it may. An error wraps [errGone] if there is nothing to go.
+// may tells whether a run may go by now (P-14): if why is empty it may. An error wraps [errGone] if
+// there is nothing to go.
 func (k *look) may(ctx context.Context, e entry) (c *candidate, why string, err error) {
 	j, p := k.j, int(e.partition)
 	cp, err := k.checkpoint(ctx, p)
@@ -41,11 +42,21 @@ func (k *look) may(ctx context.Context, e entry) (c *candidate, why string, err 
 	case err != nil:
 		return nil, "", err
 	case k.now.Before(e.at().Add(j.o.Grace)):
-		return nil, fmt.Sprintf("a closed run stays for %s in any case, so that a start that is repeated finds it", duration.String(j.o.Grace)), nil
+		return nil, fmt.Sprintf(
+			"a closed run stays for %s in any case, so that a start that is repeated finds it",
+			duration.String(j.o.Grace),
+		), nil
 	case e.seq > cp.Effects:
-		return nil, fmt.Sprintf("the owner of partition %d has not written down yet that all it had to do for the run is done", p), nil
+		return nil, fmt.Sprintf(
+			"the owner of partition %d has not written down yet that all it had to do for the run is done",
+			p,
+		), nil
 	case e.seq >= cp.History:
-		return nil, fmt.Sprintf("its last record is the highest of partition %d, which stays as the witness of where the history ends, until another run there writes one", p), nil
+		return nil, fmt.Sprintf(
+			"its last record is the highest of partition %d, which stays as the witness of "+
+				"where the history ends, until another run there writes one",
+			p,
+		), nil
 	}
 	m, err := j.o.Conn.GetSeq(ctx, j.o.Namespace.StreamHistory(p), e.seq)
 	if errors.Is(err, natsconn.ErrNotFound) || err == nil && !e.isIn(m) {
@@ -58,12 +69,14 @@ func (k *look) may(ctx context.Context, e entry) (c *candidate, why string, err 
 	if c.line, err = runs.ReadLine(*m); err != nil {
 		return nil, "", err
 	}
-	if !c.line.Status.Closed() { // the history has lost its end since, and the run stands there again
+	if !c.line.Status.Closed() {
+		// the history has lost its end since, and the run stands there again
 		return nil, "", errGone
 	}
 	var r schemas.Record
 	if err := schemas.Unmarshal(m.Data, &r); err != nil {
-		return nil, "its last record cannot be read: see what drover verify says", nil //nolint:nilerr // it stays for people to look at
+		return nil, "its last record cannot be read: see what drover verify says",
+			nil //nolint:nilerr // it stays for people to look at
 	}
 	if why, err = k.consumed(ctx, c, &r, cp); err != nil || why != "" {
 		return c, why, err
@@ -78,13 +91,18 @@ func (e entry) isIn(m *natsconn.Stored) bool {
 	return err == nil && idOf(run) == e.id
 }
 
-// checkpoint is what the owner of a partition has written down last; nothing if there never was one.
+// checkpoint is what the owner of a partition has written down last; nothing if there never was
+// one.
 func (k *look) checkpoint(ctx context.Context, p int) (cp schemas.Checkpoint, err error) {
 	if cp, known := k.checkpoints[p]; known {
 		return cp, nil
 	}
 	j := k.j
-	value, _, err := j.o.Conn.KVGet(ctx, j.o.Namespace.BucketCheckpoints(), fmt.Sprintf("partition.%d", p))
+	value, _, err := j.o.Conn.KVGet(
+		ctx,
+		j.o.Namespace.BucketCheckpoints(),
+		fmt.Sprintf("partition.%d", p),
+	)
 	if errors.Is(err, natsconn.ErrNotFound) {
 		return cp, nil
 	}
@@ -98,10 +116,15 @@ func (k *look) checkpoint(ctx context.Context, p int) (cp schemas.Checkpoint, er
 	return cp, nil
 }
 
-// consumed tells whether a message that the run has consumed may be read again, or one is still unread that was meant for it.
-// Whoever finds that the history has lost its end reads both logs from their beginnings: a start that is still there would begin
-// a purged run anew.
-func (k *look) consumed(ctx context.Context, c *candidate, r *schemas.Record, cp schemas.Checkpoint) (why string, err error) {
+// consumed tells whether a message that the run has consumed may be read again, or one is still
+// unread that was meant for it. Whoever finds that the history has lost its end reads both logs
+// from their beginnings: a start that is still there would begin a purged run anew.
+func (k *look) consumed(
+	ctx context.Context,
+	c *candidate,
+	r *schemas.Record,
+	cp schemas.Checkpoint,
+) (why string, err error) {
 	j, p := k.j, int(c.partition)
 	ns := j.o.Namespace
 	for _, log := range []struct {
@@ -109,10 +132,17 @@ func (k *look) consumed(ctx context.Context, c *candidate, r *schemas.Record, cp
 		at, done             schemas.Position
 	}{
 		{"inbox", ns.StreamIn(p), strings.TrimSuffix(ns.In(p, r.WorkflowID, "x"), "x") + ">", r.Inbox, cp.Inbox},
-		{"signals", ns.StreamSignals(), strings.TrimSuffix(ns.SignalStored(p, r.WorkflowID, "x"), "x") + "*", r.Signals, cp.Signals},
+		{
+			"signals", ns.StreamSignals(),
+			strings.TrimSuffix(ns.SignalStored(p, r.WorkflowID, "x"), "x") + "*", r.Signals, cp.Signals,
+		},
 	} {
 		if log.done.Before(log.at) {
-			return fmt.Sprintf("the checkpoint of partition %d lies before what the run has read of the %s", p, log.name), nil
+			return fmt.Sprintf(
+				"the checkpoint of partition %d lies before what the run has read of the %s",
+				p,
+				log.name,
+			), nil
 		}
 		first, err := j.firstFrom(ctx, log.stream, log.filter, 1)
 		switch {
@@ -121,15 +151,23 @@ func (k *look) consumed(ctx context.Context, c *candidate, r *schemas.Record, cp
 		case first == nil:
 			continue
 		case first.Seq <= log.at.Sequence:
-			return fmt.Sprintf("message %d of the %s, which is for its workflow id and was read, is not purged there yet", first.Seq, log.name), nil
+			return fmt.Sprintf(
+				"message %d of the %s, which is for its workflow id and was read, is not purged there yet",
+				first.Seq,
+				log.name,
+			), nil
 		}
-		if log.name == "inbox" { // of what was read after the close only a start that was repeated could begin it anew
+		if log.name == "inbox" {
+			// of what was read after the close only a start that was repeated could begin it anew
 			start, err := j.firstFrom(ctx, log.stream, ns.In(p, r.WorkflowID, "start"), first.Seq)
 			if err != nil {
 				return "", err
 			}
 			if start != nil && start.Seq <= log.done.Sequence {
-				return fmt.Sprintf("message %d of the inbox, a start of its workflow id that was read, is not purged there yet", start.Seq), nil
+				return fmt.Sprintf(
+					"message %d of the inbox, a start of its workflow id that was read, is not purged there yet",
+					start.Seq,
+				), nil
 			}
 		}
 		unread, err := j.firstFrom(ctx, log.stream, log.filter, log.done.Sequence+1)
@@ -137,14 +175,22 @@ func (k *look) consumed(ctx context.Context, c *candidate, r *schemas.Record, cp
 			return "", err
 		}
 		if unread != nil && unread.Time.Before(c.at().Add(j.o.Grace)) {
-			return fmt.Sprintf("message %d of the %s, which is for its workflow id, is not read yet", unread.Seq, log.name), nil
+			return fmt.Sprintf(
+				"message %d of the %s, which is for its workflow id, is not read yet",
+				unread.Seq,
+				log.name,
+			), nil
 		}
 	}
 	return "", nil
 }
 
 // firstFrom is the first message on a subject from a sequence on; nil if there is none.
-func (j *Janitor) firstFrom(ctx context.Context, stream, subj string, from uint64) (*natsconn.Stored, error) {
+func (j *Janitor) firstFrom(
+	ctx context.Context,
+	stream, subj string,
+	from uint64,
+) (*natsconn.Stored, error) {
 	m, err := j.o.Conn.NextBySubject(ctx, stream, subj, from)
 	if errors.Is(err, natsconn.ErrNotFound) {
 		return nil, nil
@@ -152,8 +198,9 @@ func (j *Janitor) firstFrom(ctx context.Context, stream, subj string, from uint6
 	return m, err
 }
 
-// recorded tells whether the run above one has anything left to say to it: until its own effects are acknowledged, it may repeat
-// the start of a child, which is answered from the child's history. A run above that has closed hears no more of its children.
+// recorded tells whether the run above one has anything left to say to it: until its own effects
+// are acknowledged, it may repeat the start of a child, which is answered from the child's history.
+// A run above that has closed hears no more of its children.
 func (k *look) recorded(ctx context.Context, c *candidate) (why string, err error) {
 	parent := c.line.Parent
 	if parent == nil {
@@ -172,9 +219,17 @@ func (k *look) recorded(ctx context.Context, c *candidate) (why string, err erro
 	case err != nil:
 		return "", err
 	case !schemas.HeaderStatus(m.Header.Get(schemas.StatusHeader)).Closed():
-		return fmt.Sprintf("its parent, workflow %q run %s, is open", parent.WorkflowID, parent.Run), nil
+		return fmt.Sprintf(
+			"its parent, workflow %q run %s, is open",
+			parent.WorkflowID,
+			parent.Run,
+		), nil
 	case m.Seq > cp.Effects:
-		return fmt.Sprintf("the owner of its parent, workflow %q run %s, has not written down yet that all it had to do is done", parent.WorkflowID, parent.Run), nil
+		return fmt.Sprintf(
+			"the owner of its parent, workflow %q run %s, has not written down yet that all it had to do is done",
+			parent.WorkflowID,
+			parent.Run,
+		), nil
 	}
 	return "", nil
 }

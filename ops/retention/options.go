@@ -15,7 +15,8 @@ import (
 	"github.com/droverhq/drover/internal/retention"
 )
 
-// ErrInvalidOptions reports options that leave their bounds. The text names the field and the way out.
+// ErrInvalidOptions reports options that leave their bounds. The text names the field and the way
+// out.
 var ErrInvalidOptions = errors.New("invalid options")
 
 // Options of [New].
@@ -27,32 +28,35 @@ type Options struct {
 	Partitions int
 	// Flows tells which workflow types are flows. It is asked in each pass. Defaults to none.
 	Flows func(ctx context.Context) (map[string]bool, error)
-	// FlowDefault holds for runs of flows that say nothing, Default for those of all other types, as
-	// [retention.ParseDefault] reads them. Default to "3 soft 3" and "7d".
+	// FlowDefault holds for runs of flows that say nothing, Default for those of all other types,
+	// as [retention.ParseDefault] reads them. Default to "3 soft 3" and "7d".
 	FlowDefault, Default string
-	// Grace is how long a run stays in any case, at least 10 s: for as long somebody who has no answer may repeat a start.
-	// Defaults to 2 minutes.
+	// Grace is how long a run stays in any case, at least 10 s: for as long somebody who has no
+	// answer may repeat a start. Defaults to 2 minutes.
 	Grace time.Duration
-	// Delay is how long [Janitor.Run] only reads, so that whoever starts a server can say first what is to be kept. Negative means
-	// none. Defaults to 5 minutes.
+	// Delay is how long [Janitor.Run] only reads, so that whoever starts a server can say first
+	// what is to be kept. Negative means none. Defaults to 5 minutes.
 	Delay time.Duration
 	// Every is the pause between passes of [Janitor.Run], at least 1 s. Defaults to 30 s.
 	Every time.Duration
-	// SweepEvery is the pause between looks of [Janitor.Run] at the payloads that are kept beside the histories, at least 1 h: if any is
-	// older than a day, a look reads all histories whole, a fifth of the time at most. Defaults to 6 hours.
+	// SweepEvery is the pause between looks of [Janitor.Run] at the payloads that are kept beside
+	// the histories, at least 1 h: if any is older than a day, a look reads all histories whole, a
+	// fifth of the time at most. Defaults to 6 hours.
 	SweepEvery time.Duration
-	// Rate is how many runs are purged in a second at most. Defaults to 200: one whose records lie far apart costs the server 4 ms.
+	// Rate is how many runs are purged in a second at most. Defaults to 200: one whose records lie
+	// far apart costs the server 4 ms.
 	Rate int
-	// SoftBytes bounds what the runs take in memory that are purged from disk and kept softly; those that ended first go first, and one
-	// that takes more than a quarter is not kept. Negative means none. Defaults to 64 MiB.
+	// SoftBytes bounds what the runs take in memory that are purged from disk and kept softly;
+	// those that ended first go first, and one that takes more than a quarter is not kept. Negative
+	// means none. Defaults to 64 MiB.
 	SoftBytes int
 	// Node is the name of this process in explanations. Defaults to none.
 	Node string
-	// Holds tells whether nothing may be purged now, because a start may be repeated whose run would begin anew. It is asked again and
-	// again in each pass. Defaults to never.
+	// Holds tells whether nothing may be purged now, because a start may be repeated whose run
+	// would begin anew. It is asked again and again in each pass. Defaults to never.
 	Holds func() bool
-	// Before is called before each request that purges, with its stream and what it purges; an error ends the pass there, as a
-	// crash would. For tests. Defaults to none.
+	// Before is called before each request that purges, with its stream and what it purges; an
+	// error ends the pass there, as a crash would. For tests. Defaults to none.
 	Before func(stream, what string) error
 	// Logger is told of what goes. Defaults to none.
 	Logger logrus.FieldLogger

@@ -15,15 +15,18 @@ import (
 const (
 	// batch is how many runs of a partition are looked at before they are purged together.
 	batch = 256
-	// fewest is how many runs a part of the stream must hold that is purged by its sequence: below that it is not worth the look.
+	// fewest is how many runs a part of the stream must hold that is purged by its sequence: below
+	// that it is not worth the look.
 	fewest = 16
 	// longest is how many records are looked at for it.
 	longest = 50_000
-	// mostOfPass bounds how many runs of a partition one pass purges: then the others have their turn, and what has closed is read.
+	// mostOfPass bounds how many runs of a partition one pass purges: then the others have their
+	// turn, and what has closed is read.
 	mostOfPass = 5_000
 )
 
-// purge purges of what is to go as much as may, partition by partition and in the order of the stream.
+// purge purges of what is to go as much as may, partition by partition and in the order of the
+// stream.
 func (j *Janitor) purge(ctx context.Context, k *look) (purged int, err error) {
 	for p := range j.o.Partitions {
 		n := 0
@@ -69,8 +72,14 @@ func (j *Janitor) went(gone []entry) {
 	})
 }
 
-// purgeBatch purges of some runs those that may go. It returns how many runs it purged, and which of those it was given are gone.
-func (j *Janitor) purgeBatch(ctx context.Context, k *look, p int, part []entry) (purged int, gone []entry, err error) {
+// purgeBatch purges of some runs those that may go. It returns how many runs it purged, and which
+// of those it was given are gone.
+func (j *Janitor) purgeBatch(
+	ctx context.Context,
+	k *look,
+	p int,
+	part []entry,
+) (purged int, gone []entry, err error) {
 	var ready, later []*candidate // later others of their chains, which go first
 	goes := map[string]bool{}     // those that do, by subject
 	for _, e := range part {
@@ -163,9 +172,13 @@ func (j *Janitor) purgeOne(ctx context.Context, k *look, c *candidate) error {
 	return sleep.For(ctx, time.Second/time.Duration(j.o.Rate))
 }
 
-// purgeBefore purges what goes with a run and before it: the parts of a flow's run, and the runs of a chain before its last. It
-// tells whether the run has to wait for them.
-func (j *Janitor) purgeBefore(ctx context.Context, k *look, c *candidate) (purged int, waits bool, err error) {
+// purgeBefore purges what goes with a run and before it: the parts of a flow's run, and the runs of
+// a chain before its last. It tells whether the run has to wait for them.
+func (j *Janitor) purgeBefore(
+	ctx context.Context,
+	k *look,
+	c *candidate,
+) (purged int, waits bool, err error) {
 	keys := []string{partsKey(c.line.Run)}
 	if c.line.Status != schemas.StatusContinuedAsNew && c.line.FirstRun != "" {
 		keys = append(keys, chainKey(c.line.WorkflowID, c.line.FirstRun))
@@ -225,8 +238,9 @@ func (j *Janitor) purgeBefore(ctx context.Context, k *look, c *candidate) (purge
 	return purged, waits, nil
 }
 
-// edge is the sequence below which there is nothing but runs that go, each of them whole, and fences that others followed; 0 if
-// too few lie there. A run that goes and reaches over the edge is purged by its subject first.
+// edge is the sequence below which there is nothing but runs that go, each of them whole, and
+// fences that others followed; 0 if too few lie there. A run that goes and reaches over the edge is
+// purged by its subject first.
 func (j *Janitor) edge(ctx context.Context, p int, ready []*candidate) (uint64, error) {
 	if len(ready) < fewest {
 		return 0, nil
@@ -242,13 +256,19 @@ func (j *Janitor) edge(ctx context.Context, p int, ready []*candidate) (uint64, 
 		goes[c.subject] = true
 	}
 	edge, n := uint64(0), 0
-	err = j.o.Conn.Scan(ctx, stream, natsconn.ReadOptions{HeadersOnly: true}, func(s natsconn.Stored) error {
-		edge = s.Seq // what lies below has been looked at
-		if n++; n > longest || s.Seq >= fence.Seq || s.Subject != ns.Fence(p) && !goes[s.Subject] {
-			return errEdge
-		}
-		return nil
-	})
+	err = j.o.Conn.Scan(
+		ctx,
+		stream,
+		natsconn.ReadOptions{HeadersOnly: true},
+		func(s natsconn.Stored) error {
+			edge = s.Seq // what lies below has been looked at
+			if n++; n > longest || s.Seq >= fence.Seq ||
+				s.Subject != ns.Fence(p) && !goes[s.Subject] {
+				return errEdge
+			}
+			return nil
+		},
+	)
 	if err != nil && !errors.Is(err, errEdge) {
 		return 0, err
 	}

@@ -2,8 +2,8 @@ package retention
 
 import "container/heap"
 
-// queue is a heap whose elements know their place, so that one can be moved or taken out wherever it is. An element is in one queue
-// at most, and its place is the queue's to change.
+// queue is a heap whose elements know their place, so that one can be moved or taken out wherever
+// it is. An element is in one queue at most, and its place is the queue's to change.
 type queue[T any] struct {
 	all    []T
 	before func(a, b T) bool

@@ -14,14 +14,16 @@ import (
 const (
 	// softShare is which part of the room for soft runs one of them may take.
 	softShare = 4
-	// softCost is what a record takes in memory beside its bytes, and softRunCost what a run takes beside its records and its texts.
+	// softCost is what a record takes in memory beside its bytes, and softRunCost what a run takes
+	// beside its records and its texts.
 	softCost    = 128
 	softRunCost = 768
 	// softPage is how many records one read asks for.
 	softPage = 64
 )
 
-// softRun is a run that is purged from disk, or about to be, with its records as they were stored. Nobody changes one.
+// softRun is a run that is purged from disk, or about to be, with its records as they were stored.
+// Nobody changes one.
 type softRun struct {
 	entry
 	line    line
@@ -30,14 +32,16 @@ type softRun struct {
 	place   int // in softRuns.ends
 }
 
-// softRecord is what of a record cannot be told from the others. Headers are not kept: they may be as large as the record.
+// softRecord is what of a record cannot be told from the others. Headers are not kept: they may be
+// as large as the record.
 type softRecord struct {
 	seq  uint64
 	time time.Time
 	data []byte
 }
 
-// softRuns are the runs that are kept in memory. Each is in the soft part of its group, too. The caller holds mu of the janitor.
+// softRuns are the runs that are kept in memory. Each is in the soft part of its group, too. The
+// caller holds mu of the janitor.
 type softRuns struct {
 	size int
 	runs map[entry]*softRun
@@ -47,10 +51,15 @@ type softRuns struct {
 }
 
 func newSoftRuns() *softRuns {
-	return &softRuns{runs: map[entry]*softRun{}, byID: map[string]*softRun{}, ids: map[string][]*softRun{}, ends: queue[*softRun]{
-		before: func(a, b *softRun) bool { return a.compare(b.entry) < 0 },
-		place:  func(r *softRun) *int { return &r.place },
-	}}
+	return &softRuns{
+		runs: map[entry]*softRun{},
+		byID: map[string]*softRun{},
+		ids:  map[string][]*softRun{},
+		ends: queue[*softRun]{
+			before: func(a, b *softRun) bool { return a.compare(b.entry) < 0 },
+			place:  func(r *softRun) *int { return &r.place },
+		},
+	}
 }
 
 func (s *softRuns) put(r *softRun) {
@@ -87,7 +96,11 @@ func (s *softRuns) drop(e entry) {
 
 // find is the place of an entry among the runs of a workflow id.
 func (s *softRuns) find(wid string, e entry) (int, bool) {
-	return slices.BinarySearchFunc(s.ids[wid], e, func(r *softRun, e entry) int { return r.compare(e) })
+	return slices.BinarySearchFunc(
+		s.ids[wid],
+		e,
+		func(r *softRun, e entry) int { return r.compare(e) },
+	)
 }
 
 // get is a run of a workflow id, the latest if none is named; nil if there is none.
@@ -101,8 +114,8 @@ func (s *softRuns) get(wid, run string) *softRun {
 	return nil
 }
 
-// keepSoftly reads a run that is about to be purged, if it is to be kept in memory. What cannot be read whole, or takes more room than
-// one run may, is not kept: soft is a favour and no promise.
+// keepSoftly reads a run that is about to be purged, if it is to be kept in memory. What cannot be
+// read whole, or takes more room than one run may, is not kept: soft is a favour and no promise.
 func (j *Janitor) keepSoftly(ctx context.Context, c *candidate) error {
 	j.mu.Lock()
 	wanted := j.index.softKey[c.entry] != "" && j.soft.runs[c.entry] == nil
@@ -164,13 +177,16 @@ func (j *Janitor) readSoft(ctx context.Context, c *candidate) (*softRun, error) 
 			if r.size += len(m.Data) + softCost; r.size > j.o.SoftBytes/softShare {
 				return nil, nil
 			}
-			r.records = append(r.records, softRecord{m.Seq, m.Time, slices.Clone(m.Data)}) // it may be a piece of something larger
+			// it may be a piece of something larger
+			r.records = append(r.records, softRecord{m.Seq, m.Time, slices.Clone(m.Data)})
 		}
 		switch {
 		case from > c.seq:
 			return r, nil
 		case len(page) == 0:
-			j.o.Logger.WithField("workflow", c.line.WorkflowID).WithField("run", c.line.Run).Warn("a run is not kept softly: a replica does not show it whole")
+			j.o.Logger.WithField("workflow", c.line.WorkflowID).
+				WithField("run", c.line.Run).
+				Warn("a run is not kept softly: a replica does not show it whole")
 			return nil, nil
 		}
 	}
@@ -191,15 +207,24 @@ func (j *Janitor) unsoften(e entry) {
 	j.index.harden(e)
 }
 
-// Soft is a page of the records of a run that is kept in memory, those after a sequence; without a run the latest of the workflow id.
+// Soft is a page of the records of a run that is kept in memory, those after a sequence; without a
+// run the latest of the workflow id.
 func (j *Janitor) Soft(q *schemas.SoftRequest) (*schemas.SoftResponse, error) {
 	j.mu.Lock()
 	r := j.soft.get(q.WorkflowID, q.Run)
 	j.mu.Unlock()
 	if r == nil {
-		return nil, schemas.Errorf(schemas.CodeNotFound, "workflow %q has no such run that is kept softly", q.WorkflowID).InField("workflowId").About(q.WorkflowID, q.Run)
+		return nil, schemas.Errorf(schemas.CodeNotFound, "workflow %q has no such run that is "+
+			"kept softly", q.WorkflowID).
+			InField("workflowId").
+			About(q.WorkflowID, q.Run)
 	}
-	a := &schemas.SoftResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Run: r.line.Run, Records: []schemas.SoftRecord{}}
+	a := &schemas.SoftResponse{
+		V:          schemas.Version,
+		WorkflowID: q.WorkflowID,
+		Run:        r.line.Run,
+		Records:    []schemas.SoftRecord{},
+	}
 	room := int(j.o.Conn.MaxPayload()) / 2
 	later, _ := slices.BinarySearchFunc(r.records, q.After, func(m softRecord, after uint64) int {
 		if m.seq <= after {
@@ -212,7 +237,10 @@ func (j *Janitor) Soft(q *schemas.SoftRequest) (*schemas.SoftResponse, error) {
 			a.More = true
 			break
 		}
-		a.Records = append(a.Records, schemas.SoftRecord{Sequence: m.seq, Time: schemas.At(m.time), Data: m.data})
+		a.Records = append(
+			a.Records,
+			schemas.SoftRecord{Sequence: m.seq, Time: schemas.At(m.time), Data: m.data},
+		)
 	}
 	return a, nil
 }
@@ -225,7 +253,14 @@ func (j *Janitor) explainSoft(wid, run string, now time.Time) *schemas.Retention
 	if r == nil {
 		return nil
 	}
-	a := &schemas.RetentionResponse{V: schemas.Version, WorkflowID: wid, Run: r.line.Run, Status: r.line.Status, ClosedAt: r.line.ClosedAt, Soft: true}
+	a := &schemas.RetentionResponse{
+		V:          schemas.Version,
+		WorkflowID: wid,
+		Run:        r.line.Run,
+		Status:     r.line.Status,
+		ClosedAt:   r.line.ClosedAt,
+		Soft:       true,
+	}
 	key := j.index.softKey[r.entry]
 	g := j.index.groups[key]
 	rank, found := 0, false
@@ -247,7 +282,8 @@ func (j *Janitor) explainSoft(wid, run string, now time.Time) *schemas.Retention
 	if j.o.Node != "" {
 		a.Because += " on node " + j.o.Node
 	}
-	a.Because += " only: it goes too when the master changes or restarts, or when it needs the room for others that ended later."
+	a.Because += " only: it goes too when the master changes or restarts, or when it needs the " +
+		"room for others that ended later."
 	return a
 }
 

@@ -22,8 +22,8 @@ import (
 const (
 	// orphanAge is how old an object is at the least when it goes (P-14).
 	orphanAge = 24 * time.Hour
-	// looksApart is how far apart the two looks are at the least that an object must not be named in: whatever was on its way to a
-	// stream at the first has come there by then, or never will.
+	// looksApart is how far apart the two looks are at the least that an object must not be named
+	// in: whatever was on its way to a stream at the first has come there by then, or never will.
 	looksApart = time.Hour
 	// sweepRate is how many bytes of histories and inboxes are read in a second, with their bodies.
 	sweepRate = 8 * natsconn.Leisurely
@@ -45,9 +45,10 @@ type unnamed struct {
 	names map[string]uint64 // with the sequence of what is known of the object
 }
 
-// Sweep is one look at the payloads that are kept beside the histories. An object goes if it is a day old, and neither this
-// look nor the last one, at least an hour before, has found its name in any history, log, bucket, or dead letter. No history
-// goes meanwhile. An error leaves what is not removed yet to the next look.
+// Sweep is one look at the payloads that are kept beside the histories. An object goes if it is a
+// day old, and neither this look nor the last one, at least an hour before, has found its name in
+// any history, log, bucket, or dead letter. No history goes meanwhile. An error leaves what is not
+// removed yet to the next look.
 func (j *Janitor) Sweep(ctx context.Context) (*SweepReport, error) {
 	j.purging.Lock()
 	defer j.purging.Unlock()
@@ -91,10 +92,16 @@ func (j *Janitor) sweep(ctx context.Context) (*SweepReport, error) {
 	return r, nil
 }
 
-// oldObjects are the objects that are old enough to go, by name, and the ids of old chunks that no object has. Only names are among
-// them that the service gives: what somebody has put into the store by hand stays.
-func (j *Janitor) oldObjects(ctx context.Context, s *payloads.Store, now time.Time) (old map[string]payloads.Object, scraps []string, err error) {
-	ids := map[string]bool{} // read first: whoever gives chunks a name later has written them lately
+// oldObjects are the objects that are old enough to go, by name, and the ids of old chunks that no
+// object has. Only names are among them that the service gives: what somebody has put into the
+// store by hand stays.
+func (j *Janitor) oldObjects(
+	ctx context.Context,
+	s *payloads.Store,
+	now time.Time,
+) (old map[string]payloads.Object, scraps []string, err error) {
+	// read first: whoever gives chunks a name later has written them lately
+	ids := map[string]bool{}
 	err = s.Chunks(ctx, func(id string, last time.Time) error {
 		if _, err := ulid.ParseStrict(id); err == nil && now.Sub(last) > orphanAge {
 			ids[id] = true
@@ -123,20 +130,31 @@ func given(name string) bool {
 	if _, err := ulid.ParseStrict(name); err == nil {
 		return true
 	}
-	return slices.ContainsFunc(givenPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	return slices.ContainsFunc(
+		givenPrefixes,
+		func(prefix string) bool { return strings.HasPrefix(name, prefix) },
+	)
 }
 
 // givenPrefixes begin the names that are no ULIDs: by what was moved into the store.
 var givenPrefixes = []string{"in-", "signals-", "start-", "reply-", "replay-"}
 
-// mark reads whatever may name an object, until nothing is missing. What is named moves from buckets and dead letters into the
-// logs, and from there into the histories, so they are read in this order; histories lose nothing meanwhile.
+// mark reads whatever may name an object, until nothing is missing. What is named moves from
+// buckets and dead letters into the logs, and from there into the histories, so they are read in
+// this order; histories lose nothing meanwhile.
 //
-// Tasks are not read: what a task names is named by the record that has asked for it. Heartbeats are in no stream, and their details
-// count from the record on that holds them.
+// Tasks are not read: what a task names is named by the record that has asked for it. Heartbeats
+// are in no stream, and their details count from the record on that holds them.
 func (j *Janitor) mark(ctx context.Context, f *finder) error {
 	ns := j.o.Namespace
-	streams := []string{"KV_" + ns.BucketSchedules(), "KV_" + ns.BucketFlows(), "KV_" + ns.BucketTypes(), "KV_" + ns.BucketState(), ns.StreamDead(), ns.StreamSignals()}
+	streams := []string{
+		"KV_" + ns.BucketSchedules(),
+		"KV_" + ns.BucketFlows(),
+		"KV_" + ns.BucketTypes(),
+		"KV_" + ns.BucketState(),
+		ns.StreamDead(),
+		ns.StreamSignals(),
+	}
 	for p := range j.o.Partitions {
 		streams = append(streams, ns.StreamIn(p))
 	}
@@ -147,7 +165,12 @@ func (j *Janitor) mark(ctx context.Context, f *finder) error {
 		if len(f.missing) == 0 {
 			return nil
 		}
-		err := j.o.Conn.Scan(ctx, stream, natsconn.ReadOptions{BytesPerSecond: sweepRate}, func(m natsconn.Stored) error { return j.markOne(f, m) })
+		err := j.o.Conn.Scan(
+			ctx,
+			stream,
+			natsconn.ReadOptions{BytesPerSecond: sweepRate},
+			func(m natsconn.Stored) error { return j.markOne(f, m) },
+		)
 		if err != nil && !errors.Is(err, natsconn.ErrNoStream) && !errors.Is(err, errNamed) {
 			return fmt.Errorf("read what names them in %s: %w", stream, err)
 		}
@@ -168,7 +191,12 @@ func (j *Janitor) markOne(f *finder, m natsconn.Stored) error {
 	body := m.Data
 	if _, _, _, err := subject.ParseHistory(m.Subject); err == nil {
 		if body, err = schemas.Unpacked(m.Data); err != nil {
-			return fmt.Errorf("record %d, %s: no payload goes while it cannot be read; drover verify tells more: %w", m.Seq, m.Subject, err)
+			return fmt.Errorf(
+				"record %d, %s: no payload goes while it cannot be read; drover verify tells more: %w",
+				m.Seq,
+				m.Subject,
+				err,
+			)
 		}
 	}
 	f.search(body)
@@ -216,9 +244,13 @@ func (j *Janitor) scrap(ctx context.Context, s *payloads.Store, id string) error
 	return sleep.For(ctx, time.Second/time.Duration(j.o.Rate))
 }
 
-// twice are the objects that neither this look has found named nor the one before. It keeps what this one has found for the
-// next, unless it comes too soon.
-func (j *Janitor) twice(now time.Time, f *finder, old map[string]payloads.Object) (gone []payloads.Object) {
+// twice are the objects that neither this look has found named nor the one before. It keeps what
+// this one has found for the next, unless it comes too soon.
+func (j *Janitor) twice(
+	now time.Time,
+	f *finder,
+	old map[string]payloads.Object,
+) (gone []payloads.Object) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	before := j.unnamed
@@ -244,9 +276,13 @@ func (j *Janitor) sweepOn(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			j.o.Logger.WithField("err", err).Warn("large payloads that nothing names could not be looked for; trying again")
+			j.o.Logger.WithField("err", err).
+				Warn("large payloads that nothing names could not be looked for; trying again")
 		case r.Removed+r.Scraps > 0:
-			j.o.Logger.WithField("payloads", r.Removed).WithField("bytes", r.Bytes).WithField("uploads", r.Scraps).WithField("took", r.Took.Round(time.Millisecond)).
+			j.o.Logger.WithField("payloads", r.Removed).
+				WithField("bytes", r.Bytes).
+				WithField("uploads", r.Scraps).
+				WithField("took", r.Took.Round(time.Millisecond)).
 				Info("large payloads that nothing names were removed")
 		}
 	}

@@ -9,15 +9,16 @@ import (
 )
 
 const (
-	// maxClosed bounds the closed runs that wait to be heard of, manyClosed is when that is not left to the next pass.
+	// maxClosed bounds the closed runs that wait to be heard of, manyClosed is when that is not
+	// left to the next pass.
 	maxClosed  = 32 << 10
 	manyClosed = 1 << 10
 	// fewRead is how many records are read at once that were not told of.
 	fewRead = 1 << 10
 )
 
-// closedFeed is what owners in this process say that they have written (ADR 0043). What is lost of it is read instead: a janitor only goes by a
-// span that begins where it has come to by then.
+// closedFeed is what owners in this process say that they have written (ADR 0043). What is lost of
+// it is read instead: a janitor only goes by a span that begins where it has come to by then.
 type closedFeed struct {
 	mu    sync.Mutex
 	open  bool // somebody listens
@@ -63,11 +64,13 @@ func (t *closedFeed) add(p int, s span) {
 		return
 	}
 	all := t.spans[p]
-	if n := len(all); n > 0 && all[n-1].to >= s.from { // the stream has lost its end since, and has other records there
+	if n := len(all); n > 0 && all[n-1].to >= s.from {
+		// the stream has lost its end since, and has other records there
 		t.drop(p, n)
 		all = nil
 	}
-	if n := len(all); n > 0 && all[n-1].to+1 == s.from && len(all[n-1].closed)+len(s.closed) < manyClosed {
+	if n := len(all); n > 0 && all[n-1].to+1 == s.from &&
+		len(all[n-1].closed)+len(s.closed) < manyClosed {
 		all[n-1].to, all[n-1].closed = s.to, append(all[n-1].closed, s.closed...)
 	} else {
 		t.spans[p] = append(all, s)
@@ -94,8 +97,8 @@ func (t *closedFeed) drop(p, n int) {
 	}
 }
 
-// take is the first span that ends after what was read up to next. whole says that it begins there or before, and takes it away; else
-// what is before it has to be read.
+// take is the first span that ends after what was read up to next. whole says that it begins there
+// or before, and takes it away; else what is before it has to be read.
 func (t *closedFeed) take(p int, next uint64) (s span, whole bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,14 +117,16 @@ func (t *closedFeed) take(p int, next uint64) (s span, whole bool) {
 	return span{}, false
 }
 
-// Closed takes what the owner of a partition in this process says of its records: those numbered from, to to are its own, stand in the history,
-// and have closed these runs. The janitor then does not read them. It does not block, keeps closed, and is safe for concurrent use.
+// Closed takes what the owner of a partition in this process says of its records: those numbered
+// from, to to are its own, stand in the history, and have closed these runs. The janitor then does
+// not read them. It does not block, keeps closed, and is safe for concurrent use.
 func (j *Janitor) Closed(partition int, from, to uint64, closed []broker.Closing) {
 	j.feed.add(partition, span{from, to, closed})
 }
 
-// hear goes by what was told of a partition, up to the first record that has to be read, which may be one that is not written yet; before is
-// then where the next span begins, 0 if there is none. The caller holds passing.
+// hear goes by what was told of a partition, up to the first record that has to be read, which may
+// be one that is not written yet; before is then where the next span begins, 0 if there is none.
+// The caller holds passing.
 func (j *Janitor) hear(ctx context.Context, p int) (before uint64, err error) {
 	for {
 		s, whole := j.feed.take(p, j.next[p])
@@ -142,7 +147,8 @@ func (j *Janitor) hear(ctx context.Context, p int) (before uint64, err error) {
 	}
 }
 
-// hearSome goes by what was told of a partition, and reads the little that may be missing before it: a fence, or some records of the owner before.
+// hearSome goes by what was told of a partition, and reads the little that may be missing before
+// it: a fence, or some records of the owner before.
 func (j *Janitor) hearSome(ctx context.Context, p int) error {
 	before, err := j.hear(ctx, p)
 	if err != nil || before == 0 || before-j.next[p] > fewRead {
@@ -164,7 +170,8 @@ func (j *Janitor) hearOn(ctx context.Context) {
 		}
 		for p := range j.o.Partitions {
 			if err := j.hearSome(ctx, p); err != nil && ctx.Err() == nil {
-				j.o.Logger.WithField("err", err).Debug("closed runs could not be looked after; the next pass reads of them")
+				j.o.Logger.WithField("err", err).
+					Debug("closed runs could not be looked after; the next pass reads of them")
 			}
 		}
 		j.passing.Unlock()

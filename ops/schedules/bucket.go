@@ -16,12 +16,16 @@ const markerFor = 24 * time.Hour
 type bucket interface {
 	// States calls fn for each state that there is.
 	States(ctx context.Context, fn func(key string, value []byte, rev uint64)) error
-	// Follow calls fn for each schedule and each state that there is, and from then on for each change, until stop is called. Present is closed once fn was
-	// called for all that there were.
-	Follow(ctx context.Context, fn func(key string, value []byte, rev uint64, deleted bool)) (present <-chan struct{}, stop func(), err error)
+	// Follow calls fn for each schedule and each state that there is, and from then on for each
+	// change, until stop is called. Present is closed once fn was called for all that there were.
+	Follow(
+		ctx context.Context,
+		fn func(key string, value []byte, rev uint64, deleted bool),
+	) (present <-chan struct{}, stop func(), err error)
 	// Get reads a key; revision 0 says that there is none.
 	Get(ctx context.Context, key string) (value []byte, rev uint64, err error)
-	// Put writes a key if it has the revision; 0 if there is none. The error wraps [natsconn.ErrWrongSequence] if it has not.
+	// Put writes a key if it has the revision; 0 if there is none. The error wraps
+	// [natsconn.ErrWrongSequence] if it has not.
 	Put(ctx context.Context, key string, value []byte, rev uint64) (uint64, error)
 	// Delete deletes a key if it has the revision.
 	Delete(ctx context.Context, key string, rev uint64) error
@@ -39,7 +43,10 @@ func (k kv) stream() string { return "KV_" + k.ns.BucketSchedules() }
 func (k kv) prefix() string { return "$KV." + k.ns.BucketSchedules() + "." }
 
 func (k kv) States(ctx context.Context, fn func(string, []byte, uint64)) error {
-	o := natsconn.ReadOptions{FilterSubjects: []string{k.prefix() + keyPrefix + "*" + stateSuffix}, LastPerSubject: true}
+	o := natsconn.ReadOptions{
+		FilterSubjects: []string{k.prefix() + keyPrefix + "*" + stateSuffix},
+		LastPerSubject: true,
+	}
 	return k.conn.Scan(ctx, k.stream(), o, func(s natsconn.Stored) error {
 		if !gone(s) {
 			fn(strings.TrimPrefix(s.Subject, k.prefix()), s.Data, s.Seq)
@@ -51,8 +58,17 @@ func (k kv) States(ctx context.Context, fn func(string, []byte, uint64)) error {
 // gone tells whether a message says that its key was deleted: no value of ours is empty.
 func gone(s natsconn.Stored) bool { return len(s.Data) == 0 }
 
-func (k kv) Follow(ctx context.Context, fn func(string, []byte, uint64, bool)) (<-chan struct{}, func(), error) {
-	o := natsconn.ReadOptions{FilterSubjects: []string{k.prefix() + keyPrefix + "*", k.prefix() + keyPrefix + "*" + stateSuffix}, LastPerSubject: true}
+func (k kv) Follow(
+	ctx context.Context,
+	fn func(string, []byte, uint64, bool),
+) (<-chan struct{}, func(), error) {
+	o := natsconn.ReadOptions{
+		FilterSubjects: []string{
+			k.prefix() + keyPrefix + "*",
+			k.prefix() + keyPrefix + "*" + stateSuffix,
+		},
+		LastPerSubject: true,
+	}
 	r, err := k.conn.Read(ctx, k.stream(), o, func(s natsconn.Stored) {
 		fn(strings.TrimPrefix(s.Subject, k.prefix()), s.Data, s.Seq, gone(s))
 	})

@@ -31,8 +31,8 @@ func (t times) after(last time.Time) (slot, due time.Time, ok bool) {
 	return slot, slot.Add(t.cal.Delay(t.id, slot)), true
 }
 
-// overdue finds which of the slots after last, due by now, are too many or too old to be made up for: how many they are, and the last of
-// them. All that is not exact is n, if it is mostCounted.
+// overdue finds which of the slots after last, due by now, are too many or too old to be made up
+// for: how many they are, and the last of them. All that is not exact is n, if it is mostCounted.
 func (t times) overdue(last, now time.Time, catchUp time.Duration) (n int64, upTo time.Time) {
 	oldest := time.Time{}
 	if catchUp >= 0 {
@@ -62,7 +62,8 @@ func (t times) overdue(last, now time.Time, catchUp time.Duration) (n int64, upT
 	}
 }
 
-// skip returns an instant from which on there are mostMissed slots or more until now, and not many more; or last.
+// skip returns an instant from which on there are mostMissed slots or more until now, and not many
+// more; or last.
 func (t times) skip(last, now time.Time) time.Time {
 	for d := time.Second; d > 0; d *= 2 {
 		from := now.Add(-d)

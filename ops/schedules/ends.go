@@ -15,7 +15,8 @@ import (
 // The pause before somebody is asked again how a run has ended.
 const firstAskAgain, lastAskAgain = time.Second, 30 * time.Second
 
-// watchAll waits for the ends of all runs that are open, and of no other. The caller is in the entry.
+// watchAll waits for the ends of all runs that are open, and of no other. The caller is in the
+// entry.
 func (t *turn) watchAll(e *entry) {
 	open := map[string]bool{}
 	for _, s := range e.book.Running {
@@ -59,7 +60,9 @@ func (t *turn) watch(ctx context.Context, e *entry, s schemas.ScheduleSlot) {
 		if ctx.Err() != nil {
 			return
 		}
-		t.log.WithField("err", err).WithField("schedule", e.id).Debug("it is not known how a run has ended; asking again")
+		t.log.WithField("err", err).
+			WithField("schedule", e.id).
+			Debug("it is not known how a run has ended; asking again")
 		if sleep.For(ctx, wait) != nil {
 			return
 		}
@@ -96,8 +99,8 @@ func (t *turn) ended(e *entry, run string, out *drover.Outcome) error {
 	return nil
 }
 
-// endOthers asks runs to end for which a slot waits. A request that is lost is repeated by the next master, or when it has failed. The caller
-// is in the entry.
+// endOthers asks runs to end for which a slot waits. A request that is lost is repeated by the next
+// master, or when it has failed. The caller is in the entry.
 func (t *turn) endOthers(e *entry) {
 	runs, terminate := e.book.toEnd()
 	for _, s := range runs {
@@ -110,7 +113,8 @@ func (t *turn) endOthers(e *entry) {
 		}
 		e.asked[how] = true
 		q := &schemas.ExecutionRequest{
-			WorkflowID: s.WorkflowID, Run: s.Run, Identity: "schedule " + e.id, Reason: "a later slot of schedule " + e.id + " takes its place",
+			WorkflowID: s.WorkflowID, Run: s.Run, Identity: "schedule " + e.id,
+			Reason: "a later slot of schedule " + e.id + " takes its place",
 		}
 		t.work.Go(func() { t.endOther(e, q, terminate, how) })
 	}
@@ -122,7 +126,10 @@ func (t *turn) endOther(e *entry, q *schemas.ExecutionRequest, terminate bool, h
 		if _, final := refusedForGood(err); err == nil || final || t.ctx.Err() != nil {
 			return
 		}
-		t.log.WithField("err", err).WithField("schedule", e.id).WithField("run", q.Run).Debug(how + " has failed; trying again")
+		t.log.WithField("err", err).
+			WithField("schedule", e.id).
+			WithField("run", q.Run).
+			Debug(how + " has failed; trying again")
 		if sleep.For(t.ctx, wait) != nil {
 			return
 		}

@@ -15,7 +15,8 @@ import (
 type entry struct {
 	id string
 
-	// turn holds one while somebody works with what follows. It is a channel, since they wait for the bucket.
+	// turn holds one while somebody works with what follows. It is a channel, since they wait for
+	// the bucket.
 	turn     chan struct{}
 	rec      *schemas.ScheduleRecord // nil if it cannot be read
 	recRev   uint64
@@ -50,7 +51,13 @@ type answered struct {
 }
 
 func newEntry(id string) *entry {
-	return &entry{id: id, turn: make(chan struct{}, 1), place: -1, watched: map[string]func(){}, asked: map[string]bool{}}
+	return &entry{
+		id:      id,
+		turn:    make(chan struct{}, 1),
+		place:   -1,
+		watched: map[string]func(){},
+		asked:   map[string]bool{},
+	}
 }
 
 func (e *entry) enter(ctx context.Context) error {
@@ -132,7 +139,9 @@ func (t *turn) install(e *entry, rec, state stored) {
 	e.rec, e.book, e.times = nil, book{}, times{}
 	damage := func(err error) {
 		e.damage = err.Error()
-		t.log.WithField("err", err).WithField("schedule", e.id).Warn("a schedule cannot be read: it is not served")
+		t.log.WithField("err", err).
+			WithField("schedule", e.id).
+			Warn("a schedule cannot be read: it is not served")
 	}
 	r := new(schemas.ScheduleRecord)
 	if err := schemas.Unmarshal(rec.value, r); err != nil {
@@ -168,7 +177,12 @@ func (t *turn) install(e *entry, rec, state stored) {
 		}
 	}
 	if st.Incarnation != r.Incarnation { // that of a schedule which was deleted
-		st = schemas.ScheduleState{V: schemas.Version, Incarnation: r.Incarnation, Remaining: r.Schedule.Remaining, Updates: r.Updates}
+		st = schemas.ScheduleState{
+			V:           schemas.Version,
+			Incarnation: r.Incarnation,
+			Remaining:   r.Schedule.Remaining,
+			Updates:     r.Updates,
+		}
 	}
 	if st.Updates != r.Updates {
 		st.Remaining, st.Updates = r.Schedule.Remaining, r.Updates
@@ -196,7 +210,8 @@ func (t *turn) forget(e *entry) {
 	t.isSettled(e)
 }
 
-// save writes a state. The caller is in the entry. After an error it is not known what stands there.
+// save writes a state. The caller is in the entry. After an error it is not known what stands
+// there.
 func (t *turn) save(e *entry, b *book) error {
 	b.V = schemas.Version
 	body, err := schemas.MarshalJSON(&b.ScheduleState)
@@ -229,7 +244,8 @@ func (t *turn) saveRecord(e *entry, r *schemas.ScheduleRecord) error {
 	return nil
 }
 
-// fresh reloads a schedule if it must be. It reports false if the schedule is gone, or cannot be served.
+// fresh reloads a schedule if it must be. It reports false if the schedule is gone, or cannot be
+// served.
 func (t *turn) fresh(e *entry) (bool, error) {
 	if e.stale && !e.gone {
 		if err := t.reload(e); err != nil {

@@ -40,8 +40,8 @@ func (v *values) of(name string) (json.RawMessage, bool) {
 	return nil, false
 }
 
-// fill puts the values into an input that is JSON. A text that is one placeholder becomes its value; inside a longer text a value stands as
-// text. All else stays as it is.
+// fill puts the values into an input that is JSON. A text that is one placeholder becomes its
+// value; inside a longer text a value stands as text. All else stays as it is.
 func fill(input schemas.Payload, v *values) (schemas.Payload, error) {
 	if !bytes.Contains(input, []byte("${")) || !json.Valid(input) {
 		return input, nil
@@ -128,7 +128,8 @@ func quoted(s string) json.RawMessage {
 	return b
 }
 
-// checkPlaceholders refuses those that are meant for schedules and do not exist. Others may be somebody else's.
+// checkPlaceholders refuses those that are meant for schedules and do not exist. Others may be
+// somebody else's.
 func checkPlaceholders(field string, input schemas.Payload) error {
 	if !json.Valid(input) {
 		return nil
@@ -140,7 +141,8 @@ func checkPlaceholders(field string, input schemas.Payload) error {
 		}
 		first, _, _ := strings.Cut(name, ".")
 		if _, known := (&values{}).of(name); !known && (first == "slot" || first == "last") {
-			return schemas.Errorf(schemas.CodeInvalid, "%s: there is no ${%s}", field, name).InField(field).
+			return schemas.Errorf(schemas.CodeInvalid, "%s: there is no ${%s}", field, name).
+				InField(field).
 				WithHint("use ${slot}, ${last.slot} or ${last.result}; other texts in ${…} stay as they are")
 		}
 		rest = after

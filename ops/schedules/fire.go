@@ -16,10 +16,12 @@ const (
 	pace = 100 * time.Millisecond
 	// recheck is how often it is looked whether too many are overdue.
 	recheck = time.Minute
-	// startWithin is how long a start may take after it was decided upon; a repeat is decided upon anew after freshFor.
+	// startWithin is how long a start may take after it was decided upon; a repeat is decided upon
+	// anew after freshFor.
 	startWithin = time.Minute
 	freshFor    = 20 * time.Second
-	// A start that is refused for now, or has no answer, is repeated after firstRetry, and less and less often.
+	// A start that is refused for now, or has no answer, is repeated after firstRetry, and less and
+	// less often.
 	firstRetry, lastRetry = time.Second, time.Minute
 	// reloadRetry is the pause before a key is read again that could not be written.
 	reloadRetry = time.Second
@@ -27,7 +29,8 @@ const (
 	mostAtOnce = 1000
 )
 
-// serve does what is to be done now for a schedule, and returns when to look again; the zero time for never.
+// serve does what is to be done now for a schedule, and returns when to look again; the zero time
+// for never.
 func (t *turn) serve(e *entry) time.Time {
 	for t.ctx.Err() == nil {
 		leave := t.rush.enter()
@@ -40,7 +43,9 @@ func (t *turn) serve(e *entry) time.Time {
 			if t.ctx.Err() != nil {
 				return time.Time{}
 			}
-			t.log.WithField("err", err).WithField("schedule", e.id).Debug("a schedule cannot be served now; trying again")
+			t.log.WithField("err", err).
+				WithField("schedule", e.id).
+				Debug("a schedule cannot be served now; trying again")
 			if changed(err) {
 				continue
 			}
@@ -54,7 +59,8 @@ func (t *turn) serve(e *entry) time.Time {
 	return time.Time{}
 }
 
-// plan decides on all slots that are due, and writes what it has decided. It returns the start that is to be made, if there is one.
+// plan decides on all slots that are due, and writes what it has decided. It returns the start that
+// is to be made, if there is one.
 func (t *turn) plan(e *entry) (start *startOf, until time.Time, err error) {
 	if err := e.enter(t.ctx); err != nil {
 		return nil, until, err
@@ -87,8 +93,8 @@ func (t *turn) plan(e *entry) (start *startOf, until time.Time, err error) {
 	return start, until, nil
 }
 
-// decide brings a book up to a time. It returns when the next slot is due, and the zero time if that is to wait for the one which is being
-// started, or never comes.
+// decide brings a book up to a time. It returns when the next slot is due, and the zero time if
+// that is to wait for the one which is being started, or never comes.
 func (t *turn) decide(e *entry, b *book, now time.Time) (dirty bool, until time.Time) {
 	at := schemas.At(now)
 	for range mostAtOnce {
@@ -153,7 +159,11 @@ func (e *entry) catchUp() time.Duration {
 
 // miss counts n slots, up to one, that nobody could fire in time.
 func (t *turn) miss(e *entry, b *book, n int64, upTo, now time.Time) {
-	reason := fmt.Sprintf("nobody could fire it in time: at most %v late, and of more than %d the latest", e.catchUp(), mostMissed)
+	reason := fmt.Sprintf(
+		"nobody could fire it in time: at most %v late, and of more than %d the latest",
+		e.catchUp(),
+		mostMissed,
+	)
 	if n == mostCounted {
 		reason = "or more: " + reason
 	}
@@ -226,10 +236,13 @@ func (t *turn) start(e *entry, o *startOf, made func()) {
 		e.answered = a
 	}
 	refusal, final := refusedForGood(err)
-	if err == nil || refusal != nil && refusal.Code != schemas.CodeUnavailable && refusal.Code != schemas.CodeTimeout {
+	if err == nil ||
+		refusal != nil && refusal.Code != schemas.CodeUnavailable &&
+			refusal.Code != schemas.CodeTimeout {
 		t.isSettled(e)
 	}
-	if ok, _ := t.fresh(e); !ok || e.book.Starting == nil || e.book.Starting.Slot != o.slot.Slot || e.book.Starting.Manual != o.slot.Manual {
+	if ok, _ := t.fresh(e); !ok || e.book.Starting == nil || e.book.Starting.Slot != o.slot.Slot ||
+		e.book.Starting.Manual != o.slot.Manual {
 		return
 	}
 	now := t.now()
@@ -300,6 +313,14 @@ func reasonOf(err error) string {
 
 // noteSlot tells of a slot in the stream of operations.
 func (t *turn) noteSlot(e *entry, kind schemas.OperationKind, s schemas.ScheduleSlot, count int64) {
-	o := schemas.Operation{Kind: kind, Subject: e.id, Slot: s.Slot, Count: count, WorkflowID: s.WorkflowID, Reason: s.Reason, At: t.stamp()}
+	o := schemas.Operation{
+		Kind:       kind,
+		Subject:    e.id,
+		Slot:       s.Slot,
+		Count:      count,
+		WorkflowID: s.WorkflowID,
+		Reason:     s.Reason,
+		At:         t.stamp(),
+	}
 	t.work.Go(func() { t.note(t.ctx, o) })
 }

@@ -18,9 +18,18 @@ const (
 	pageBytes = 512 << 10
 )
 
-func (t *turn) show(ctx context.Context, q *schemas.ScheduleRequest) (*schemas.ScheduleResponse, error) {
+func (t *turn) show(
+	ctx context.Context,
+	q *schemas.ScheduleRequest,
+) (*schemas.ScheduleResponse, error) {
 	if q.Next < 0 || q.Next > mostNext {
-		return nil, invalid("next", "it is %d; want 1 to %d, or 0 for %d", q.Next, mostNext, defaultNext)
+		return nil, invalid(
+			"next",
+			"it is %d; want 1 to %d, or 0 for %d",
+			q.Next,
+			mostNext,
+			defaultNext,
+		)
 	}
 	if q.Until != 0 {
 		return nil, invalid("until", "it ends a pause").WithHint("leave it out")
@@ -32,7 +41,11 @@ func (t *turn) show(ctx context.Context, q *schemas.ScheduleRequest) (*schemas.S
 
 // response tells all about a schedule. The caller is in it.
 func (t *turn) response(e *entry, next int) *schemas.ScheduleResponse {
-	a := &schemas.ScheduleResponse{V: schemas.Version, Revision: e.recRev, TimeZones: calendar.TZVersion()}
+	a := &schemas.ScheduleResponse{
+		V:         schemas.Version,
+		Revision:  e.recRev,
+		TimeZones: calendar.TZVersion(),
+	}
 	a.Record = &schemas.ScheduleRecord{Schedule: schemas.Schedule{ID: e.id}}
 	if e.rec != nil {
 		r := *e.rec
@@ -94,9 +107,18 @@ func nextWindows(w *schemas.ScheduleWindow, now time.Time, n int) (all []schemas
 	return all
 }
 
-func (t *turn) list(ctx context.Context, q *schemas.ScheduleListRequest) (*schemas.ScheduleListResponse, error) {
+func (t *turn) list(
+	ctx context.Context,
+	q *schemas.ScheduleListRequest,
+) (*schemas.ScheduleListResponse, error) {
 	if q.Limit < 0 {
-		return nil, invalid("limit", "it is %d; want 1 to %d, or 0 for %d", q.Limit, mostList, defaultList)
+		return nil, invalid(
+			"limit",
+			"it is %d; want 1 to %d, or 0 for %d",
+			q.Limit,
+			mostList,
+			defaultList,
+		)
 	}
 	limit := min(cmp.Or(q.Limit, defaultList), mostList)
 	a := &schemas.ScheduleListResponse{V: schemas.Version, Schedules: []schemas.ScheduleLine{}}
@@ -148,7 +170,10 @@ func (t *turn) line(ctx context.Context, e *entry) (line schemas.ScheduleLine, o
 	case e.gone, e.rec == nil && e.damage == "": // or it is being made
 		return line, false, nil
 	case e.damage != "":
-		line.Schedule = schemas.Schedule{ID: e.id, Note: cut("it is not served: "+e.damage, mostNote)}
+		line.Schedule = schemas.Schedule{
+			ID:   e.id,
+			Note: cut("it is not served: "+e.damage, mostNote),
+		}
 		return line, true, nil
 	}
 	line.Schedule, line.Counts, line.Running = e.current(), e.book.Counts, e.book.open()

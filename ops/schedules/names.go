@@ -34,9 +34,14 @@ func idOf(key string) (id string, state, ok bool) {
 	return id, state, ok
 }
 
-// RunID is the run id of a slot. It is the same whenever it is computed: two starts of one slot begin one run. Manual is the nonce of a slot
-// that somebody has asked for.
-func RunID(ns subject.Namespace, id, incarnation string, slot schemas.Timestamp, manual string) string {
+// RunID is the run id of a slot. It is the same whenever it is computed: two starts of one slot
+// begin one run. Manual is the nonce of a slot that somebody has asked for.
+func RunID(
+	ns subject.Namespace,
+	id, incarnation string,
+	slot schemas.Timestamp,
+	manual string,
+) string {
 	seed := strings.Join([]string{
 		"schedule", string(ns), strconv.Itoa(len(id)), id, incarnation, strconv.FormatInt(int64(slot), 10), manual,
 	}, "\x00")
@@ -51,8 +56,9 @@ func slotText(slot schemas.Timestamp) string {
 	return slot.Time().UTC().Format("2006-01-02T15:04:05.999Z07:00")
 }
 
-// workflowID is that of a run for which the action names none: <schedule>/<slot>, and after it the nonce of a slot that somebody has asked
-// for. The id of a schedule for which there is no room is cut, and told from others by a hash.
+// workflowID is that of a run for which the action names none: <schedule>/<slot>, and after it the
+// nonce of a slot that somebody has asked for. The id of a schedule for which there is no room is
+// cut, and told from others by a hash.
 func workflowID(id string, slot schemas.Timestamp, manual string) string {
 	tail := "/" + slotText(slot)
 	if manual != "" {
@@ -69,7 +75,8 @@ func workflowID(id string, slot schemas.Timestamp, manual string) string {
 	return id[:end] + tail
 }
 
-// nonce is what tells a slot that somebody has asked for from others; a repeat of the request has the same.
+// nonce is what tells a slot that somebody has asked for from others; a repeat of the request has
+// the same.
 func nonce(requestID string, now time.Time) string {
 	id := runid.Of(0, cmp.Or(requestID, strconv.FormatInt(now.UnixNano(), 10)))
 	return strings.ToLower(id[16:])

@@ -33,7 +33,13 @@ func (b *book) clone() *book {
 		n := *b.Remaining
 		c.Remaining = &n
 	}
-	c.Running, c.Buffered, c.Recent = slices.Clone(b.Running), slices.Clone(b.Buffered), slices.Clone(b.Recent)
+	c.Running, c.Buffered, c.Recent = slices.Clone(
+		b.Running,
+	), slices.Clone(
+		b.Buffered,
+	), slices.Clone(
+		b.Recent,
+	)
 	return &c
 }
 
@@ -49,19 +55,32 @@ func (b *book) policy(s schemas.ScheduleSlot) schemas.OverlapPolicy {
 // rests tells whether all slots that the schedule was limited to are done.
 func (b *book) rests() bool { return b.Remaining != nil && *b.Remaining <= 0 }
 
-// accept decides on a slot that is due: it is begun, waits, or is settled. It reports whether it will be done.
+// accept decides on a slot that is due: it is begun, waits, or is settled. It reports whether it
+// will be done.
 func (b *book) accept(s schemas.ScheduleSlot, now schemas.Timestamp) bool {
 	p := b.policy(s)
 	free := b.Starting == nil && len(b.Running) == 0 && len(b.Buffered) == 0
 	switch {
 	case p == schemas.OverlapAllow && len(b.Running) >= mostWaiting:
-		return b.leaveOut(s, schemas.SlotOverrun, now, "%d runs of the schedule are open", len(b.Running))
+		return b.leaveOut(
+			s,
+			schemas.SlotOverrun,
+			now,
+			"%d runs of the schedule are open",
+			len(b.Running),
+		)
 	case free, p == schemas.OverlapAllow && b.Starting == nil:
 		b.begin(s, now)
 	case p == schemas.OverlapSkip:
 		return b.leaveOut(s, schemas.SlotSkipped, now, "%s", b.inTheWay())
 	case p == schemas.OverlapBufferOne && len(b.Buffered) > 0:
-		return b.leaveOut(s, schemas.SlotSkipped, now, "the slot %s waits already", b.Buffered[0].Slot)
+		return b.leaveOut(
+			s,
+			schemas.SlotSkipped,
+			now,
+			"the slot %s waits already",
+			b.Buffered[0].Slot,
+		)
 	case (p == schemas.OverlapBufferAll || p == schemas.OverlapAllow) && len(b.Buffered) >= mostWaiting:
 		return b.leaveOut(s, schemas.SlotOverrun, now, "%d slots wait", len(b.Buffered))
 	default:
@@ -82,7 +101,8 @@ func ends(p schemas.OverlapPolicy) bool {
 	return p == schemas.OverlapCancelOther || p == schemas.OverlapTerminateOther
 }
 
-// replaceWaiting settles those that wait for the end of the same runs: only the latest is to follow them.
+// replaceWaiting settles those that wait for the end of the same runs: only the latest is to follow
+// them.
 func (b *book) replaceWaiting(s schemas.ScheduleSlot, now schemas.Timestamp) {
 	for _, w := range b.Buffered {
 		b.leaveOut(w, schemas.SlotSkipped, now, "the slot %s came while it waited", s.Slot)
@@ -106,7 +126,8 @@ func (b *book) begin(s schemas.ScheduleSlot, now schemas.Timestamp) {
 	b.Starting = &s
 }
 
-// advance begins the first waiting slot that may begin. While the schedule is paused those wait on that nobody has asked for.
+// advance begins the first waiting slot that may begin. While the schedule is paused those wait on
+// that nobody has asked for.
 func (b *book) advance(paused bool, now schemas.Timestamp) bool {
 	if b.Starting != nil {
 		return false
@@ -159,7 +180,13 @@ func (b *book) refused(o schemas.SlotOutcome, now schemas.Timestamp, reason stri
 }
 
 // ended settles the slots of a run that has ended. It reports false if there are none.
-func (b *book) ended(run string, status schemas.Status, reason string, result schemas.Payload, now schemas.Timestamp) bool {
+func (b *book) ended(
+	run string,
+	status schemas.Status,
+	reason string,
+	result schemas.Payload,
+	now schemas.Timestamp,
+) bool {
 	found := false
 	for _, s := range slices.Clone(b.Running) {
 		if s.Run == run {
@@ -167,12 +194,21 @@ func (b *book) ended(run string, status schemas.Status, reason string, result sc
 			found = true
 		}
 	}
-	b.Running = slices.DeleteFunc(b.Running, func(s schemas.ScheduleSlot) bool { return s.Run == run })
+	b.Running = slices.DeleteFunc(
+		b.Running,
+		func(s schemas.ScheduleSlot) bool { return s.Run == run },
+	)
 	return found
 }
 
 // settleEnd has an empty status if nobody knows how the run has ended.
-func (b *book) settleEnd(s schemas.ScheduleSlot, status schemas.Status, reason string, result schemas.Payload, now schemas.Timestamp) {
+func (b *book) settleEnd(
+	s schemas.ScheduleSlot,
+	status schemas.Status,
+	reason string,
+	result schemas.Payload,
+	now schemas.Timestamp,
+) {
 	s.Status = status
 	switch status {
 	case schemas.StatusCompleted:
@@ -189,7 +225,13 @@ func (b *book) settleEnd(s schemas.ScheduleSlot, status schemas.Status, reason s
 }
 
 // leaveOut settles a slot for which nothing was started, and reports false.
-func (b *book) leaveOut(s schemas.ScheduleSlot, o schemas.SlotOutcome, now schemas.Timestamp, reason string, args ...any) bool {
+func (b *book) leaveOut(
+	s schemas.ScheduleSlot,
+	o schemas.SlotOutcome,
+	now schemas.Timestamp,
+	reason string,
+	args ...any,
+) bool {
 	b.settle(s, o, now, fmt.Sprintf(reason, args...))
 	return false
 }
@@ -203,7 +245,12 @@ func (b *book) missed(s schemas.ScheduleSlot, n int64, now schemas.Timestamp, re
 	b.Counts.Missed += n - 1
 }
 
-func (b *book) settle(s schemas.ScheduleSlot, o schemas.SlotOutcome, now schemas.Timestamp, reason string) {
+func (b *book) settle(
+	s schemas.ScheduleSlot,
+	o schemas.SlotOutcome,
+	now schemas.Timestamp,
+	reason string,
+) {
 	s.Outcome, s.At, s.Reason = o, now, reason
 	c := &b.Counts
 	switch o {
@@ -227,10 +274,12 @@ func (b *book) settle(s schemas.ScheduleSlot, o schemas.SlotOutcome, now schemas
 // overrunBegins tells whether the slot is one too many, and the one before was not.
 func (b *book) overrunBegins(slot schemas.Timestamp) bool {
 	r := b.Recent
-	return len(r) > 0 && r[0].Slot == slot && r[0].Outcome == schemas.SlotOverrun && (len(r) == 1 || r[1].Outcome != schemas.SlotOverrun)
+	return len(r) > 0 && r[0].Slot == slot && r[0].Outcome == schemas.SlotOverrun &&
+		(len(r) == 1 || r[1].Outcome != schemas.SlotOverrun)
 }
 
-// refusalBegins tells whether the latest slot was refused, and the one before was not for the same reason.
+// refusalBegins tells whether the latest slot was refused, and the one before was not for the same
+// reason.
 func (b *book) refusalBegins() bool {
 	r := b.Recent
 	return len(r) > 0 && r[0].Outcome == schemas.SlotRefused &&
@@ -240,7 +289,8 @@ func (b *book) refusalBegins() bool {
 // knows tells whether a slot that was asked for is among those that the book tells of.
 func (b *book) knows(manual string) bool {
 	is := func(s schemas.ScheduleSlot) bool { return s.Manual == manual }
-	return b.Starting != nil && is(*b.Starting) || slices.ContainsFunc(b.Running, is) || slices.ContainsFunc(b.Buffered, is) ||
+	return b.Starting != nil && is(*b.Starting) || slices.ContainsFunc(b.Running, is) ||
+		slices.ContainsFunc(b.Buffered, is) ||
 		slices.ContainsFunc(b.Recent, is)
 }
 

@@ -9,8 +9,8 @@ import (
 // mostRush is how long nothing is written for the sake of the starts that are under way.
 const mostRush = 500 * time.Millisecond
 
-// rush counts the starts that are under way, from the decision to the answer. Many slots of one instant come before what is to be written of
-// those that have an answer.
+// rush counts the starts that are under way, from the decision to the answer. Many slots of one
+// instant come before what is to be written of those that have an answer.
 type rush struct {
 	mu   sync.Mutex
 	n    int

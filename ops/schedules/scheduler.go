@@ -38,18 +38,27 @@ type Scheduler struct {
 	settled   chan struct{} // see Settled
 }
 
-// Settled is closed once every slot that an earlier master was starting is settled, so that what is purged from then on was not being
-// started. It is that of the [Scheduler.Run] that is under way, or else of the next.
+// Settled is closed once every slot that an earlier master was starting is settled, so that what is
+// purged from then on was not being started. It is that of the [Scheduler.Run] that is under way,
+// or else of the next.
 func (s *Scheduler) Settled() <-chan struct{} {
 	s.settledMu.Lock()
 	defer s.settledMu.Unlock()
 	return s.settled
 }
 
-// Run fires schedules, and answers the verbs about them, until ctx ends; it returns nil then. It returns an error if it could not begin.
+// Run fires schedules, and answers the verbs about them, until ctx ends; it returns nil then. It
+// returns an error if it could not begin.
 func (s *Scheduler) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	t := &turn{Scheduler: s, ctx: ctx, entries: map[string]*entry{}, wake: make(chan struct{}, 1), starts: make(chan struct{}, atOnce), settled: s.Settled()}
+	t := &turn{
+		Scheduler: s,
+		ctx:       ctx,
+		entries:   map[string]*entry{},
+		wake:      make(chan struct{}, 1),
+		starts:    make(chan struct{}, atOnce),
+		settled:   s.Settled(),
+	}
 	defer func() {
 		cancel()
 		t.work.Wait()
@@ -112,21 +121,25 @@ func (t *turn) begin() error {
 	}
 	t.unsettled = -1
 	var reading sync.Mutex // over states: fn is called before and after they are all read
-	present, stop, err := t.bucket.Follow(t.ctx, func(key string, value []byte, rev uint64, deleted bool) {
-		id, isState, ok := idOf(key)
-		if !ok {
-			t.log.WithField("key", key).Warn("a key of the bucket of schedules is none of a schedule: it is passed over")
-			return
-		}
-		if isState {
-			t.counted(id, rev)
-			return
-		}
-		reading.Lock()
-		state, known := states[id]
-		reading.Unlock()
-		t.heard(id, value, rev, deleted, state, known)
-	})
+	present, stop, err := t.bucket.Follow(
+		t.ctx,
+		func(key string, value []byte, rev uint64, deleted bool) {
+			id, isState, ok := idOf(key)
+			if !ok {
+				t.log.WithField("key", key).
+					Warn("a key of the bucket of schedules is none of a schedule: it is passed over")
+				return
+			}
+			if isState {
+				t.counted(id, rev)
+				return
+			}
+			reading.Lock()
+			state, known := states[id]
+			reading.Unlock()
+			t.heard(id, value, rev, deleted, state, known)
+		},
+	)
 	if err != nil {
 		return err
 	}
@@ -156,8 +169,11 @@ type stored struct {
 func (t *turn) dropOrphans(states map[string]stored) {
 	for id, s := range states {
 		if t.entry(id) == nil {
-			if err := t.bucket.Delete(t.ctx, stateKey(id), s.rev); err != nil && t.ctx.Err() == nil {
-				t.log.WithField("err", err).WithField("schedule", id).Debug("the state of a schedule that was deleted cannot be deleted")
+			if err := t.bucket.Delete(t.ctx, stateKey(id), s.rev); err != nil &&
+				t.ctx.Err() == nil {
+				t.log.WithField("err", err).
+					WithField("schedule", id).
+					Debug("the state of a schedule that was deleted cannot be deleted")
 			}
 		}
 	}

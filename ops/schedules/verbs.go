@@ -28,15 +28,51 @@ const (
 // verbs are what is answered while this node is the master.
 func (t *turn) verbs() []service.Verb {
 	return []service.Verb{
-		{Name: "scheduleCreate", About: "make a schedule: ScheduleCreateRequest → ScheduleResponse", Serve: service.Answer(bounded(t.create), refuse)},
-		{Name: "scheduleUpdate", About: "change a schedule: ScheduleUpdateRequest → ScheduleResponse", Serve: service.Answer(bounded(t.update), refuse)},
-		{Name: "schedulePause", About: "pause a schedule: ScheduleRequest → ScheduleResponse", Serve: service.Answer(bounded(t.pause), refuse)},
-		{Name: "scheduleResume", About: "resume a schedule: ScheduleRequest → ScheduleResponse", Serve: service.Answer(bounded(t.resume), refuse)},
-		{Name: "scheduleTrigger", About: "do the action of a schedule now: ScheduleTriggerRequest → ScheduleResponse", Serve: service.Answer(bounded(t.trigger), refuse)},
-		{Name: "scheduleBackfill", About: "do slots of the past: ScheduleBackfillRequest → ScheduleResponse", Serve: service.Answer(bounded(t.backfill), refuse)},
-		{Name: "scheduleDelete", About: "delete a schedule: ScheduleRequest → ScheduleResponse", Serve: service.Answer(bounded(t.remove), refuse)},
-		{Name: "scheduleShow", About: "a schedule, what it has done, and its next times: ScheduleRequest → ScheduleResponse", Serve: service.Answer(bounded(t.show), refuse)},
-		{Name: "scheduleList", About: "schedules by their ids: ScheduleListRequest → ScheduleListResponse", Serve: service.Answer(bounded(t.list), refuseList)},
+		{
+			Name:  "scheduleCreate",
+			About: "make a schedule: ScheduleCreateRequest → ScheduleResponse",
+			Serve: service.Answer(bounded(t.create), refuse),
+		},
+		{
+			Name:  "scheduleUpdate",
+			About: "change a schedule: ScheduleUpdateRequest → ScheduleResponse",
+			Serve: service.Answer(bounded(t.update), refuse),
+		},
+		{
+			Name:  "schedulePause",
+			About: "pause a schedule: ScheduleRequest → ScheduleResponse",
+			Serve: service.Answer(bounded(t.pause), refuse),
+		},
+		{
+			Name:  "scheduleResume",
+			About: "resume a schedule: ScheduleRequest → ScheduleResponse",
+			Serve: service.Answer(bounded(t.resume), refuse),
+		},
+		{
+			Name:  "scheduleTrigger",
+			About: "do the action of a schedule now: ScheduleTriggerRequest → ScheduleResponse",
+			Serve: service.Answer(bounded(t.trigger), refuse),
+		},
+		{
+			Name:  "scheduleBackfill",
+			About: "do slots of the past: ScheduleBackfillRequest → ScheduleResponse",
+			Serve: service.Answer(bounded(t.backfill), refuse),
+		},
+		{
+			Name:  "scheduleDelete",
+			About: "delete a schedule: ScheduleRequest → ScheduleResponse",
+			Serve: service.Answer(bounded(t.remove), refuse),
+		},
+		{
+			Name:  "scheduleShow",
+			About: "a schedule, what it has done, and its next times: ScheduleRequest → ScheduleResponse",
+			Serve: service.Answer(bounded(t.show), refuse),
+		},
+		{
+			Name:  "scheduleList",
+			About: "schedules by their ids: ScheduleListRequest → ScheduleListResponse",
+			Serve: service.Answer(bounded(t.list), refuseList),
+		},
 	}
 }
 
@@ -45,10 +81,16 @@ func refuse[Q any](_ *Q, e *schemas.Error) *schemas.ScheduleResponse {
 }
 
 func refuseList(_ *schemas.ScheduleListRequest, e *schemas.Error) *schemas.ScheduleListResponse {
-	return &schemas.ScheduleListResponse{V: schemas.Version, Schedules: []schemas.ScheduleLine{}, Error: e}
+	return &schemas.ScheduleListResponse{
+		V:         schemas.Version,
+		Schedules: []schemas.ScheduleLine{},
+		Error:     e,
+	}
 }
 
-func bounded[Q, A any](do func(context.Context, *Q) (*A, error)) func(context.Context, *Q) (*A, error) {
+func bounded[Q, A any](
+	do func(context.Context, *Q) (*A, error),
+) func(context.Context, *Q) (*A, error) {
 	return func(ctx context.Context, q *Q) (*A, error) {
 		ctx, cancel := context.WithTimeout(ctx, verbLimit)
 		defer cancel()
@@ -56,8 +98,13 @@ func bounded[Q, A any](do func(context.Context, *Q) (*A, error)) func(context.Co
 	}
 }
 
-// with calls fn with a schedule, and has it served then. Fn is called again if somebody else has changed the schedule.
-func (t *turn) with(ctx context.Context, id string, fn func(e *entry) (*schemas.ScheduleResponse, error)) (*schemas.ScheduleResponse, error) {
+// with calls fn with a schedule, and has it served then. Fn is called again if somebody else has
+// changed the schedule.
+func (t *turn) with(
+	ctx context.Context,
+	id string,
+	fn func(e *entry) (*schemas.ScheduleResponse, error),
+) (*schemas.ScheduleResponse, error) {
 	if err := checkID("id", id); err != nil {
 		return nil, err
 	}
@@ -74,7 +121,10 @@ func (t *turn) with(ctx context.Context, id string, fn func(e *entry) (*schemas.
 	return a, err
 }
 
-func (t *turn) inside(e *entry, fn func(e *entry) (*schemas.ScheduleResponse, error)) (a *schemas.ScheduleResponse, err error) {
+func (t *turn) inside(
+	e *entry,
+	fn func(e *entry) (*schemas.ScheduleResponse, error),
+) (a *schemas.ScheduleResponse, err error) {
 	for range tries {
 		if e.stale && !e.gone {
 			if err := t.reload(e); err != nil {
@@ -92,21 +142,29 @@ func (t *turn) inside(e *entry, fn func(e *entry) (*schemas.ScheduleResponse, er
 }
 
 func notFound(id string) error {
-	return schemas.Errorf(schemas.CodeNotFound, "there is no schedule %q", id).InField("id").WithHint("see what there is with: drover schedule list")
+	return schemas.Errorf(schemas.CodeNotFound, "there is no schedule %q", id).
+		InField("id").
+		WithHint("see what there is with: drover schedule list")
 }
 
 // whole calls fn with a schedule that can be read.
-func whole(fn func(e *entry) (*schemas.ScheduleResponse, error)) func(e *entry) (*schemas.ScheduleResponse, error) {
+func whole(
+	fn func(e *entry) (*schemas.ScheduleResponse, error),
+) func(e *entry) (*schemas.ScheduleResponse, error) {
 	return func(e *entry) (*schemas.ScheduleResponse, error) {
 		if e.damage != "" {
-			return nil, schemas.Errorf(schemas.CodeConflict, "schedule %q is damaged: %s", e.id, e.damage).InField("id").
+			return nil, schemas.Errorf(schemas.CodeConflict, "schedule %q is damaged: %s", e.id, e.damage).
+				InField("id").
 				WithHint("delete it and make it anew: drover schedule delete")
 		}
 		return fn(e)
 	}
 }
 
-func (t *turn) create(ctx context.Context, q *schemas.ScheduleCreateRequest) (*schemas.ScheduleResponse, error) {
+func (t *turn) create(
+	ctx context.Context,
+	q *schemas.ScheduleCreateRequest,
+) (*schemas.ScheduleResponse, error) {
 	now := t.now()
 	warnings, err := t.check(ctx, &q.Schedule, now)
 	if err != nil {
@@ -124,7 +182,13 @@ func (t *turn) create(ctx context.Context, q *schemas.ScheduleCreateRequest) (*s
 	t.kick(e)
 	a.Warnings = append(warnings, a.Warnings...)
 	if made {
-		t.noteChange(schemas.OperationScheduleCreated, q.Schedule.ID, q.Identity, q.Schedule.Note, 0)
+		t.noteChange(
+			schemas.OperationScheduleCreated,
+			q.Schedule.ID,
+			q.Identity,
+			q.Schedule.Note,
+			0,
+		)
 	}
 	return a, nil
 }
@@ -150,7 +214,11 @@ func (t *turn) enterNew(ctx context.Context, id string) (*entry, error) {
 	}
 }
 
-func (t *turn) createIn(e *entry, q *schemas.ScheduleCreateRequest, now schemas.Timestamp) (a *schemas.ScheduleResponse, made bool, err error) {
+func (t *turn) createIn(
+	e *entry,
+	q *schemas.ScheduleCreateRequest,
+	now schemas.Timestamp,
+) (a *schemas.ScheduleResponse, made bool, err error) {
 	if e.rec == nil && e.damage == "" || e.stale {
 		if e.recRev == 0 {
 			made, err = t.store(e, q, now)
@@ -165,10 +233,13 @@ func (t *turn) createIn(e *entry, q *schemas.ScheduleCreateRequest, now schemas.
 		}
 	}
 	if e.gone {
-		return nil, false, schemas.Errorf(schemas.CodeUnavailable, "schedule %q was deleted while it was made", e.id).WithHint("try again")
+		return nil, false, schemas.Errorf(schemas.CodeUnavailable, "schedule %q was deleted while it was made", e.id).
+			WithHint("try again")
 	}
 	if !made && (e.rec == nil || !sameSchedule(&e.rec.Schedule, &q.Schedule)) {
-		return nil, false, schemas.Errorf(schemas.CodeAlreadyExists, "there is a schedule %q, and it is another one", e.id).InField("schedule.id").
+		return nil, false, schemas.Errorf(schemas.CodeAlreadyExists, "there is a schedule %q, "+
+			"and it is another one", e.id).
+			InField("schedule.id").
 			WithHint("change it with: drover schedule update; or name another id")
 	}
 	a = t.response(e, warnTimes)
@@ -177,9 +248,14 @@ func (t *turn) createIn(e *entry, q *schemas.ScheduleCreateRequest, now schemas.
 }
 
 // store writes a new schedule. It reports false if there is one.
-func (t *turn) store(e *entry, q *schemas.ScheduleCreateRequest, now schemas.Timestamp) (bool, error) {
+func (t *turn) store(
+	e *entry,
+	q *schemas.ScheduleCreateRequest,
+	now schemas.Timestamp,
+) (bool, error) {
 	r := &schemas.ScheduleRecord{
-		V: schemas.Version, Schedule: q.Schedule, Incarnation: ulid.Make().String(), CreatedAt: now, Since: now, Identity: q.Identity,
+		V: schemas.Version, Schedule: q.Schedule, Incarnation: ulid.Make().String(), CreatedAt: now,
+		Since: now, Identity: q.Identity,
 	}
 	if q.RequestID != "" {
 		r.Incarnation = runid.Of(now.Time().UnixMilli(), q.RequestID)
@@ -196,7 +272,8 @@ func (t *turn) store(e *entry, q *schemas.ScheduleCreateRequest, now schemas.Tim
 		t.forget(e) // whether it is there the bucket tells
 		return false, err
 	}
-	state, stateRev, err := t.bucket.Get(t.ctx, stateKey(e.id)) // that of a schedule which was deleted
+	// that of a schedule which was deleted
+	state, stateRev, err := t.bucket.Get(t.ctx, stateKey(e.id))
 	if err != nil {
 		t.forget(e)
 		return false, err
@@ -214,7 +291,10 @@ func sameSchedule(a, b *schemas.Schedule) bool {
 	return err == nil && bytes.Equal(x, y)
 }
 
-func (t *turn) update(ctx context.Context, q *schemas.ScheduleUpdateRequest) (*schemas.ScheduleResponse, error) {
+func (t *turn) update(
+	ctx context.Context,
+	q *schemas.ScheduleUpdateRequest,
+) (*schemas.ScheduleResponse, error) {
 	now := t.now()
 	warnings, err := t.check(ctx, &q.Schedule, now)
 	if err != nil {
@@ -231,7 +311,9 @@ func (t *turn) update(ctx context.Context, q *schemas.ScheduleUpdateRequest) (*s
 			return t.response(e, warnTimes), nil
 		}
 		if q.Revision != 0 && q.Revision != e.recRev {
-			return nil, schemas.Errorf(schemas.CodeConflict, "schedule %q was changed: it has revision %d, not %d", e.id, e.recRev, q.Revision).InField("revision").
+			return nil, schemas.Errorf(schemas.CodeConflict, "schedule %q was changed: it has "+
+				"revision %d, not %d", e.id, e.recRev, q.Revision).
+				InField("revision").
 				WithHint("read it again with: drover schedule show; and make the change anew")
 		}
 		r := *e.rec
@@ -287,13 +369,21 @@ func (t *turn) dropDue(e *entry, b *book, now time.Time) {
 	n, upTo := e.times.overdue(e.last(b), now, 0)
 	if n > 0 {
 		b.LastSlot = schemas.At(upTo)
-		b.missed(schemas.ScheduleSlot{Slot: b.LastSlot}, n, schemas.At(now), "the schedule was changed before")
+		b.missed(
+			schemas.ScheduleSlot{Slot: b.LastSlot},
+			n,
+			schemas.At(now),
+			"the schedule was changed before",
+		)
 		t.noteSlot(e, schemas.OperationSlotsMissed, b.Recent[0], n)
 	}
 }
 
 func sameTimes(a, b *schemas.Schedule) bool {
-	return sameSchedule(&schemas.Schedule{Times: a.Times, Window: a.Window}, &schemas.Schedule{Times: b.Times, Window: b.Window})
+	return sameSchedule(
+		&schemas.Schedule{Times: a.Times, Window: a.Window},
+		&schemas.Schedule{Times: b.Times, Window: b.Window},
+	)
 }
 
 // current is the schedule with what remains of its limit.
@@ -306,21 +396,35 @@ func (e *entry) current() schemas.Schedule {
 	return s
 }
 
-func (t *turn) pause(ctx context.Context, q *schemas.ScheduleRequest) (*schemas.ScheduleResponse, error) {
+func (t *turn) pause(
+	ctx context.Context,
+	q *schemas.ScheduleRequest,
+) (*schemas.ScheduleResponse, error) {
 	if q.Until != 0 && q.Until <= t.stamp() {
-		return nil, invalid("until", "%s is past", q.Until).WithHint("give a time to come, or leave it out")
+		return nil, invalid(
+			"until",
+			"%s is past",
+			q.Until,
+		).WithHint("give a time to come, or leave it out")
 	}
 	return t.setPause(ctx, q, true)
 }
 
-func (t *turn) resume(ctx context.Context, q *schemas.ScheduleRequest) (*schemas.ScheduleResponse, error) {
+func (t *turn) resume(
+	ctx context.Context,
+	q *schemas.ScheduleRequest,
+) (*schemas.ScheduleResponse, error) {
 	if q.Until != 0 {
 		return nil, invalid("until", "it ends a pause").WithHint("leave it out")
 	}
 	return t.setPause(ctx, q, false)
 }
 
-func (t *turn) setPause(ctx context.Context, q *schemas.ScheduleRequest, paused bool) (*schemas.ScheduleResponse, error) {
+func (t *turn) setPause(
+	ctx context.Context,
+	q *schemas.ScheduleRequest,
+	paused bool,
+) (*schemas.ScheduleResponse, error) {
 	if len(q.Reason) > mostNote {
 		return nil, invalid("reason", "%d bytes; want at most %d", len(q.Reason), mostNote)
 	}
@@ -329,7 +433,8 @@ func (t *turn) setPause(ctx context.Context, q *schemas.ScheduleRequest, paused 
 	}
 	return t.with(ctx, q.ID, whole(func(e *entry) (*schemas.ScheduleResponse, error) {
 		s := &e.rec.Schedule
-		if s.Paused == paused && s.PausedUntil == q.Until && (!paused || q.Reason == "" || q.Reason == s.Note) {
+		if s.Paused == paused && s.PausedUntil == q.Until &&
+			(!paused || q.Reason == "" || q.Reason == s.Note) {
 			return t.response(e, warnTimes), nil
 		}
 		r := *e.rec
@@ -339,7 +444,8 @@ func (t *turn) setPause(ctx context.Context, q *schemas.ScheduleRequest, paused 
 		if err := t.saveRecord(e, &r); err != nil {
 			return nil, err
 		}
-		// The state is written too, so that a master which has not heard of it decides on no slot any more.
+		// The state is written too, so that a master which has not heard of it decides on no slot
+		// any more.
 		if err := t.save(e, e.book.clone()); err != nil && !changed(err) {
 			return nil, err
 		}
@@ -354,7 +460,10 @@ func (t *turn) setPause(ctx context.Context, q *schemas.ScheduleRequest, paused 
 	}))
 }
 
-func (t *turn) trigger(ctx context.Context, q *schemas.ScheduleTriggerRequest) (*schemas.ScheduleResponse, error) {
+func (t *turn) trigger(
+	ctx context.Context,
+	q *schemas.ScheduleTriggerRequest,
+) (*schemas.ScheduleResponse, error) {
 	if err := q.Overlap.Validate("overlap"); err != nil {
 		return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("overlap")
 	}
@@ -365,7 +474,14 @@ func (t *turn) trigger(ctx context.Context, q *schemas.ScheduleTriggerRequest) (
 			return t.response(e, warnTimes), nil
 		}
 		b := e.book.clone()
-		b.accept(schemas.ScheduleSlot{Slot: schemas.At(now.Truncate(time.Millisecond)), Manual: manual, Overlap: q.Overlap}, schemas.At(now))
+		b.accept(
+			schemas.ScheduleSlot{
+				Slot:    schemas.At(now.Truncate(time.Millisecond)),
+				Manual:  manual,
+				Overlap: q.Overlap,
+			},
+			schemas.At(now),
+		)
 		if err := t.save(e, b); err != nil {
 			return nil, err
 		}
@@ -379,17 +495,27 @@ func (t *turn) trigger(ctx context.Context, q *schemas.ScheduleTriggerRequest) (
 	}))
 }
 
-func (t *turn) backfill(ctx context.Context, q *schemas.ScheduleBackfillRequest) (*schemas.ScheduleResponse, error) {
+func (t *turn) backfill(
+	ctx context.Context,
+	q *schemas.ScheduleBackfillRequest,
+) (*schemas.ScheduleResponse, error) {
 	now := t.now()
 	switch {
 	case q.From == 0:
 		return nil, invalid("from", "it is missing").WithHint("give the first instant")
 	case q.Until == 0:
-		return nil, invalid("until", "it is missing").WithHint("give the first instant that is not done any more")
+		return nil, invalid(
+			"until",
+			"it is missing",
+		).WithHint("give the first instant that is not done any more")
 	case q.Until <= q.From:
 		return nil, invalid("until", "%s is not after from, %s", q.Until, q.From)
 	case q.Until > schemas.At(now):
-		return nil, invalid("until", "%s is to come: what is due then is done then", q.Until).WithHint("give a time that is past")
+		return nil, invalid(
+			"until",
+			"%s is to come: what is due then is done then",
+			q.Until,
+		).WithHint("give a time that is past")
 	}
 	if err := q.Overlap.Validate("overlap"); err != nil {
 		return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("overlap")
@@ -398,11 +524,19 @@ func (t *turn) backfill(ctx context.Context, q *schemas.ScheduleBackfillRequest)
 	manual := nonce(q.RequestID, now)
 	return t.with(ctx, q.ID, whole(func(e *entry) (*schemas.ScheduleResponse, error) {
 		if e.times.cal == nil {
-			return nil, invalid("id", "schedule %q has a window, which has no slots", e.id).WithHint("trigger it: drover schedule trigger")
+			return nil, invalid(
+				"id",
+				"schedule %q has a window, which has no slots",
+				e.id,
+			).WithHint("trigger it: drover schedule trigger")
 		}
 		slots := e.times.between(q.From.Time(), q.Until.Time(), mostWaiting)
 		if len(slots) > mostWaiting {
-			return nil, invalid("until", "there are more than %d slots", mostWaiting).WithHint("end before %s, and do the rest later", slotText(slots[mostWaiting]))
+			return nil, invalid(
+				"until",
+				"there are more than %d slots",
+				mostWaiting,
+			).WithHint("end before %s, and do the rest later", slotText(slots[mostWaiting]))
 		}
 		a := t.response(e, 0)
 		a.Slots = len(slots)
@@ -411,26 +545,44 @@ func (t *turn) backfill(ctx context.Context, q *schemas.ScheduleBackfillRequest)
 		}
 		b := e.book.clone()
 		for _, s := range slots {
-			b.accept(schemas.ScheduleSlot{Slot: s, Manual: manual, Overlap: overlap}, schemas.At(now))
+			b.accept(
+				schemas.ScheduleSlot{Slot: s, Manual: manual, Overlap: overlap},
+				schemas.At(now),
+			)
 		}
 		if err := t.save(e, b); err != nil {
 			return nil, err
 		}
 		a = t.response(e, warnTimes)
 		a.Slots, a.Changed = len(slots), true
-		t.noteChange(schemas.OperationScheduleBackfill, e.id, q.Identity, q.Reason, int64(len(slots)))
+		t.noteChange(
+			schemas.OperationScheduleBackfill,
+			e.id,
+			q.Identity,
+			q.Reason,
+			int64(len(slots)),
+		)
 		return a, nil
 	}))
 }
 
-func (t *turn) remove(ctx context.Context, q *schemas.ScheduleRequest) (*schemas.ScheduleResponse, error) {
+func (t *turn) remove(
+	ctx context.Context,
+	q *schemas.ScheduleRequest,
+) (*schemas.ScheduleResponse, error) {
 	if q.Next != 0 || q.Until != 0 {
-		return nil, invalid("next", "a deletion takes neither next nor until").WithHint("leave them out")
+		return nil, invalid(
+			"next",
+			"a deletion takes neither next nor until",
+		).WithHint("leave them out")
 	}
 	return t.with(ctx, q.ID, func(e *entry) (*schemas.ScheduleResponse, error) {
 		a := t.response(e, 0)
 		if n := e.book.open(); n > 0 {
-			a.Warnings = append(a.Warnings, fmt.Sprintf("runs that it has started and that go on: %d", n))
+			a.Warnings = append(
+				a.Warnings,
+				fmt.Sprintf("runs that it has started and that go on: %d", n),
+			)
 		}
 		if err := t.bucket.Delete(t.ctx, Key(e.id), e.recRev); err != nil {
 			e.stale = true
@@ -440,17 +592,32 @@ func (t *turn) remove(ctx context.Context, q *schemas.ScheduleRequest) (*schemas
 		t.forget(e)
 		if stateRev > 0 { // what is left is taken for that of a schedule which was deleted
 			if err := t.bucket.Delete(t.ctx, stateKey(e.id), stateRev); err != nil {
-				t.log.WithField("err", err).WithField("schedule", e.id).Debug("the state of a schedule that was deleted stays until the next master")
+				t.log.WithField("err", err).
+					WithField("schedule", e.id).
+					Debug("the state of a schedule that was deleted stays until the next master")
 			}
 		}
 		a.Changed = true
-		t.noteChange(schemas.OperationScheduleDeleted, e.id, q.Identity, q.Reason, int64(e.book.open()))
+		t.noteChange(
+			schemas.OperationScheduleDeleted,
+			e.id,
+			q.Identity,
+			q.Reason,
+			int64(e.book.open()),
+		)
 		return a, nil
 	})
 }
 
 // noteChange tells in the stream of operations what somebody has done.
 func (t *turn) noteChange(kind schemas.OperationKind, id, identity, reason string, count int64) {
-	o := schemas.Operation{Kind: kind, Subject: id, Identity: identity, Reason: reason, Count: count, At: t.stamp()}
+	o := schemas.Operation{
+		Kind:     kind,
+		Subject:  id,
+		Identity: identity,
+		Reason:   reason,
+		Count:    count,
+		At:       t.stamp(),
+	}
 	t.work.Go(func() { t.note(t.ctx, o) })
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Schedules with a window are fired by every node, which counts their windows in the state. This master hears of that, waits for the ends
-// of their runs, and shows what is counted.
+// Schedules with a window are fired by every node, which counts their windows in the state. This
+// master hears of that, waits for the ends of their runs, and shows what is counted.
 
 // counted notes that somebody else may have written the state of a schedule with a window.
 func (t *turn) counted(id string, rev uint64) {
@@ -33,8 +33,13 @@ func WorkflowID(rec *schemas.ScheduleRecord, slot schemas.Timestamp) string {
 // SlotText is a slot as inputs, attributes and workflow ids have it.
 func SlotText(slot schemas.Timestamp) string { return slotText(slot) }
 
-// Fill puts the slot, and what the state knows of the last one that was done, into an input. A nil state knows nothing.
-func Fill(input schemas.Payload, slot schemas.Timestamp, state *schemas.ScheduleState) (schemas.Payload, error) {
+// Fill puts the slot, and what the state knows of the last one that was done, into an input. A nil
+// state knows nothing.
+func Fill(
+	input schemas.Payload,
+	slot schemas.Timestamp,
+	state *schemas.ScheduleState,
+) (schemas.Payload, error) {
 	v := &values{slot: slotText(slot)}
 	if state != nil {
 		v.lastSlot, v.lastResult = slotText(state.LastDone), state.LastResult

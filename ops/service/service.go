@@ -1,15 +1,15 @@
-// Package service answers verbs of the API that the role ops has: those about schedules, always-on workflows, periods,
-// recycles and retention. The others are the brokers'.
+// Package service answers verbs of the API that the role ops has: those about schedules, always-on
+// workflows, periods, recycles and retention. The others are the brokers'.
 //
-// A verb of which only the master may speak is served while this node is the master; whoever asks in between finds nobody,
-// and asks again. Verbs that any node may answer share a queue group.
+// A verb of which only the master may speak is served while this node is the master; whoever asks
+// in between finds nobody, and asks again. Verbs that any node may answer share a queue group.
 //
 // Invariants:
 //
-//   - A request that cannot be decoded, or has a field that its verb does not know, is refused with the field named, and
-//     nothing is done.
-//   - What the NATS server gives out (a delivery, an answer of its API) is no request (E3): nobody is answered on a subject of
-//     Drover or of the server.
+//   - A request that cannot be decoded, or has a field that its verb does not know, is refused with
+//     the field named, and nothing is done.
+//   - What the NATS server gives out (a delivery, an answer of its API) is no request (E3): nobody
+//     is answered on a subject of Drover or of the server.
 //   - At most [Options.AtOnce] requests are worked on at a time; others wait in their order.
 package service
 
@@ -36,7 +36,8 @@ const atOnce = 16
 type Options struct {
 	Conn      *natsconn.Conn
 	Namespace subject.Namespace
-	// Queue is the queue group in which any one of several nodes answers. Defaults to none: each that listens answers.
+	// Queue is the queue group in which any one of several nodes answers. Defaults to none: each
+	// that listens answers.
 	Queue string
 	// AtOnce bounds the requests that are worked on at a time. Defaults to 16.
 	AtOnce int
@@ -46,16 +47,19 @@ type Options struct {
 
 // Verb is a verb of the API.
 type Verb struct {
-	// Name is the last token of its subject; About says what it does, and its request and answer, as in
-	// "how long a closed run is kept: ExecutionRequest → RetentionResponse".
+	// Name is the last token of its subject; About says what it does, and its request and answer,
+	// as in "how long a closed run is kept: ExecutionRequest → RetentionResponse".
 	Name, About string
 	// Serve makes the answer; see [Answer].
 	Serve func(ctx context.Context, m natsconn.Msg) any
 }
 
-// Answer makes the Serve of a verb from its function. Refuse makes the answer that holds a refusal. An error that is no
-// [*schemas.Error] is told as unavailable.
-func Answer[Q, A any](do func(ctx context.Context, q *Q) (*A, error), refuse func(q *Q, e *schemas.Error) *A) func(context.Context, natsconn.Msg) any {
+// Answer makes the Serve of a verb from its function. Refuse makes the answer that holds a refusal.
+// An error that is no [*schemas.Error] is told as unavailable.
+func Answer[Q, A any](
+	do func(ctx context.Context, q *Q) (*A, error),
+	refuse func(q *Q, e *schemas.Error) *A,
+) func(context.Context, natsconn.Msg) any {
 	return func(ctx context.Context, m natsconn.Msg) any {
 		q := new(Q)
 		err := Decode(m, q)
@@ -77,7 +81,8 @@ func Decode(m natsconn.Msg, q any) error {
 		err = natsconn.Decode(m.Header, m.Data, q)
 	}
 	if err != nil {
-		return schemas.Errorf(schemas.CodeInvalid, "the request cannot be decoded: %v", err).InField(schemas.Place(err))
+		return schemas.Errorf(schemas.CodeInvalid, "the request cannot be decoded: %v", err).
+			InField(schemas.Place(err))
 	}
 	return nil
 }
@@ -90,7 +95,8 @@ func Refusal(err error) *schemas.Error {
 	return schemas.Errorf(schemas.CodeUnavailable, "%v", err).WithHint("try again")
 }
 
-// Serve answers the verbs until stop is called, which waits for those that are being answered. ctx is that of the work.
+// Serve answers the verbs until stop is called, which waits for those that are being answered. ctx
+// is that of the work.
 func Serve(ctx context.Context, o Options, verbs []Verb) (stop func(), err error) {
 	log := logx.Or(o.Logger)
 	var answering sync.WaitGroup
@@ -99,7 +105,8 @@ func Serve(ctx context.Context, o Options, verbs []Verb) (stop func(), err error
 	stop = func() {
 		for _, sub := range subs {
 			if err := sub.Close(); err != nil {
-				log.WithField("err", err).Debug("a verb is answered no more, and NATS does not know")
+				log.WithField("err", err).
+					Debug("a verb is answered no more, and NATS does not know")
 			}
 		}
 		answering.Wait()
@@ -138,16 +145,30 @@ func reply(log logrus.FieldLogger, m natsconn.Msg, a any) {
 	}
 }
 
-// Ask sends a request of the API to the brokers, and decodes the answer into a, which may hold a refusal. It asks again each
-// time that every has passed: the owner may be gone, and its repeat does no harm where the request has an id. A request that is
-// too large for the NATS server is a [*schemas.Error]; after any other error it is unknown what was done.
-func Ask(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, verb string, every time.Duration, q, a any) error {
+// Ask sends a request of the API to the brokers, and decodes the answer into a, which may hold a
+// refusal. It asks again each time that every has passed: the owner may be gone, and its repeat
+// does no harm where the request has an id. A request that is too large for the NATS server is a
+// [*schemas.Error]; after any other error it is unknown what was done.
+func Ask(
+	ctx context.Context,
+	conn *natsconn.Conn,
+	ns subject.Namespace,
+	verb string,
+	every time.Duration,
+	q, a any,
+) error {
 	body, err := schemas.Marshal(q)
 	if err != nil {
-		return schemas.Errorf(schemas.CodeInvalid, "the request %s cannot be encoded: %v", verb, err)
+		return schemas.Errorf(
+			schemas.CodeInvalid,
+			"the request %s cannot be encoded: %v",
+			verb,
+			err,
+		)
 	}
 	if most := conn.MaxPayload(); most > 0 && int64(len(body)) > most {
-		return schemas.Errorf(schemas.CodeTooLarge, "the request has %d bytes, the NATS server takes %d", len(body), most).
+		return schemas.Errorf(schemas.CodeTooLarge,
+			"the request has %d bytes, the NATS server takes %d", len(body), most).
 			WithHint("hand over a reference instead of the data")
 	}
 	head := natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}

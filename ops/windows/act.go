@@ -33,9 +33,15 @@ func windowSeed(ns subject.Namespace, rec *schemas.ScheduleRecord, period string
 	return string(ns) + "." + windowKey(rec.Schedule.ID, rec.Incarnation, period)
 }
 
-// act starts the run that a key names, or sends the signal of its schedule. It may be repeated. refusal says why the service will never
-// do it; an error is to be tried again.
-func (w *Windows) act(ctx context.Context, rec *schemas.ScheduleRecord, key string, period *schemas.PeriodRecord, now time.Time) (refusal string, err error) {
+// act starts the run that a key names, or sends the signal of its schedule. It may be repeated.
+// refusal says why the service will never do it; an error is to be tried again.
+func (w *Windows) act(
+	ctx context.Context,
+	rec *schemas.ScheduleRecord,
+	key string,
+	period *schemas.PeriodRecord,
+	now time.Time,
+) (refusal string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, actLimit)
 	defer cancel()
 	action := &rec.Schedule.Action
@@ -62,7 +68,12 @@ func transient(e *schemas.Error) bool {
 	return e.Field == "notAfter" // nothing has begun, and a repeat has more time
 }
 
-func (w *Windows) start(ctx context.Context, rec *schemas.ScheduleRecord, period *schemas.PeriodRecord, now time.Time) error {
+func (w *Windows) start(
+	ctx context.Context,
+	rec *schemas.ScheduleRecord,
+	period *schemas.PeriodRecord,
+	now time.Time,
+) error {
 	q := *rec.Schedule.Action.Start
 	q.V, q.WorkflowID, q.Run, q.RequestID = schemas.Version, period.WorkflowID, period.Run, period.Run
 	q.StartMode, q.NotAfter = schemas.ModeSchedule, schemas.At(now.Add(valid))
@@ -71,7 +82,9 @@ func (w *Windows) start(ctx context.Context, rec *schemas.ScheduleRecord, period
 	if q.Attributes == nil {
 		q.Attributes = map[string]string{}
 	}
-	q.Attributes["schedule"], q.Attributes["slot"] = rec.Schedule.ID, schedules.SlotText(period.Slot)
+	q.Attributes["schedule"], q.Attributes["slot"] = rec.Schedule.ID, schedules.SlotText(
+		period.Slot,
+	)
 	var err error
 	if q.Input, err = w.fill(rec, q.Input, period); err != nil {
 		return err
@@ -93,7 +106,12 @@ func (w *Windows) start(ctx context.Context, rec *schemas.ScheduleRecord, period
 	return nil
 }
 
-func (w *Windows) signal(ctx context.Context, rec *schemas.ScheduleRecord, key string, period *schemas.PeriodRecord) error {
+func (w *Windows) signal(
+	ctx context.Context,
+	rec *schemas.ScheduleRecord,
+	key string,
+	period *schemas.PeriodRecord,
+) error {
 	q := *rec.Schedule.Action.Signal
 	q.V, q.RequestID = schemas.Version, runid.Of(0, windowSeed(w.o.Namespace, rec, period.Period))
 	var err error
@@ -111,7 +129,11 @@ func (w *Windows) signal(ctx context.Context, rec *schemas.ScheduleRecord, key s
 }
 
 // fill puts the slot, and what is known of the last one, into an input.
-func (w *Windows) fill(rec *schemas.ScheduleRecord, input schemas.Payload, period *schemas.PeriodRecord) (schemas.Payload, error) {
+func (w *Windows) fill(
+	rec *schemas.ScheduleRecord,
+	input schemas.Payload,
+	period *schemas.PeriodRecord,
+) (schemas.Payload, error) {
 	filled, err := schedules.Fill(input, period.Slot, w.table.state(rec))
 	if err != nil {
 		return nil, schemas.Errorf(schemas.CodeInvalid, "the input cannot be filled in: %v", err)

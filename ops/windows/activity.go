@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// A node looks whether somebody has used the list of the service, often at first and then each listEvery.
+	// A node looks whether somebody has used the list of the service, often at first and then each
+	// listEvery.
 	listSoon  = time.Second
 	listEvery = 10 * time.Second
 	// onceLimit is how long an attempt asks the bucket that does not answer.
@@ -21,13 +22,14 @@ const (
 	drainTimeout = 5 * time.Second
 )
 
-// work carries out activities of the type drover.once on the list of the service, until ctx ends. The list is made by its first task; before
-// that there is nothing to wait for.
+// work carries out activities of the type drover.once on the list of the service, until ctx ends.
+// The list is made by its first task; before that there is nothing to wait for.
 func (w *Windows) work(ctx context.Context) {
 	for began := time.Now(); ctx.Err() == nil; {
 		err := w.workOn(ctx)
 		if err != nil && !errors.Is(err, natsconn.ErrNoStream) && ctx.Err() == nil {
-			w.o.Logger.WithField("err", err).Warn("the task list of the service is not worked on; trying again")
+			w.o.Logger.WithField("err", err).
+				Warn("the task list of the service is not worked on; trying again")
 		}
 		sleep.For(ctx, min(max(time.Since(began)/6, listSoon), listEvery))
 	}
@@ -38,14 +40,17 @@ func (w *Windows) workOn(ctx context.Context) error {
 		return err
 	}
 	a := activity.New(w.o.Conn, &activity.Options{
-		Namespace: string(w.o.Namespace), Lists: []string{schemas.ServiceList}, Identity: w.o.Node + " (service)", Concurrency: atOnce,
+		Namespace: string(
+			w.o.Namespace,
+		), Lists: []string{schemas.ServiceList}, Identity: w.o.Node + " (service)", Concurrency: atOnce,
 		DrainTimeout: drainTimeout, Logger: w.o.Logger,
 	})
 	activity.Register(a, schemas.ActivityOnce, w.once)
 	return a.Run(ctx)
 }
 
-// once is the activity. Its caller is the activity as it was scheduled: a second attempt is the same caller.
+// once is the activity. Its caller is the activity as it was scheduled: a second attempt is the
+// same caller.
 func (w *Windows) once(ctx context.Context, q schemas.OnceRequest) (*schemas.OnceResponse, error) {
 	info := activity.Info(ctx)
 	q.Caller, q.WorkflowID, q.Run = info.IdempotencyKey, info.WorkflowID, info.Run

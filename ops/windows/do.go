@@ -28,7 +28,14 @@ const giveUp = time.Hour
 func (w *Windows) do(ctx context.Context, t *task) error {
 	switch {
 	case t.mend != nil:
-		return w.carryOut(ctx, t.rec, t.key, t.mend.rec, t.mend.rev, t.mend.tried.Sub(t.mend.first) >= giveUp)
+		return w.carryOut(
+			ctx,
+			t.rec,
+			t.key,
+			t.mend.rec,
+			t.mend.rev,
+			t.mend.tried.Sub(t.mend.first) >= giveUp,
+		)
 	case t.begin != nil:
 		return w.begin(ctx, t)
 	case t.missed != nil:
@@ -52,7 +59,14 @@ func (w *Windows) begin(ctx context.Context, t *task) error {
 	}
 	key, mine := w.periodOf(t.rec, t.begin, now)
 	if s := t.rec.Schedule.Action.Start; s != nil {
-		mine.WorkflowID, mine.Run = schedules.WorkflowID(t.rec, mine.Slot), runOf(w.o.Namespace, t.rec, t.begin)
+		mine.WorkflowID, mine.Run = schedules.WorkflowID(
+			t.rec,
+			mine.Slot,
+		), runOf(
+			w.o.Namespace,
+			t.rec,
+			t.begin,
+		)
 	}
 	rev, taken, err := w.create(ctx, t.rec, key, mine, t.begin)
 	if err != nil || taken {
@@ -62,14 +76,25 @@ func (w *Windows) begin(ctx context.Context, t *task) error {
 }
 
 // periodOf is a new key of a window of this node.
-func (w *Windows) periodOf(rec *schemas.ScheduleRecord, at *calendar.Trigger, now time.Time) (key string, mine *schemas.PeriodRecord) {
+func (w *Windows) periodOf(
+	rec *schemas.ScheduleRecord,
+	at *calendar.Trigger,
+	now time.Time,
+) (key string, mine *schemas.PeriodRecord) {
 	return windowKey(rec.Schedule.ID, rec.Incarnation, at.Period), &schemas.PeriodRecord{
-		V: schemas.Version, Name: rec.Schedule.ID, Period: at.Period, Caller: w.o.Node, At: schemas.At(now), Slot: schemas.At(at.Opens), Identity: w.o.Node,
+		V: schemas.Version, Name: rec.Schedule.ID, Period: at.Period, Caller: w.o.Node,
+		At: schemas.At(now), Slot: schemas.At(at.Opens), Identity: w.o.Node,
 	}
 }
 
 // create creates the key of a window; taken tells that it exists.
-func (w *Windows) create(ctx context.Context, rec *schemas.ScheduleRecord, key string, mine *schemas.PeriodRecord, at *calendar.Trigger) (rev uint64, taken bool, err error) {
+func (w *Windows) create(
+	ctx context.Context,
+	rec *schemas.ScheduleRecord,
+	key string,
+	mine *schemas.PeriodRecord,
+	at *calendar.Trigger,
+) (rev uint64, taken bool, err error) {
 	body, err := schemas.MarshalJSON(mine)
 	if err != nil {
 		return 0, false, err
@@ -77,7 +102,13 @@ func (w *Windows) create(ctx context.Context, rec *schemas.ScheduleRecord, key s
 	if err := w.o.Before("create " + key); err != nil {
 		return 0, false, err
 	}
-	rev, err = w.o.Conn.KVCreate(ctx, w.o.Namespace.BucketSchedules(), key, body, windowLife(rec.Schedule.Window, at.Opens))
+	rev, err = w.o.Conn.KVCreate(
+		ctx,
+		w.o.Namespace.BucketSchedules(),
+		key,
+		body,
+		windowLife(rec.Schedule.Window, at.Opens),
+	)
 	switch {
 	case errors.Is(err, natsconn.ErrWrongSequence):
 		return 0, true, nil // the watch brings it
@@ -88,9 +119,16 @@ func (w *Windows) create(ctx context.Context, rec *schemas.ScheduleRecord, key s
 	return rev, false, nil
 }
 
-// carryOut starts the run of a period, or sends its signal, and marks the key. Of a schedule that is gone only the key is marked. The last
-// try marks it in any case.
-func (w *Windows) carryOut(ctx context.Context, rec *schemas.ScheduleRecord, key string, period *schemas.PeriodRecord, rev uint64, last bool) error {
+// carryOut starts the run of a period, or sends its signal, and marks the key. Of a schedule that
+// is gone only the key is marked. The last try marks it in any case.
+func (w *Windows) carryOut(
+	ctx context.Context,
+	rec *schemas.ScheduleRecord,
+	key string,
+	period *schemas.PeriodRecord,
+	rev uint64,
+	last bool,
+) error {
 	now, err := w.serverTime(ctx)
 	if err != nil {
 		return err
@@ -132,7 +170,8 @@ func (w *Windows) carryOut(ctx context.Context, rec *schemas.ScheduleRecord, key
 	return nil
 }
 
-// miss counts windows of which no trigger came through, the latest of them once its key is this node's: nobody else can begin it then.
+// miss counts windows of which no trigger came through, the latest of them once its key is this
+// node's: nobody else can begin it then.
 func (w *Windows) miss(ctx context.Context, t *task) error {
 	now, err := w.serverTime(ctx)
 	if err != nil {

@@ -15,23 +15,28 @@ import (
 )
 
 const (
-	// tries is how often a question to the bucket is asked that nobody has answered, and between is the pause before the next.
+	// tries is how often a question to the bucket is asked that nobody has answered, and between is
+	// the pause before the next.
 	tries   = 3
 	between = 100 * time.Millisecond
 )
 
-// Once tells whether the caller is the first of the present period, by the clock of the NATS server. The error is a
-// [*schemas.Error] that names the field, or that of a stream.
+// Once tells whether the caller is the first of the present period, by the clock of the NATS
+// server. The error is a [*schemas.Error] that names the field, or that of a stream.
 func (w *Windows) Once(ctx context.Context, q *schemas.OnceRequest) (*schemas.OnceResponse, error) {
 	if err := schemas.ValidateID("name", q.Name); err != nil {
-		return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("name").WithHint("say what is to be done once a period, such as daily-report")
+		return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).
+			InField("name").
+			WithHint("say what is to be done once a period, such as daily-report")
 	}
 	for _, f := range []struct{ field, text string }{{"caller", q.Caller}, {"workflowId", q.WorkflowID}, {"run", q.Run}} {
 		if f.text == "" {
 			continue
 		}
 		if err := schemas.ValidateID(f.field, f.text); err != nil {
-			return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField(f.field).WithHint("shorten it, or leave it out")
+			return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).
+				InField(f.field).
+				WithHint("shorten it, or leave it out")
 		}
 	}
 	now, err := w.serverTime(ctx)
@@ -60,7 +65,12 @@ func (w *Windows) Once(ctx context.Context, q *schemas.OnceRequest) (*schemas.On
 }
 
 // take creates the key of a period, unless it exists, and returns whose it is.
-func (w *Windows) take(ctx context.Context, key string, mine *schemas.PeriodRecord, ttl time.Duration) (by *schemas.PeriodRecord, err error) {
+func (w *Windows) take(
+	ctx context.Context,
+	key string,
+	mine *schemas.PeriodRecord,
+	ttl time.Duration,
+) (by *schemas.PeriodRecord, err error) {
 	body, err := schemas.MarshalJSON(mine)
 	if err != nil {
 		return nil, err
@@ -82,7 +92,8 @@ func (w *Windows) take(ctx context.Context, key string, mine *schemas.PeriodReco
 		}
 		by = &schemas.PeriodRecord{}
 		if err := schemas.Unmarshal(value, by); err != nil {
-			return nil, schemas.Errorf(schemas.CodeInternal, "the key %s of bucket %s is damaged: %v", key, bucket, err).
+			return nil, schemas.Errorf(schemas.CodeInternal, "the key %s of bucket %s is "+
+				"damaged: %v", key, bucket, err).
 				WithHint("delete it with: nats kv del %s %s; the period then counts as not taken", bucket, key)
 		}
 		return by, nil

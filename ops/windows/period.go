@@ -20,9 +20,14 @@ const (
 )
 
 // onceKey is the key of a period of a name that callers give.
-func onceKey(name, period string) string { return periodPrefix + bucketkey.Escape(name) + "." + period }
+func onceKey(
+	name, period string,
+) string {
+	return periodPrefix + bucketkey.Escape(name) + "." + period
+}
 
-// windowKey is the key of a period of a schedule. It has a token more, so that no name that callers give meets it.
+// windowKey is the key of a period of a schedule. It has a token more, so that no name that callers
+// give meets it.
 func windowKey(id, incarnation, period string) string {
 	return periodPrefix + bucketkey.Escape(id) + "." + bucketkey.Escape(incarnation) + "." + period
 }

@@ -11,7 +11,8 @@ import (
 const (
 	// unmarked is how long a key may be without a mark before somebody else starts the run.
 	unmarked = 10 * time.Second
-	// after is how long after the end of a window it is looked at: what was begun at its last instant has its key by then.
+	// after is how long after the end of a window it is looked at: what was begun at its last
+	// instant has its key by then.
 	after = 15 * time.Second
 )
 
@@ -19,7 +20,8 @@ const (
 type entry struct {
 	rec *schemas.ScheduleRecord
 	win *calendar.Window
-	// lastSlot is the opening of the last window that the state of the schedule counts; the zero time is none.
+	// lastSlot is the opening of the last window that the state of the schedule counts; the zero
+	// time is none.
 	lastSlot time.Time
 	// left is how many windows may still start a run; negative is no limit.
 	left int64
@@ -35,19 +37,24 @@ type step struct {
 	begin *calendar.Trigger
 	// settle a window of which the key is marked, and the state does not count it.
 	settle *calendar.Trigger
-	// missed is the latest window of which no trigger came through; before it are as many others of which no key would be left.
+	// missed is the latest window of which no trigger came through; before it are as many others of
+	// which no key would be left.
 	missed *calendar.Trigger
 	before int64
 }
 
-// plan says what is to be done for a schedule at a time, and when to ask again at the latest; the zero time is never. known
-// returns the key of a period, or nil.
-func (e *entry) plan(now time.Time, known func(period string) *schemas.PeriodRecord) (steps []step, wake time.Time) {
+// plan says what is to be done for a schedule at a time, and when to ask again at the latest; the
+// zero time is never. known returns the key of a period, or nil.
+func (e *entry) plan(
+	now time.Time,
+	known func(period string) *schemas.PeriodRecord,
+) (steps []step, wake time.Time) {
 	e.see(now)
 	if t, ok := e.win.Next(now); ok {
 		wake = t.At
 	}
-	if e.due.Opens.After(e.lastSlot) && now.Before(e.due.Closes) && e.may(now) && known(e.due.Period) == nil {
+	if e.due.Opens.After(e.lastSlot) && now.Before(e.due.Closes) && e.may(now) &&
+		known(e.due.Period) == nil {
 		due := e.due
 		steps = append(steps, step{begin: &due})
 	}
@@ -61,7 +68,8 @@ func (e *entry) plan(now time.Time, known func(period string) *schemas.PeriodRec
 	return steps, wake
 }
 
-// see notes the latest trigger since the last look. Those before the schedule was made, or its times were changed, are none.
+// see notes the latest trigger since the last look. Those before the schedule was made, or its
+// times were changed, are none.
 func (e *entry) see(now time.Time) {
 	from := later(e.seen, e.rec.Since.Time().Add(-1))
 	e.seen = now
@@ -80,9 +88,12 @@ func (e *entry) paused(now time.Time) bool {
 	return s.Paused && (s.PausedUntil == 0 || now.Before(s.PausedUntil.Time()))
 }
 
-// ended looks at the windows that have had their run or have ended, and that the state does not count. It returns what to do first, and when the
-// next window is to be looked at.
-func (e *entry) ended(now time.Time, known func(period string) *schemas.PeriodRecord) (first *step, look time.Time) {
+// ended looks at the windows that have had their run or have ended, and that the state does not
+// count. It returns what to do first, and when the next window is to be looked at.
+func (e *entry) ended(
+	now time.Time,
+	known func(period string) *schemas.PeriodRecord,
+) (first *step, look time.Time) {
 	if e.left == 0 {
 		return nil, time.Time{}
 	}

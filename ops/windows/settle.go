@@ -24,9 +24,16 @@ func (t *table) record(key string) *schemas.PeriodRecord {
 	return nil
 }
 
-// settle counts a window in the state of its schedule, and before it so many others that were missed. Each is counted once:
-// the state has the last one that is counted, and is written by compare-and-set.
-func (w *Windows) settle(ctx context.Context, rec *schemas.ScheduleRecord, at *calendar.Trigger, period *schemas.PeriodRecord, before int64) error {
+// settle counts a window in the state of its schedule, and before it so many others that were
+// missed. Each is counted once: the state has the last one that is counted, and is written by
+// compare-and-set.
+func (w *Windows) settle(
+	ctx context.Context,
+	rec *schemas.ScheduleRecord,
+	at *calendar.Trigger,
+	period *schemas.PeriodRecord,
+	before int64,
+) error {
 	bucket, id := w.o.Namespace.BucketSchedules(), bucketkey.Escape(rec.Schedule.ID)
 	key := schedulePrefix + id + stateSuffix
 	value, rev, err := w.o.Conn.KVLast(ctx, bucket, key)
@@ -36,11 +43,19 @@ func (w *Windows) settle(ctx context.Context, rec *schemas.ScheduleRecord, at *c
 	state := &schemas.ScheduleState{}
 	if value != nil {
 		if err := schemas.Unmarshal(value, state); err != nil {
-			return fmt.Errorf("windows: the state of schedule %q is damaged: %w", rec.Schedule.ID, err)
+			return fmt.Errorf(
+				"windows: the state of schedule %q is damaged: %w",
+				rec.Schedule.ID,
+				err,
+			)
 		}
 	}
 	if state.Incarnation != rec.Incarnation {
-		state = &schemas.ScheduleState{Incarnation: rec.Incarnation, Remaining: rec.Schedule.Remaining, Updates: rec.Updates}
+		state = &schemas.ScheduleState{
+			Incarnation: rec.Incarnation,
+			Remaining:   rec.Schedule.Remaining,
+			Updates:     rec.Updates,
+		}
 	}
 	if state.Updates != rec.Updates {
 		state.Remaining, state.Updates = rec.Schedule.Remaining, rec.Updates
@@ -69,13 +84,26 @@ func (w *Windows) settle(ctx context.Context, rec *schemas.ScheduleRecord, at *c
 }
 
 // count adds a window to a state.
-func count(rec *schemas.ScheduleRecord, state *schemas.ScheduleState, at *calendar.Trigger, period *schemas.PeriodRecord, before int64) schemas.ScheduleSlot {
+func count(
+	rec *schemas.ScheduleRecord,
+	state *schemas.ScheduleState,
+	at *calendar.Trigger,
+	period *schemas.PeriodRecord,
+	before int64,
+) schemas.ScheduleSlot {
 	slot := schemas.ScheduleSlot{
-		Slot: schemas.At(at.Opens), At: period.At, WorkflowID: period.WorkflowID, Run: period.Run, Reason: period.Refusal,
+		Slot: schemas.At(
+			at.Opens,
+		), At: period.At, WorkflowID: period.WorkflowID, Run: period.Run, Reason: period.Refusal,
 	}
 	switch {
 	case period.Slot != schemas.At(at.Opens): // the key is that of another window of the period
-		slot = schemas.ScheduleSlot{Slot: slot.Slot, At: slot.Slot, Outcome: schemas.SlotSkipped, Reason: reasonTaken}
+		slot = schemas.ScheduleSlot{
+			Slot:    slot.Slot,
+			At:      slot.Slot,
+			Outcome: schemas.SlotSkipped,
+			Reason:  reasonTaken,
+		}
 		state.Counts.Skipped++
 	case period.Refusal == "" && rec.Schedule.Action.Signals():
 		slot.Outcome = schemas.SlotDone
@@ -96,7 +124,9 @@ func count(rec *schemas.ScheduleRecord, state *schemas.ScheduleState, at *calend
 		slot.Outcome = schemas.SlotRefused
 		state.Counts.Refused++
 	}
-	if n := state.Remaining; n != nil && *n > 0 && period.Slot == slot.Slot && period.Refusal != reasonPaused && period.Refusal != reasonMissed {
+	if n := state.Remaining; n != nil && *n > 0 && period.Slot == slot.Slot &&
+		period.Refusal != reasonPaused &&
+		period.Refusal != reasonMissed {
 		left := *n - 1
 		state.Remaining = &left
 	}
@@ -104,13 +134,26 @@ func count(rec *schemas.ScheduleRecord, state *schemas.ScheduleState, at *calend
 	if slot.Outcome == schemas.SlotRunning {
 		return slot // the scheduler of the master tells how it ends
 	}
-	state.Recent = append([]schemas.ScheduleSlot{slot}, state.Recent[:min(len(state.Recent), recent-1)]...)
+	state.Recent = append(
+		[]schemas.ScheduleSlot{slot},
+		state.Recent[:min(len(state.Recent), recent-1)]...)
 	return slot
 }
 
 // note tells people of a window that has started nothing though it should have.
-func (w *Windows) note(ctx context.Context, rec *schemas.ScheduleRecord, slot schemas.ScheduleSlot, before int64) {
-	o := schemas.Operation{Subject: rec.Schedule.ID, Reason: slot.Reason, Slot: slot.Slot, WorkflowID: slot.WorkflowID, Run: slot.Run}
+func (w *Windows) note(
+	ctx context.Context,
+	rec *schemas.ScheduleRecord,
+	slot schemas.ScheduleSlot,
+	before int64,
+) {
+	o := schemas.Operation{
+		Subject:    rec.Schedule.ID,
+		Reason:     slot.Reason,
+		Slot:       slot.Slot,
+		WorkflowID: slot.WorkflowID,
+		Run:        slot.Run,
+	}
 	switch slot.Outcome {
 	case schemas.SlotMissed:
 		o.Kind, o.Count = schemas.OperationWindowMissed, 1+before

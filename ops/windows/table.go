@@ -23,17 +23,19 @@ type held struct {
 	settled time.Time
 }
 
-// table is what this node knows of the bucket: schedules with a window, and the keys of their periods.
+// table is what this node knows of the bucket: schedules with a window, and the keys of their
+// periods.
 type table struct {
 	log logrus.FieldLogger
 	// changed has a word when there is something new.
 	changed chan struct{}
 
 	mu      sync.Mutex
-	entries map[string]*entry                 // by the escaped id
-	states  map[string]*schemas.ScheduleState // of those, and of all while not all has come: a state may come before its schedule
-	periods map[string]*held                  // by key
-	whole   bool                              // whether all that was there has come
+	entries map[string]*entry // by the escaped id
+	// of those, and of all while not all has come: a state may come before its schedule
+	states  map[string]*schemas.ScheduleState
+	periods map[string]*held // by key
+	whole   bool             // whether all that was there has come
 }
 
 func newTable(log logrus.FieldLogger) *table {
@@ -57,7 +59,10 @@ func (t *table) begin() {
 func (t *table) end() {
 	t.mu.Lock()
 	t.whole = true
-	maps.DeleteFunc(t.states, func(id string, _ *schemas.ScheduleState) bool { return t.entries[id] == nil })
+	maps.DeleteFunc(
+		t.states,
+		func(id string, _ *schemas.ScheduleState) bool { return t.entries[id] == nil },
+	)
 	t.mu.Unlock()
 	t.wake()
 }
@@ -69,11 +74,14 @@ func (t *table) wake() {
 	}
 }
 
-// take puts what the watch brings into the table. What is damaged is told to the log and passed over.
+// take puts what the watch brings into the table. What is damaged is told to the log and passed
+// over.
 func (t *table) take(key string, value []byte, rev uint64, deleted bool) {
 	news, err := t.put(key, value, rev, deleted)
 	if err != nil {
-		t.log.WithField("key", key).WithField("err", err).Warn("a key of the bucket of schedules cannot be read; its window does not fire")
+		t.log.WithField("key", key).
+			WithField("err", err).
+			Warn("a key of the bucket of schedules cannot be read; its window does not fire")
 	}
 	if news {
 		t.wake()
@@ -197,8 +205,8 @@ type task struct {
 	paused bool
 }
 
-// plan says what is to be done at a time, and when to ask again at the latest; the zero time is never. before is when this
-// node began to live: it sees no earlier trigger.
+// plan says what is to be done at a time, and when to ask again at the latest; the zero time is
+// never. before is when this node began to live: it sees no earlier trigger.
 func (t *table) plan(now, before time.Time) (tasks []task, wake time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -249,7 +257,8 @@ func (t *table) plan(now, before time.Time) (tasks []task, wake time.Time) {
 	return tasks, wake
 }
 
-// entryOf finds the schedule of the key of a period; nil if there is none any more. The caller holds mu.
+// entryOf finds the schedule of the key of a period; nil if there is none any more. The caller
+// holds mu.
 func (t *table) entryOf(key string) *entry {
 	token := strings.Split(key, ".") // period, schedule, incarnation, period
 	e := t.entries[token[1]]
@@ -277,7 +286,8 @@ func (t *table) wrote(key string, rec *schemas.PeriodRecord, rev uint64) {
 func (t *table) state(rec *schemas.ScheduleRecord) *schemas.ScheduleState {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s := t.states[bucketkey.Escape(rec.Schedule.ID)]; s != nil && s.Incarnation == rec.Incarnation {
+	if s := t.states[bucketkey.Escape(rec.Schedule.ID)]; s != nil &&
+		s.Incarnation == rec.Incarnation {
 		return s
 	}
 	return nil

@@ -18,16 +18,18 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// ErrInvalidOptions reports options that leave their bounds. The text names the field and the way out.
+// ErrInvalidOptions reports options that leave their bounds. The text names the field and the way
+// out.
 var ErrInvalidOptions = errors.New("invalid options")
 
 const (
 	// queue is the group of the nodes that answer the verb once.
 	queue = "windows"
-	// again is the pause before a step is tried again, and before the server is asked again for its time.
+	// again is the pause before a step is tried again, and before the server is asked again for its
+	// time.
 	again = time.Second
-	// lookEvery is how long this node waits at most between two looks at the server's clock while there are windows: the clock
-	// of this machine may stand still meanwhile.
+	// lookEvery is how long this node waits at most between two looks at the server's clock while
+	// there are windows: the clock of this machine may stand still meanwhile.
 	lookEvery = time.Minute
 	// atOnce is how many runs are started at a time.
 	atOnce = 32
@@ -43,8 +45,8 @@ type Options struct {
 	Node string
 	// Logger is told of what goes wrong. Defaults to none.
 	Logger logrus.FieldLogger
-	// Before is called before each request that changes something, with what it does; an error ends the step there, as a
-	// crash would. For tests. Defaults to none.
+	// Before is called before each request that changes something, with what it does; an error ends
+	// the step there, as a crash would. For tests. Defaults to none.
 	Before func(what string) error
 }
 
@@ -58,7 +60,10 @@ type Windows struct {
 // New checks the options. It asks nobody.
 func New(o Options) (*Windows, error) {
 	if o.Conn == nil {
-		return nil, fmt.Errorf("windows: %w: Conn is nil: dial the NATS server of the namespace", ErrInvalidOptions)
+		return nil, fmt.Errorf(
+			"windows: %w: Conn is nil: dial the NATS server of the namespace",
+			ErrInvalidOptions,
+		)
 	}
 	if err := subject.ValidateNamespace(string(o.Namespace)); err != nil {
 		return nil, fmt.Errorf("windows: %w: Namespace: %w", ErrInvalidOptions, err)
@@ -70,18 +75,31 @@ func New(o Options) (*Windows, error) {
 	if o.Before == nil {
 		o.Before = func(string) error { return nil }
 	}
-	return &Windows{o: o, table: newTable(o.Logger), operations: operations.New(o.Conn, o.Namespace, o.Node, o.Logger)}, nil
+	return &Windows{
+		o:          o,
+		table:      newTable(o.Logger),
+		operations: operations.New(o.Conn, o.Namespace, o.Node, o.Logger),
+	}, nil
 }
 
-// Holds tells whether no run may be purged: a start that has begun one may be repeated, and would begin another if that were gone.
+// Holds tells whether no run may be purged: a start that has begun one may be repeated, and would
+// begin another if that were gone.
 func (w *Windows) Holds() bool { return w.table.holds(repeatable) }
 
-// Run answers the verb once, works on the activity drover.once, and fires the windows of schedules, until ctx ends. It returns
-// nil then.
+// Run answers the verb once, works on the activity drover.once, and fires the windows of schedules,
+// until ctx ends. It returns nil then.
 func (w *Windows) Run(ctx context.Context) error {
-	stop, err := service.Serve(ctx, service.Options{Conn: w.o.Conn, Namespace: w.o.Namespace, Queue: queue, Logger: w.o.Logger}, []service.Verb{
-		{Name: "once", About: "whether the caller is the first of a period: OnceRequest → OnceResponse", Serve: service.Answer(w.Once, refuseOnce)},
-	})
+	stop, err := service.Serve(
+		ctx,
+		service.Options{Conn: w.o.Conn, Namespace: w.o.Namespace, Queue: queue, Logger: w.o.Logger},
+		[]service.Verb{
+			{
+				Name:  "once",
+				About: "whether the caller is the first of a period: OnceRequest → OnceResponse",
+				Serve: service.Answer(w.Once, refuseOnce),
+			},
+		},
+	)
 	if err != nil {
 		return err
 	}
@@ -150,7 +168,8 @@ func (w *Windows) fire(ctx context.Context) {
 	}
 }
 
-// wait returns after a time, at once when something has changed, or when ctx has ended. A negative time has no end.
+// wait returns after a time, at once when something has changed, or when ctx has ended. A negative
+// time has no end.
 func (w *Windows) wait(ctx context.Context, d time.Duration) {
 	var timer <-chan time.Time
 	if d >= 0 {
@@ -176,7 +195,8 @@ func (w *Windows) doAll(ctx context.Context, tasks []task) (failed error) {
 			defer func() { <-turns }()
 			if err := w.do(ctx, &t); err != nil {
 				if ctx.Err() == nil {
-					w.o.Logger.WithField("err", err).Warn("a window cannot be fired now; trying again")
+					w.o.Logger.WithField("err", err).
+						Warn("a window cannot be fired now; trying again")
 				}
 				mu.Lock()
 				defer mu.Unlock()
@@ -195,7 +215,8 @@ func (w *Windows) serverTime(ctx context.Context) (time.Time, error) {
 		return at, fmt.Errorf("windows: the time of the server: %w", err)
 	}
 	if at.IsZero() {
-		return at, schemas.Errorf(schemas.CodeUnsupported, "the NATS server does not tell its time").WithHint("use a newer one")
+		return at, schemas.Errorf(schemas.CodeUnsupported, "the NATS server does not tell its time").
+			WithHint("use a newer one")
 	}
 	return at.UTC(), nil
 }

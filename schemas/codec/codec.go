@@ -14,13 +14,14 @@ import (
 // Version is the first byte of every msgpack body and the "v" that JSON bodies may carry.
 const Version = 1
 
-// Errors of decoding. All of them mean that the body is at fault, never the reader; such a body is parked.
+// Errors of decoding. All of them mean that the body is at fault, never the reader; such a body is
+// parked.
 var (
 	ErrEmpty     = errors.New("schemas: the body is empty")
 	ErrVersion   = errors.New("schemas: unknown version")
 	ErrMalformed = errors.New("schemas: the body is malformed")
-	// ErrLater is wrapped beside ErrVersion where a later version may have written the body. What begins with text or with zeros is no
-	// version's.
+	// ErrLater is wrapped beside ErrVersion where a later version may have written the body. What
+	// begins with text or with zeros is no version's.
 	ErrLater = errors.New("schemas: a later version")
 )
 
@@ -116,8 +117,8 @@ func (c *Codec) appendJSON(b []byte, v any) ([]byte, error) {
 }
 
 // Decode decodes a body, msgpack or JSON, into v, which is to be zero. An owned body belongs to v
-// from then on: texts and payloads in v may point into it. Errors name the field where they can, and
-// wrap [ErrEmpty], [ErrVersion] or [ErrMalformed].
+// from then on: texts and payloads in v may point into it. Errors name the field where they can,
+// and wrap [ErrEmpty], [ErrVersion] or [ErrMalformed].
 func (c *Codec) Decode(b []byte, v any, owned bool) error {
 	switch {
 	case len(b) == 0:
@@ -128,16 +129,32 @@ func (c *Codec) Decode(b []byte, v any, owned bool) error {
 		if c.record.is(v) {
 			return c.decodeRecord(b[0], b[1:], v, owned)
 		}
-		return fmt.Errorf("%w: the first byte is %#02x, which only records have; want %#02x (msgpack) or '{' (JSON)",
-			ErrVersion, b[0], Version)
-	case b[0] >= ' ' && b[0] <= '~': // somebody has written text, or JSON that is no object; no later version begins so
-		return fmt.Errorf("%w: it begins with %q; want one JSON object, which begins with '{', or msgpack after %#02x",
-			ErrVersion, b[0], Version)
+		return fmt.Errorf(
+			"%w: the first byte is %#02x, which only records have; want %#02x (msgpack) or '{' (JSON)",
+			ErrVersion,
+			b[0],
+			Version,
+		)
+	case b[0] >= ' ' && b[0] <= '~':
+		// somebody has written text, or JSON that is no object; no later version begins so
+		return fmt.Errorf(
+			"%w: it begins with %q; want one JSON object, which begins with '{', or msgpack after %#02x",
+			ErrVersion,
+			b[0],
+			Version,
+		)
 	case b[0] > Version && b[0] < ' ':
-		return laterError{fmt.Errorf("%w: the first byte is %#02x; want %#02x (msgpack) or '{' (JSON); "+ifLater,
-			ErrVersion, b[0], Version)}
+		return laterError{
+			fmt.Errorf("%w: the first byte is %#02x; want %#02x (msgpack) or '{' (JSON); "+ifLater,
+				ErrVersion, b[0], Version),
+		}
 	case b[0] != Version:
-		return fmt.Errorf("%w: the first byte is %#02x; want %#02x (msgpack) or '{' (JSON); "+ifLater, ErrVersion, b[0], Version)
+		return fmt.Errorf(
+			"%w: the first byte is %#02x; want %#02x (msgpack) or '{' (JSON); "+ifLater,
+			ErrVersion,
+			b[0],
+			Version,
+		)
 	}
 	if c.ByPlan(b[1:], v, owned) {
 		return nil
@@ -184,15 +201,16 @@ func (c *Codec) unmarshalJSON(b []byte, v any, owned bool) error {
 	return nil
 }
 
-// ByLibrary runs the msgpack decoder over a body that Scan has passed. The decoder is known to panic on some shapes that
-// do not fit the target, so a panic is an error of the body.
+// ByLibrary runs the msgpack decoder over a body that Scan has passed. The decoder is known to
+// panic on some shapes that do not fit the target, so a panic is an error of the body.
 func ByLibrary(b []byte, v any) (err error) {
 	dec := msgpack.GetDecoder()
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: %v", ErrMalformed, r)
 		}
-		// One that failed may be in the midst of recording raw bytes, and its Reset does not end that.
+		// One that failed may be in the midst of recording raw bytes, and its Reset does not end
+		// that.
 		if err == nil {
 			msgpack.PutDecoder(dec)
 		}

@@ -9,25 +9,29 @@ import (
 	"github.com/droverhq/drover/internal/bufpool"
 )
 
-// versionCompact is the first byte of a compact record: msgpack as in any other body, but names of fields and types of events
-// are numbers (see words), what is zero is left out, and of an event is written only what the record does not tell:
+// versionCompact is the first byte of a compact record: msgpack as in any other body, but names of
+// fields and types of events are numbers (see words), what is zero is left out, and of an event is
+// written only what the record does not tell:
 //
 //	[type, time, attributes]      its id is first + its place
 //	[type, time, attributes, id]  its id is first + its place + id
 //
-// The time is the difference to the event before it, that of the first to the inbox position. No other message is
-// written so: a record is kept for ever, and read by brokers alone.
+// The time is the difference to the event before it, that of the first to the inbox position. No
+// other message is written so: a record is kept for ever, and read by brokers alone.
 const versionCompact = 2
 
-// versionPacked is the first byte of a compact record after which the msgpack is one block of S2. Where a namespace has
-// its histories compressed by the server, whole blocks once they are full, it makes no difference to those; it makes one to all
-// others, to what lies in the last block, and to what is sent and synced.
+// versionPacked is the first byte of a compact record after which the msgpack is one block of S2.
+// Where a namespace has its histories compressed by the server, whole blocks once they are full, it
+// makes no difference to those; it makes one to all others, to what lies in the last block, and to
+// what is sent and synced.
 const versionPacked = 3
 
 const (
-	// packFrom is the size from which on a record is packed: identifiers and hashes alone do not become smaller.
+	// packFrom is the size from which on a record is packed: identifiers and hashes alone do not
+	// become smaller.
 	packFrom = 256
-	// maxPacked is how much larger than its packed form a record may be, so that a reader can bound what it allocates.
+	// maxPacked is how much larger than its packed form a record may be, so that a reader can bound
+	// what it allocates.
 	maxPacked = 64
 )
 
@@ -62,7 +66,8 @@ func (c *Codec) recordTo(v any, use func(*bufpool.Buffer, []byte) error) error {
 	return use(pack, packed)
 }
 
-// unpack returns what follows the version of a compact record, in the memory of b if that is enough.
+// unpack returns what follows the version of a compact record, in the memory of b if that is
+// enough.
 func unpack(b, packed []byte) ([]byte, error) {
 	n, err := s2.DecodedLen(packed)
 	if err == nil && (n > MaxBody || n > maxPacked*(1+len(packed))) {
@@ -78,8 +83,9 @@ func unpack(b, packed []byte) ([]byte, error) {
 	return b, nil
 }
 
-// Unpacked returns the body of a message with its payloads in plain sight, byte for byte, for whoever searches bodies without
-// decoding them. Only records of histories are ever packed. An error wraps [ErrMalformed].
+// Unpacked returns the body of a message with its payloads in plain sight, byte for byte, for
+// whoever searches bodies without decoding them. Only records of histories are ever packed. An
+// error wraps [ErrMalformed].
 func Unpacked(body []byte) ([]byte, error) {
 	if len(body) == 0 || body[0] != versionPacked {
 		return body, nil
@@ -123,7 +129,8 @@ func (e *encoder) compactEvent(v *Event) error {
 	return err
 }
 
-// compactEvent reads an event as it stands. Its id and time are differences until the whole record is read.
+// compactEvent reads an event as it stands. Its id and time are differences until the whole record
+// is read.
 func (r *reader) compactEvent() (e Event) {
 	n := r.arrayLen(1)
 	if n < 3 {

@@ -8,9 +8,10 @@ import (
 	"unsafe"
 )
 
-// reader reads what encoder writes. It bounds every length by what is left of the body. At the first thing that it does not
-// expect it gives up: it is bad then, and what it has read means nothing. Bodies with names are then read by the library,
-// which takes more shapes and says what is wrong; of compact ones there are no others.
+// reader reads what encoder writes. It bounds every length by what is left of the body. At the
+// first thing that it does not expect it gives up: it is bad then, and what it has read means
+// nothing. Bodies with names are then read by the library, which takes more shapes and says what is
+// wrong; of compact ones there are no others.
 type reader struct {
 	c       *Codec
 	b       []byte
@@ -20,8 +21,8 @@ type reader struct {
 	owned   bool // what is decoded may point into the body
 }
 
-// ByPlan decodes a msgpack value, a body without its version, into v by its plan. It is false if there
-// is none, or if the value is not what the plan expects; then v is zero.
+// ByPlan decodes a msgpack value, a body without its version, into v by its plan. It is false if
+// there is none, or if the value is not what the plan expects; then v is zero.
 func (c *Codec) ByPlan(b []byte, v any, owned bool) bool {
 	p, value := c.planned(v)
 	if p == nil || len(b) > MaxBody {
@@ -84,8 +85,8 @@ func (r *reader) isNil() bool {
 	return false
 }
 
-// length reads the head of an array or a map: a short one has the code least to least+15, the others code and code+1. Each
-// element has at least each bytes.
+// length reads the head of an array or a map: a short one has the code least to least+15, the
+// others code and code+1. Each element has at least each bytes.
 func (r *reader) length(least, code byte, each int) int {
 	var n uint64
 	switch c := r.byte(); {
@@ -184,7 +185,8 @@ func (r *reader) int() int64 {
 	return int64(n)
 }
 
-// skip steps over any value. A body may nest as deep as MaxDepth; how deep r is in it stays below the difference.
+// skip steps over any value. A body may nest as deep as MaxDepth; how deep r is in it stays below
+// the difference.
 func (r *reader) skip() []byte {
 	if r.bad {
 		return nil
@@ -216,9 +218,11 @@ func (r *reader) value(p *plan, v unsafe.Pointer) {
 	}
 }
 
-// key reads a field's name, or in a compact body its number. It is looked for from next on first: fields stand in their order, less those left out.
+// key reads a field's name, or in a compact body its number. It is looked for from next on first:
+// fields stand in their order, less those left out.
 func (r *reader) key(p *plan, next int) (i int, known bool) {
-	if r.compact && !r.bad && r.pos < len(r.b) && (r.b[r.pos] < 0x80 || r.b[r.pos] >= 0xcc && r.b[r.pos] <= 0xcf) {
+	if r.compact && !r.bad && r.pos < len(r.b) &&
+		(r.b[r.pos] < 0x80 || r.b[r.pos] >= 0xcc && r.b[r.pos] <= 0xcf) {
 		n := r.uint()
 		if n >= uint64(len(p.byWord)) || p.byWord[n] == 0 {
 			return 0, false

@@ -17,7 +17,8 @@ type encoder struct {
 	c       *Codec
 	b       []byte
 	compact bool // names and event types by their numbers, and nothing that is zero
-	// In a compact record: the id that the next event has if there is no gap, and the time of the one before it.
+	// In a compact record: the id that the next event has if there is no gap, and the time of the
+	// one before it.
 	id int64
 	at int64
 }
@@ -200,8 +201,8 @@ func (e *encoder) eventAttributes(v *Event) error {
 	return nil
 }
 
-// CheckRaw tells what is wrong with the attributes of an event of an unknown type: what is no single
-// value would shift all that follows it in the body.
+// CheckRaw tells what is wrong with the attributes of an event of an unknown type: what is no
+// single value would shift all that follows it in the body.
 func CheckRaw(typ string, raw []byte) error {
 	if err := Scan(raw); err != nil {
 		return fmt.Errorf("event %s: Raw must be one msgpack value: %w", typ, err)

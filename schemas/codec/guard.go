@@ -9,19 +9,22 @@ import (
 const (
 	// MaxDepth is how deep arrays and maps may nest.
 	MaxDepth = 48
-	// maxJSONDepth is the same for JSON bodies. Payloads are JSON of the user's, so these may nest deeper than the
-	// envelopes do; a payload that nests deeper than MaxPayloadDepth is wrapped as text.
+	// maxJSONDepth is the same for JSON bodies. Payloads are JSON of the user's, so these may nest
+	// deeper than the envelopes do; a payload that nests deeper than MaxPayloadDepth is wrapped as
+	// text.
 	maxJSONDepth    = 8 * MaxDepth
 	MaxPayloadDepth = maxJSONDepth - MaxDepth
 	// MaxBody is the largest body that is looked at, in bytes.
 	MaxBody = 64 << 20
 )
 
-// Scan checks the structure of one msgpack value that fills b: every declared length fits in what follows, nothing nests
-// deeper than [MaxDepth], and there are no extension types. It allocates nothing. Errors wrap [ErrMalformed].
+// Scan checks the structure of one msgpack value that fills b: every declared length fits in what
+// follows, nothing nests deeper than [MaxDepth], and there are no extension types. It allocates
+// nothing. Errors wrap [ErrMalformed].
 //
-// Extension types are refused because the vocabulary has none and the decoder steps into one where it looks for the
-// length of a map: to it the content of an extension is the map, while here it would be opaque bytes.
+// Extension types are refused because the vocabulary has none and the decoder steps into one where
+// it looks for the length of a map: to it the content of an extension is the map, while here it
+// would be opaque bytes.
 //
 // It is iterative, since a recursive scan would be the next victim of deep nesting.
 func Scan(b []byte) error {
@@ -35,7 +38,8 @@ func Scan(b []byte) error {
 	return err
 }
 
-// scan checks the value at pos, which may nest as deep as told, at most MaxDepth. It returns where the value ends.
+// scan checks the value at pos, which may nest as deep as told, at most MaxDepth. It returns where
+// the value ends.
 func scan(b []byte, pos, deepest int) (end int, err error) {
 	var open [MaxDepth]uint64 // values still due at each depth
 	depth := 0
@@ -54,7 +58,13 @@ func scan(b []byte, pos, deepest int) (end int, err error) {
 		}
 		pos += skip
 		if children > uint64(len(b)-pos) {
-			return pos, fmt.Errorf("%w: %d elements are declared at byte %d, %d bytes are left", ErrMalformed, children, pos, len(b)-pos)
+			return pos, fmt.Errorf(
+				"%w: %d elements are declared at byte %d, %d bytes are left",
+				ErrMalformed,
+				children,
+				pos,
+				len(b)-pos,
+			)
 		}
 		if children > 0 {
 			if depth++; depth == deepest {
@@ -65,7 +75,8 @@ func scan(b []byte, pos, deepest int) (end int, err error) {
 	}
 }
 
-// head reads the value head at pos: how many bytes it takes with its scalar content, and how many values it contains.
+// head reads the value head at pos: how many bytes it takes with its scalar content, and how many
+// values it contains.
 func head(b []byte, pos int) (skip int, children uint64, err error) {
 	if pos >= len(b) {
 		return 0, 0, truncated(pos)
@@ -83,7 +94,11 @@ func head(b []byte, pos int) (skip int, children uint64, err error) {
 	case c == 0xc1:
 		return 0, 0, fmt.Errorf("%w: byte 0xc1 at %d", ErrMalformed, pos)
 	case c >= 0xc7 && c <= 0xc9 || c >= 0xd4 && c <= 0xd8:
-		return 0, 0, fmt.Errorf("%w: an extension type at byte %d; the vocabulary has none", ErrMalformed, pos)
+		return 0, 0, fmt.Errorf(
+			"%w: an extension type at byte %d; the vocabulary has none",
+			ErrMalformed,
+			pos,
+		)
 	}
 	size := headSizes[c-0xc0]
 	if pos+1+int(size.length) > len(b) {
@@ -96,7 +111,8 @@ func head(b []byte, pos int) (skip int, children uint64, err error) {
 	return scalar(b, pos, 1+int(size.length), n+uint64(size.fixed))
 }
 
-// headSizes describes 0xc0 … 0xdf: bytes of length, fixed bytes besides, values per element of a container.
+// headSizes describes 0xc0 … 0xdf: bytes of length, fixed bytes besides, values per element of a
+// container.
 var headSizes = [32]struct{ length, fixed, container uint8 }{
 	0x04: {length: 1}, 0x05: {length: 2}, 0x06: {length: 4}, // bin
 	0x0a: {fixed: 4}, 0x0b: {fixed: 8}, // float
@@ -141,7 +157,8 @@ func scanJSON(b []byte) error {
 	return nil
 }
 
-// JSONDepth is how deep the arrays and objects of a JSON text nest. In what is no JSON it is any number.
+// JSONDepth is how deep the arrays and objects of a JSON text nest. In what is no JSON it is any
+// number.
 func JSONDepth(b []byte) int {
 	depth, deepest, text := 0, 0, false
 	for i := 0; i < len(b); i++ {

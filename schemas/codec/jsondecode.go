@@ -7,8 +7,9 @@ import (
 	"unsafe"
 )
 
-// jsonReader reads JSON bodies by a plan. At the first thing that it does not expect, a field that it does not know among
-// them, it is bad, and encoding/json reads the body anew: that one matches names in any case and says what is wrong.
+// jsonReader reads JSON bodies by a plan. At the first thing that it does not expect, a field that
+// it does not know among them, it is bad, and encoding/json reads the body anew: that one matches
+// names in any case and says what is wrong.
 type jsonReader struct {
 	c   *Codec
 	b   []byte
@@ -149,7 +150,9 @@ func (r *jsonReader) int() int64 {
 		n = 10*n + int64(r.b[r.pos]-'0')
 	}
 	digits := r.pos - begin
-	if digits == 0 || digits > 18 || digits > 1 && r.b[begin] == '0' || negative && (r.b[begin-1] != '-' || n == 0) { // the library refuses -0 where no sign may be
+	if digits == 0 || digits > 18 || digits > 1 && r.b[begin] == '0' ||
+		negative && (r.b[begin-1] != '-' || n == 0) {
+		// the library refuses -0 where no sign may be
 		r.fail()
 	}
 	if r.pos < len(r.b) && (r.b[r.pos] == '.' || r.b[r.pos] == 'e' || r.b[r.pos] == 'E') {

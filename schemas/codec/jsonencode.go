@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// jsonEncoder appends the JSON of values that have a plan: byte for byte what encoding/json writes, which does whatever is
-// rare: texts to escape, floats, attributes that have no plan.
+// jsonEncoder appends the JSON of values that have a plan: byte for byte what encoding/json writes,
+// which does whatever is rare: texts to escape, floats, attributes that have no plan.
 type jsonEncoder struct {
 	c   *Codec
 	b   []byte

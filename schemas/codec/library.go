@@ -7,7 +7,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// What follows is how events and decisions are written and read by the libraries, as parts of messages without a plan.
+// What follows is how events and decisions are written and read by the libraries, as parts of
+// messages without a plan.
 
 type eventJSON struct {
 	ID         int64           `json:"id"`
@@ -22,10 +23,18 @@ func (c *Codec) EventJSON(e Event) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(eventJSON{ID: e.ID, Type: e.Type, Time: c.events.time.Append(nil, e.Time), Attributes: attrs})
+	return json.Marshal(
+		eventJSON{
+			ID:         e.ID,
+			Type:       e.Type,
+			Time:       c.events.time.Append(nil, e.Time),
+			Attributes: attrs,
+		},
+	)
 }
 
-// ReadEventJSON reads the JSON of an event. The attributes of an unknown one are a bin that holds their JSON.
+// ReadEventJSON reads the JSON of an event. The attributes of an unknown one are a bin that holds
+// their JSON.
 func (c *Codec) ReadEventJSON(b []byte) (e Event, err error) {
 	var w eventJSON
 	if err := json.Unmarshal(b, &w); err != nil {

@@ -17,7 +17,8 @@ type misplaced struct {
 func (e *misplaced) Error() string { return e.at + ": " + e.err.Error() }
 func (e *misplaced) Unwrap() error { return e.err }
 
-// Place tells which field of the JSON an error of [Codec.Decode] is about, as a path such as activityDefaults.list; empty if it is about the whole, or the body is no JSON.
+// Place tells which field of the JSON an error of [Codec.Decode] is about, as a path such as
+// activityDefaults.list; empty if it is about the whole, or the body is no JSON.
 func Place(err error) string {
 	if e, ok := errors.AsType[*misplaced](err); ok {
 		return e.at
@@ -25,8 +26,9 @@ func Place(err error) string {
 	return ""
 }
 
-// Located puts the place before an error of encoding/json about v. The package names fields in its own errors alone, not in those of types that
-// decode themselves, as durations, times and payloads do.
+// Located puts the place before an error of encoding/json about v. The package names fields in its
+// own errors alone, not in those of types that decode themselves, as durations, times and payloads
+// do.
 func Located(b []byte, v any, err error) error {
 	at := ""
 	if wrong, ok := err.(*json.UnmarshalTypeError); ok {
@@ -40,7 +42,8 @@ func Located(b []byte, v any, err error) error {
 	return &misplaced{at: at, err: err}
 }
 
-// inWords says what is wanted where a value is of the wrong type, to whoever wrote the JSON, in any language.
+// inWords says what is wanted where a value is of the wrong type, to whoever wrote the JSON, in any
+// language.
 func inWords(err *json.UnmarshalTypeError) error {
 	got, number := strings.CutPrefix(err.Value, "number ")
 	if word, ok := jsonWords[got]; ok && !number {
@@ -50,7 +53,13 @@ func inWords(err *json.UnmarshalTypeError) error {
 }
 
 // jsonWords are the words for what encoding/json calls what it found.
-var jsonWords = map[string]string{"string": "a text", "number": "a number", "bool": "true or false", "array": "an array", "object": "an object"}
+var jsonWords = map[string]string{
+	"string": "a text",
+	"number": "a number",
+	"bool":   "true or false",
+	"array":  "an array",
+	"object": "an object",
+}
 
 // wanted is what stands for a type in JSON.
 func wanted(t reflect.Type) string {
@@ -74,7 +83,8 @@ func wanted(t reflect.Type) string {
 	return jsonWords["object"]
 }
 
-// faulty finds the first value of a type that decodes itself and does not take what stands there, as a path from t; empty if there is none.
+// faulty finds the first value of a type that decodes itself and does not take what stands there,
+// as a path from t; empty if there is none.
 func faulty(b json.RawMessage, t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

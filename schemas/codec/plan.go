@@ -11,11 +11,13 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// plan says how a struct is encoded and decoded: what reflection tells of it, asked once. The codec of the plans and the
-// one of the msgpack library write the same bytes; where a value or a body is not what a plan expects, the library does it.
+// plan says how a struct is encoded and decoded: what reflection tells of it, asked once. The codec
+// of the plans and the one of the msgpack library write the same bytes; where a value or a body is
+// not what a plan expects, the library does it.
 //
-// Fields are reached by their place in memory: what reflection checks at each of them has been checked when the plan was made. That spares a
-// twelfth to a sixth of the time. Generated code would save some hundred nanoseconds a message more, for thousands of lines that nobody reads.
+// Fields are reached by their place in memory: what reflection checks at each of them has been
+// checked when the plan was made. That spares a twelfth to a sixth of the time. Generated code
+// would save some hundred nanoseconds a message more, for thousands of lines that nobody reads.
 type plan struct {
 	typ    reflect.Type
 	fields []field
@@ -25,24 +27,27 @@ type plan struct {
 	byWord []int8   // by the number of a name the place in fields and 1; 0 if there is none
 }
 
-// keysAhead is how many names a reader compares before it asks a plan's map, which takes as long as some of them.
+// keysAhead is how many names a reader compares before it asks a plan's map, which takes as long as
+// some of them.
 const keysAhead = 6
 
-// expected returns which of the names, in the order in which they stand in a body, it goes on with, looked for from next on, and how long that
-// is: 0 if it is none of the next few.
+// expected returns which of the names, in the order in which they stand in a body, it goes on with,
+// looked for from next on, and how long that is: 0 if it is none of the next few.
 func expected(names []string, next int, left []byte) (i, n int) {
 	if len(left) < 2 {
 		return 0, 0
 	}
 	for i := next; i < min(len(names), next+keysAhead); i++ {
-		if name := names[i]; name[1] == left[1] && len(left) >= len(name) && string(left[:len(name)]) == name {
+		if name := names[i]; name[1] == left[1] && len(left) >= len(name) &&
+			string(left[:len(name)]) == name {
 			return i, len(name)
 		}
 	}
 	return 0, 0
 }
 
-// clear takes back what a decoder has read that gave up: the library would add to it, and write over what it points to, which may be the body.
+// clear takes back what a decoder has read that gave up: the library would add to it, and write
+// over what it points to, which may be the body.
 func (p *plan) clear(at unsafe.Pointer) { reflect.NewAt(p.typ, at).Elem().SetZero() }
 
 type field struct {
@@ -161,7 +166,8 @@ type planner struct {
 	made map[reflect.Type]*plan
 }
 
-// planOf makes the plan of a struct and of those in it; nil if it has a field that no plan can tell.
+// planOf makes the plan of a struct and of those in it; nil if it has a field that no plan can
+// tell.
 func (all *planner) planOf(t reflect.Type) *plan {
 	if p, made := all.made[t]; made {
 		return p
@@ -173,7 +179,16 @@ func (all *planner) planOf(t reflect.Type) *plan {
 			return nil
 		}
 		p.byName[f.name] = len(p.fields)
-		p.fields, p.keys, p.quoted = append(p.fields, f), append(p.keys, f.key), append(p.quoted, f.quoted)
+		p.fields, p.keys, p.quoted = append(
+			p.fields,
+			f,
+		), append(
+			p.keys,
+			f.key,
+		), append(
+			p.quoted,
+			f.quoted,
+		)
 		if n := all.wordNumbers[f.name]; n > 0 {
 			p.byWord[n] = int8(len(p.fields))
 		}
@@ -184,10 +199,19 @@ func (all *planner) planOf(t reflect.Type) *plan {
 
 func (all *planner) fieldOf(s reflect.StructField) (f field, ok bool) {
 	name, options, _ := strings.Cut(s.Tag.Get("json"), ",")
-	if s.Anonymous || !s.IsExported() || name == "" || name == "-" || options != "" && options != "omitempty" {
+	if s.Anonymous || !s.IsExported() || name == "" || name == "-" ||
+		options != "" && options != "omitempty" {
 		return f, false
 	}
-	f = field{name: name, key: string(appendText(nil, name)), quoted: `"` + name + `":`, offset: s.Offset, typ: s.Type, omit: options != "", unit: all.units[s.Type]}
+	f = field{
+		name:   name,
+		key:    string(appendText(nil, name)),
+		quoted: `"` + name + `":`,
+		offset: s.Offset,
+		typ:    s.Type,
+		omit:   options != "",
+		unit:   all.units[s.Type],
+	}
 	if f.short = f.key; all.wordNumbers[name] > 0 {
 		f.short = string(appendUint(nil, uint64(all.wordNumbers[name])))
 	}
@@ -251,10 +275,12 @@ func (all *planner) special(t reflect.Type) bool {
 	p := reflect.PointerTo(t) // has the methods of t too
 	own := func(i reflect.Type) bool { return p.Implements(i) }
 	text := slices.ContainsFunc([]reflect.Type{
-		reflect.TypeFor[json.Marshaler](), reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler](),
+		reflect.TypeFor[json.Marshaler](), reflect.TypeFor[json.Unmarshaler](),
+		reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler](),
 	}, own)
 	return text && all.units[t] == nil || slices.ContainsFunc([]reflect.Type{
-		reflect.TypeFor[msgpack.CustomEncoder](), reflect.TypeFor[msgpack.CustomDecoder](), reflect.TypeFor[msgpack.Marshaler](), reflect.TypeFor[msgpack.Unmarshaler](),
+		reflect.TypeFor[msgpack.CustomEncoder](), reflect.TypeFor[msgpack.CustomDecoder](),
+		reflect.TypeFor[msgpack.Marshaler](), reflect.TypeFor[msgpack.Unmarshaler](),
 		reflect.TypeFor[encoding.BinaryMarshaler](), reflect.TypeFor[encoding.BinaryUnmarshaler](),
 	}, own)
 }

@@ -14,9 +14,9 @@ import (
 // ErrUnknownField is wrapped by the errors of [Codec.DecodeStrict] about a field that there is not.
 var ErrUnknownField = errors.New("unknown field")
 
-// DecodeStrict is [Codec.Decode] for what others send: a JSON body with a field that v does not have, at
-// any depth, is an error, which names the field and the one that was probably meant (E6). Fields of an
-// unknown decision are not judged. In msgpack unknown fields are passed over.
+// DecodeStrict is [Codec.Decode] for what others send: a JSON body with a field that v does not
+// have, at any depth, is an error, which names the field and the one that was probably meant (E6).
+// Fields of an unknown decision are not judged. In msgpack unknown fields are passed over.
 func (c *Codec) DecodeStrict(b []byte, v any, owned bool) error {
 	if !IsJSON(b) {
 		return c.Decode(b, v, owned)
@@ -35,8 +35,9 @@ func (c *Codec) DecodeStrict(b []byte, v any, owned bool) error {
 
 var keyOfJSON = regexp.MustCompile(`"([A-Za-z]+)"\s*:`)
 
-// CheckUTF8 is an error that wraps [ErrMalformed] for a JSON body with a byte that is not UTF-8, and names
-// the field. The decoder would put U+FFFD in its place, and two ids that differ there only would be one (E15).
+// CheckUTF8 is an error that wraps [ErrMalformed] for a JSON body with a byte that is not UTF-8,
+// and names the field. The decoder would put U+FFFD in its place, and two ids that differ there
+// only would be one (E15).
 func CheckUTF8(b []byte) error {
 	if utf8.Valid(b) || !IsJSON(b) {
 		return nil
@@ -53,11 +54,17 @@ func CheckUTF8(b []byte) error {
 	if keys := keyOfJSON.FindAllSubmatch(b[:at], -1); len(keys) > 0 {
 		field = string(keys[len(keys)-1][1]) + ": "
 	}
-	return fmt.Errorf("%w: %sthe byte %#02x at offset %d is not UTF-8: send text as UTF-8, and bytes in base64", ErrMalformed, field, b[at], at)
+	return fmt.Errorf(
+		"%w: %sthe byte %#02x at offset %d is not UTF-8: send text as UTF-8, and bytes in base64",
+		ErrMalformed,
+		field,
+		b[at],
+		at,
+	)
 }
 
-// unknownField finds the first field of a JSON value that its type does not have, as a path from t. The
-// body is one that t takes.
+// unknownField finds the first field of a JSON value that its type does not have, as a path from t.
+// The body is one that t takes.
 func (c *Codec) unknownField(b json.RawMessage, t reflect.Type) (at string, err error) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -174,8 +181,8 @@ func unknownError(name string, names []string) error {
 	return fmt.Errorf("%w %q; there are %s", ErrUnknownField, name, strings.Join(names, ", "))
 }
 
-// nearest is the name that somebody probably meant; empty if none is near. A third of the letters may be
-// wrong, an exchange of two counting once.
+// nearest is the name that somebody probably meant; empty if none is near. A third of the letters
+// may be wrong, an exchange of two counting once.
 func nearest(got string, names []string) string {
 	best, least := "", len(got)/3+1
 	for _, name := range names {
@@ -186,7 +193,8 @@ func nearest(got string, names []string) string {
 	return best
 }
 
-// distance is how many letters must be put in, taken out, changed, or exchanged with the next, to make b of a.
+// distance is how many letters must be put in, taken out, changed, or exchanged with the next, to
+// make b of a.
 func distance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return max(len(a), len(b))

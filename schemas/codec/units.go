@@ -29,8 +29,8 @@ func AppendDuration(b []byte, d int64) []byte {
 	return b
 }
 
-// ReadDuration reads the JSON of a duration: seconds, a text that [time.ParseDuration] takes, or NONE.
-// It returns nanoseconds.
+// ReadDuration reads the JSON of a duration: seconds, a text that [time.ParseDuration] takes, or
+// NONE. It returns nanoseconds.
 func ReadDuration(b []byte) (d int64, err error) {
 	if n, whole := wholeSeconds(b); whole {
 		return n, nil
@@ -40,14 +40,18 @@ func ReadDuration(b []byte) (d int64, err error) {
 		if err := json.Unmarshal(b, &s); err != nil {
 			return 0, err
 		}
-		if d, ok = parseText(s); !ok && !strings.HasPrefix(s, "-") { // people write texts, and AppendDuration no negative one
+		if d, ok = parseText(s); !ok && !strings.HasPrefix(s, "-") {
+			// people write texts, and AppendDuration no negative one
 			d, ok = parseSeconds(s)
 		}
 	} else {
 		d, ok = parseSeconds(s)
 	}
 	if !ok {
-		return 0, fmt.Errorf("duration %s: want seconds (90, 0.5) up to 292 years, a text such as \"1m30s\", or \"NONE\"", b)
+		return 0, fmt.Errorf(
+			"duration %s: want seconds (90, 0.5) up to 292 years, a text such as \"1m30s\", or \"NONE\"",
+			b,
+		)
 	}
 	return d, nil
 }
@@ -77,7 +81,8 @@ func parseText(s string) (d int64, ok bool) {
 	return int64(v), true
 }
 
-// parseSeconds reads plain decimals exactly and any other form of a number to the precision of a float.
+// parseSeconds reads plain decimals exactly and any other form of a number to the precision of a
+// float.
 func parseSeconds(s string) (d int64, ok bool) {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || math.IsNaN(f) {

@@ -13,12 +13,13 @@ type Words struct {
 	Events    Events
 	Decisions Decisions
 	Record    Record
-	// Names are the names of fields that a compact record writes as a number, and EventTypes the types
-	// of events; the first is number 1.
+	// Names are the names of fields that a compact record writes as a number, and EventTypes the
+	// types of events; the first is number 1.
 	Names, EventTypes []string
 }
 
-// Codec encodes and decodes the messages of a vocabulary. It does not change, so all may use it at once.
+// Codec encodes and decodes the messages of a vocabulary. It does not change, so all may use it at
+// once.
 type Codec struct {
 	plans        map[uintptr]*plan // by the types of pointers to such values
 	units        map[reflect.Type]*Unit
@@ -35,7 +36,9 @@ func New(w Words) *Codec {
 	c := &Codec{
 		plans: make(map[uintptr]*plan), units: make(map[reflect.Type]*Unit),
 		events: w.Events, decisions: w.Decisions, record: w.Record,
-		wordNumbers: numbers(w.Names), eventNumbers: numbers(w.EventTypes), eventWords: w.EventTypes,
+		wordNumbers: numbers(
+			w.Names,
+		), eventNumbers: numbers(w.EventTypes), eventWords: w.EventTypes,
 	}
 	for _, u := range w.Units {
 		c.units[u.typ] = u
@@ -71,9 +74,12 @@ type Unit struct {
 	readJSON   func(raw []byte, owned bool, at unsafe.Pointer) error
 }
 
-// UnitOf describes a unit by what appends its JSON to b, and what reads it. What is read of an owned
-// body may point into it.
-func UnitOf[T any](appendJSON func(b []byte, v T) ([]byte, error), readJSON func(raw []byte, owned bool, v *T) error) *Unit {
+// UnitOf describes a unit by what appends its JSON to b, and what reads it. What is read of an
+// owned body may point into it.
+func UnitOf[T any](
+	appendJSON func(b []byte, v T) ([]byte, error),
+	readJSON func(raw []byte, owned bool, v *T) error,
+) *Unit {
 	return &Unit{
 		typ:        reflect.TypeFor[T](),
 		appendJSON: func(b []byte, at unsafe.Pointer) ([]byte, error) { return appendJSON(b, *(*T)(at)) },
@@ -82,13 +88,15 @@ func UnitOf[T any](appendJSON func(b []byte, v T) ([]byte, error), readJSON func
 }
 
 // Event is what the codec sees of an event. In JSON it is
-// {"id":1,"type":"WorkflowStarted","time":"…","attributes":{…}}, in msgpack [id, type, time, attributes].
+// {"id":1,"type":"WorkflowStarted","time":"…","attributes":{…}}, in msgpack [id, type, time,
+// attributes].
 type Event struct {
 	ID         int64
 	Type       string // of one that was read only if it is unknown; the attributes tell
 	Time       int64
 	Attributes any
-	// Unknown says that no table has the type. Raw is then the attributes, one msgpack value or none.
+	// Unknown says that no table has the type. Raw is then the attributes, one msgpack value or
+	// none.
 	Unknown bool
 	Raw     []byte
 }
@@ -134,7 +142,12 @@ type Time struct {
 }
 
 // EventsOf makes the table for events that are stored as E. Types make the attributes.
-func EventsOf[E any](types map[string]func() any, time Time, get func(*E) Event, set func(Event) E) Events {
+func EventsOf[E any](
+	types map[string]func() any,
+	time Time,
+	get func(*E) Event,
+	set func(Event) E,
+) Events {
 	return Events{listOf(types, get, set), time}
 }
 
@@ -142,7 +155,11 @@ func EventsOf[E any](types map[string]func() any, time Time, get func(*E) Event,
 type Decisions struct{ tagged[Decision] }
 
 // DecisionsOf makes the table for decisions that are stored as D.
-func DecisionsOf[D any](types map[string]func() any, get func(*D) Decision, set func(Decision) D) Decisions {
+func DecisionsOf[D any](
+	types map[string]func() any,
+	get func(*D) Decision,
+	set func(Decision) D,
+) Decisions {
 	return Decisions{listOf(types, get, set)}
 }
 
@@ -153,9 +170,9 @@ type Record struct {
 	settle func(v any)
 }
 
-// RecordOf describes the record R. Origin returns the id of its first event and the time from which that
-// of the first event is counted. Settle turns the ids and times of its events, which are differences
-// when they have been read, into what they are.
+// RecordOf describes the record R. Origin returns the id of its first event and the time from which
+// that of the first event is counted. Settle turns the ids and times of its events, which are
+// differences when they have been read, into what they are.
 func RecordOf[R any](origin func(*R) (id, time int64), settle func(*R)) Record {
 	return Record{
 		is:     func(v any) bool { r, ok := v.(*R); return ok && r != nil },

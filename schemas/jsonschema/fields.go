@@ -28,7 +28,11 @@ func Fields(source *gosource.Package, t reflect.Type) []Field {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		all = append(all, Field{
 			Name: name, Go: f.Type, Optional: strings.Contains(options, "omitempty"),
-			Doc: cmp.Or(inJSON(t, source.Type(t.Name()).FieldDoc(f.Name)), glossary[t.Name()+"."+name], glossary[name]),
+			Doc: cmp.Or(
+				inJSON(t, source.Type(t.Name()).FieldDoc(f.Name)),
+				glossary[t.Name()+"."+name],
+				glossary[name],
+			),
 		})
 	}
 	return all
@@ -61,7 +65,8 @@ func Doc(source *gosource.Package, t reflect.Type) string {
 
 var word = regexp.MustCompile(`[A-Z]\w*`)
 
-// inJSON writes the names of Go fields in a comment as they are in JSON. A reader of JSON knows no others.
+// inJSON writes the names of Go fields in a comment as they are in JSON. A reader of JSON knows no
+// others.
 func inJSON(t reflect.Type, text string) string {
 	if t.Kind() != reflect.Struct {
 		return text

@@ -46,7 +46,8 @@ func Generate(source *gosource.Package, message reflect.Type) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// structure is an object with the fields of a struct. Unknown fields pass: the decoder ignores them.
+// structure is an object with the fields of a struct. Unknown fields pass: the decoder ignores
+// them.
 func (g *generator) structure(t reflect.Type) (object, error) {
 	properties, required := object{}, []string{}
 	for _, f := range Fields(g.source, t) {
@@ -128,7 +129,11 @@ func (g *generator) definition(t reflect.Type) (object, error) {
 	case t == reflect.TypeFor[schemas.Duration]():
 		return g.duration(), nil
 	case t == reflect.TypeFor[schemas.Timestamp]():
-		return object{"type": []string{"string", "null"}, "format": "date-time", "description": Doc(g.source, t)}, nil
+		return object{
+			"type":        []string{"string", "null"},
+			"format":      "date-time",
+			"description": Doc(g.source, t),
+		}, nil
 	case t == reflect.TypeFor[schemas.Event]():
 		return g.event()
 	case t == reflect.TypeFor[schemas.Decision]():
@@ -141,9 +146,11 @@ func (g *generator) definition(t reflect.Type) (object, error) {
 	return nil, fmt.Errorf("no schema is known for the type %s: add it to the generator", t)
 }
 
-// closed are the enumerations of which a value that is not known is refused. The others grow: a reader lets new values pass.
+// closed are the enumerations of which a value that is not known is refused. The others grow: a
+// reader lets new values pass.
 var closed = []reflect.Type{
-	reflect.TypeFor[schemas.ReportKind](), reflect.TypeFor[schemas.IDReusePolicy](), reflect.TypeFor[schemas.IDConflictPolicy](),
+	reflect.TypeFor[schemas.ReportKind](), reflect.TypeFor[schemas.IDReusePolicy](),
+	reflect.TypeFor[schemas.IDConflictPolicy](),
 	reflect.TypeFor[schemas.TypeKind](),
 }
 

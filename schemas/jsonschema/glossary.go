@@ -1,30 +1,33 @@
 package jsonschema
 
-// glossary tells what a field is whose declaration has no comment of its own, by its name in JSON, or by type and name where it
-// means something else there. A field that is neither there nor here fails the tests; so does a line that no field needs.
+// glossary tells what a field is whose declaration has no comment of its own, by its name in JSON,
+// or by type and name where it means something else there. A field that is neither there nor here
+// fails the tests; so does a line that no field needs.
 //
-// The rejected design is a comment at each field: deciderCompletedEventId alone stands in 28 structs and means the same.
+// The rejected design is a comment at each field: deciderCompletedEventId alone stands in 28
+// structs and means the same.
 var glossary = map[string]string{
 	"v": "the version of the message: 1",
 
 	// Who and what.
-	"namespace":                 "the namespace",
-	"workflowId":                "the id of the workflow, chosen by whoever starts it",
-	"run":                       "the run id; left out in a request it means the run that is open, or else the latest",
-	"StartRequest.run":          "the run id, if the requester wants to choose it; else one is made",
-	"StartRequest.workflowId":   "the id of the workflow; left out, one is made",
-	"requestId":                 "tells a repeat of the request from a second one; at most 256 bytes",
-	"identity":                  "who did it: a worker or a person",
-	"type":                      "the type of the workflow",
-	"ActivityTask.type":         "the type of the activity",
-	"OpenActivity.type":         "the type of the activity",
-	"TypeResponse.type":         "the registered type",
-	"typeVersion":               "the version of the type",
-	"workflowType":              "the type of the workflow",
-	"workflowTypeVersion":       "the version of the workflow type",
-	"activityType":              "the type of the activity",
-	"activityTypeVersion":       "the version of the activity type",
-	"activityId":                "the id of the activity, chosen by the decider; no two open activities of a run share one",
+	"namespace":               "the namespace",
+	"workflowId":              "the id of the workflow, chosen by whoever starts it",
+	"run":                     "the run id; left out in a request it means the run that is open, or else the latest",
+	"StartRequest.run":        "the run id, if the requester wants to choose it; else one is made",
+	"StartRequest.workflowId": "the id of the workflow; left out, one is made",
+	"requestId":               "tells a repeat of the request from a second one; at most 256 bytes",
+	"identity":                "who did it: a worker or a person",
+	"type":                    "the type of the workflow",
+	"ActivityTask.type":       "the type of the activity",
+	"OpenActivity.type":       "the type of the activity",
+	"TypeResponse.type":       "the registered type",
+	"typeVersion":             "the version of the type",
+	"workflowType":            "the type of the workflow",
+	"workflowTypeVersion":     "the version of the workflow type",
+	"activityType":            "the type of the activity",
+	"activityTypeVersion":     "the version of the activity type",
+	"activityId": "the id of the activity, chosen by the decider; no two open " +
+		"activities of a run share one",
 	"timerId":                   "the name of the timer, chosen by the decider; no two open timers of a run share one",
 	"markerName":                "the name of the marker",
 	"signalName":                "the name of the signal",
@@ -123,18 +126,26 @@ var glossary = map[string]string{
 	"attributes":             "what lists show of the run; names and values are at most 32 KiB together",
 
 	// Options.
-	"executionStartToCloseTimeout":            "how long the run may take",
-	"taskStartToCloseTimeout":                 "how long a decision may take",
-	"taskScheduleToStartTimeout":              "how long a decision may wait for a decider; no limit by default",
-	"taskPriority":                            "the priority: tasks above 0 come first, those below 0 last",
-	"StartRequest.taskPriority":               "written into the history with each decision task; it changes no order, not that of activities either",
-	"WorkflowTypeDefaults.taskPriority":       "written into the history with each decision task; it changes no order, not that of activities either",
-	"ChildScheduled.taskPriority":             "written into the history with each decision task; it changes no order, not that of activities either",
-	"DeciderScheduled.taskPriority":           "written into the history with each decision task; it changes no order, not that of activities either",
-	"WorkflowContinuedAsNew.taskPriority":     "written into the history with each decision task; it changes no order, not that of activities either",
-	"WorkflowStarted.taskPriority":            "written into the history with each decision task; it changes no order, not that of activities either",
-	"ContinueAsNew.taskPriority":              "written into the history with each decision task; it changes no order, not that of activities either",
-	"StartChild.taskPriority":                 "written into the history with each decision task; it changes no order, not that of activities either",
+	"executionStartToCloseTimeout": "how long the run may take",
+	"taskStartToCloseTimeout":      "how long a decision may take",
+	"taskScheduleToStartTimeout":   "how long a decision may wait for a decider; no limit by default",
+	"taskPriority":                 "the priority: tasks above 0 come first, those below 0 last",
+	"StartRequest.taskPriority": "written into the history with each decision " +
+		"task; it changes no order, not that of activities either",
+	"WorkflowTypeDefaults.taskPriority": "written into the history with each decision " +
+		"task; it changes no order, not that of activities either",
+	"ChildScheduled.taskPriority": "written into the history with each decision " +
+		"task; it changes no order, not that of activities either",
+	"DeciderScheduled.taskPriority": "written into the history with each decision " +
+		"task; it changes no order, not that of activities either",
+	"WorkflowContinuedAsNew.taskPriority": "written into the history with each decision " +
+		"task; it changes no order, not that of activities either",
+	"WorkflowStarted.taskPriority": "written into the history with each decision " +
+		"task; it changes no order, not that of activities either",
+	"ContinueAsNew.taskPriority": "written into the history with each decision " +
+		"task; it changes no order, not that of activities either",
+	"StartChild.taskPriority": "written into the history with each decision " +
+		"task; it changes no order, not that of activities either",
 	"activityDefaults":                        "options of activities that their decisions do not name",
 	"childPolicy":                             "what becomes of the children if the run is ended by force",
 	"scheduleToStartTimeout":                  "how long it may wait for a worker",

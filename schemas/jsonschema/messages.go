@@ -6,8 +6,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Messages returns the types of all messages: what is the body of a message, a key or a file, as a whole. Types that are only
-// parts of one have no schema of their own. Append here what is new on the wire.
+// Messages returns the types of all messages: what is the body of a message, a key or a file, as a
+// whole. Types that are only parts of one have no schema of their own. Append here what is new on
+// the wire.
 func Messages() []reflect.Type {
 	return []reflect.Type{
 		reflect.TypeFor[schemas.AckResponse](),
@@ -19,7 +20,8 @@ func Messages() []reflect.Type {
 		reflect.TypeFor[schemas.BeatAnswer](),
 		reflect.TypeFor[schemas.Checkpoint](),
 		reflect.TypeFor[schemas.ChildReport](),
-		reflect.TypeFor[schemas.Control](), reflect.TypeFor[schemas.ControlAnswer](), reflect.TypeFor[schemas.NodeRecord](),
+		reflect.TypeFor[schemas.Control](), reflect.TypeFor[schemas.ControlAnswer](),
+		reflect.TypeFor[schemas.NodeRecord](),
 		reflect.TypeFor[schemas.CountRequest](),
 		reflect.TypeFor[schemas.CountResponse](),
 		reflect.TypeFor[schemas.DeadCount](),
@@ -42,7 +44,8 @@ func Messages() []reflect.Type {
 		reflect.TypeFor[schemas.HistoryResponse](),
 		reflect.TypeFor[schemas.ListRequest](),
 		reflect.TypeFor[schemas.ListResponse](),
-		reflect.TypeFor[schemas.StateRecord](), reflect.TypeFor[schemas.LockRecord](), reflect.TypeFor[schemas.LocksRequest](), reflect.TypeFor[schemas.LocksResponse](),
+		reflect.TypeFor[schemas.StateRecord](), reflect.TypeFor[schemas.LockRecord](),
+		reflect.TypeFor[schemas.LocksRequest](), reflect.TypeFor[schemas.LocksResponse](),
 		reflect.TypeFor[schemas.NamespaceListResponse](),
 		reflect.TypeFor[schemas.NamespaceRequest](),
 		reflect.TypeFor[schemas.NamespaceResponse](),

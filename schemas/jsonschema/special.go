@@ -34,13 +34,17 @@ func (g *generator) payload() (object, error) {
 	}, nil
 }
 
-// duration is seconds or a text. The longest is that of the decoder, 292 years. The decoder takes negative ones as well, which nobody should write.
+// duration is seconds or a text. The longest is that of the decoder, 292 years. The decoder takes
+// negative ones as well, which nobody should write.
 func (g *generator) duration() object {
 	return object{
 		"description": Doc(g.source, reflect.TypeFor[schemas.Duration]()),
 		"anyOf": []any{
 			object{"type": "number", "minimum": 0, "maximum": json.Number("9223372036.854775807")},
-			object{"type": "string", "pattern": `^(NONE|\+?(0|([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`},
+			object{
+				"type":    "string",
+				"pattern": `^(NONE|\+?(0|([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`,
+			},
 		},
 	}
 }
@@ -67,9 +71,14 @@ func (g *generator) event() (object, error) {
 	}
 	return object{
 		"type": "object", "description": Doc(g.source, reflect.TypeFor[schemas.Event]()),
-		"properties": object{"id": object{"type": "integer", "minimum": 1}, "type": typ, "time": at, "attributes": object{}},
-		"required":   []string{"id", "type", "time", "attributes"},
-		"allOf":      rules,
+		"properties": object{
+			"id":         object{"type": "integer", "minimum": 1},
+			"type":       typ,
+			"time":       at,
+			"attributes": object{},
+		},
+		"required": []string{"id", "type", "time", "attributes"},
+		"allOf":    rules,
 	}, nil
 }
 
@@ -93,7 +102,8 @@ func (g *generator) decision() (object, error) {
 	}, nil
 }
 
-// tagged makes the rules that tie the attributes to the type; create returns a pointer to the attributes of a type.
+// tagged makes the rules that tie the attributes to the type; create returns a pointer to the
+// attributes of a type.
 func tagged[T ~string](g *generator, types []T, create func(T) (any, error)) ([]any, error) {
 	var rules []any
 	for _, t := range types {
@@ -106,11 +116,17 @@ func tagged[T ~string](g *generator, types []T, create func(T) (any, error)) ([]
 			return nil, fmt.Errorf("%s: %w", t, err)
 		}
 		then := object{"properties": object{"attributes": schema}}
-		if slices.ContainsFunc(Fields(g.source, reflect.TypeOf(attributes).Elem()), func(f Field) bool { return !f.Optional }) {
+		if slices.ContainsFunc(
+			Fields(g.source, reflect.TypeOf(attributes).Elem()),
+			func(f Field) bool { return !f.Optional },
+		) {
 			then["required"] = []string{"attributes"}
 		}
 		rules = append(rules, object{
-			"if":   object{"properties": object{"type": object{"const": t}}, "required": []string{"type"}},
+			"if": object{
+				"properties": object{"type": object{"const": t}},
+				"required":   []string{"type"},
+			},
 			"then": then,
 		})
 	}

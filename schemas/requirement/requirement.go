@@ -1,4 +1,5 @@
-// Package requirement reads and judges what a change of a state key asks of the value that is there.
+// Package requirement reads and judges what a change of a state key asks of the value that is
+// there.
 package requirement
 
 import (
@@ -17,21 +18,23 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Requirement is what a change of a state key asks of the value that is there. It is written as JSON, in the words that conditions
-// of flows have:
+// Requirement is what a change of a state key asks of the value that is there. It is written as
+// JSON, in the words that conditions of flows have:
 //
 //	42, "text"                                  the value is this one, which is there
 //	{"equals": true}                            the same, for values of any type
 //	{"when": "absent"}                          the key does not exist
 //	{"any": [{"when": "absent"}, {"equals": 1}]}
 //
-// Keys of a map, which all have to hold: when (absent, absent_or_null, present, present_non_null, truthy, falsy, always, never),
-// equals, less-than, less-than-or-equal-to, greater-than, greater-than-or-equal-to, not, check, any, all. Numbers are compared
-// by their worth, a number or a boolean also with a text that reads as one. Only numbers have an order. A key that is absent
+// Keys of a map, which all have to hold: when (absent, absent_or_null, present, present_non_null,
+// truthy, falsy, always, never), equals, less-than, less-than-or-equal-to, greater-than,
+// greater-than-or-equal-to, not, check, any, all. Numbers are compared by their worth, a number or
+// a boolean also with a text that reads as one. Only numbers have an order. A key that is absent
 // passes nothing but when and not.
 //
-// Considered: all of the conditions of flows. Patterns, sizes and expressions would bring their language and its budgets into
-// the service; who needs them reads the key, judges, and requires that the value is still the one that was read.
+// Considered: all of the conditions of flows. Patterns, sizes and expressions would bring their
+// language and its budgets into the service; who needs them reads the key, judges, and requires
+// that the value is still the one that was read.
 type Requirement struct {
 	holds func(stateValue) bool
 }
@@ -52,7 +55,9 @@ func Parse(p schemas.Payload) (*Requirement, error) {
 	}
 	v, err := decodeJSON(p)
 	if err != nil {
-		return nil, errors.New("it is no JSON: write a value, or a map such as {\"when\": \"absent\"}")
+		return nil, errors.New(
+			"it is no JSON: write a value, or a map such as {\"when\": \"absent\"}",
+		)
 	}
 	if v == nil {
 		return nil, nil
@@ -76,7 +81,8 @@ func (r *Requirement) Holds(value schemas.Payload, there bool) bool {
 	return r.holds(s)
 }
 
-// stateOf is a value as it is compared: text that is no JSON is a text, and other bytes are equal to themselves.
+// stateOf is a value as it is compared: text that is no JSON is a text, and other bytes are equal
+// to themselves.
 func stateOf(p schemas.Payload) any {
 	switch v, err := decodeJSON(p); {
 	case len(p) == 0:
@@ -120,7 +126,9 @@ func parseRequire(v any, depth int) (func(stateValue) bool, error) {
 
 func parseRequireMap(m map[string]any, depth int) (func(stateValue) bool, error) {
 	if len(m) == 0 {
-		return nil, errors.New("there is nothing to check: write, for example, {\"when\": \"absent\"} or {\"equals\": 5}")
+		return nil, errors.New(
+			"there is nothing to check: write, for example, {\"when\": \"absent\"} or {\"equals\": 5}",
+		)
 	}
 	var checks []func(stateValue) bool
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -135,7 +143,8 @@ func parseRequireMap(m map[string]any, depth int) (func(stateValue) bool, error)
 	}, nil
 }
 
-const requireKeys = "when, equals, less-than, less-than-or-equal-to, greater-than, greater-than-or-equal-to, not, check, any, all"
+const requireKeys = "when, equals, less-than, less-than-or-equal-to, greater-than, " +
+	"greater-than-or-equal-to, not, check, any, all"
 
 func parseCheck(key string, v any, depth int) (func(stateValue) bool, error) {
 	switch key {
@@ -143,7 +152,9 @@ func parseCheck(key string, v any, depth int) (func(stateValue) bool, error) {
 		return parseWhen(v)
 	case "equals":
 		if v == nil {
-			return nil, errors.New("nothing is compared with null: write {\"when\": \"absent_or_null\"}")
+			return nil, errors.New(
+				"nothing is compared with null: write {\"when\": \"absent_or_null\"}",
+			)
 		}
 		return equalTo(v), nil
 	case "less-than", "less-than-or-equal-to", "greater-than", "greater-than-or-equal-to":
@@ -175,7 +186,10 @@ func parseSeveral(key string, v any, depth int) (func(stateValue) bool, error) {
 	}
 	decides := key == "any"
 	return func(s stateValue) bool {
-		return slices.ContainsFunc(inner, func(c func(stateValue) bool) bool { return c(s) == decides }) == decides
+		return slices.ContainsFunc(
+			inner,
+			func(c func(stateValue) bool) bool { return c(s) == decides },
+		) == decides
 	}, nil
 }
 
@@ -199,7 +213,9 @@ func parseWhen(v any) (func(stateValue) bool, error) {
 	case "never":
 		return func(stateValue) bool { return false }, nil
 	}
-	return nil, errors.New("want absent, absent_or_null, present, present_non_null, truthy, falsy, always or never")
+	return nil, errors.New(
+		"want absent, absent_or_null, present, present_non_null, truthy, falsy, always or never",
+	)
 }
 
 func parseOrder(key string, v any) (func(stateValue) bool, error) {
@@ -259,7 +275,8 @@ func equalState(a, b any) bool {
 	return false
 }
 
-// numberOf reads a number, or a text that is one. Exponents are bounded: a short text must not be a number of a million digits.
+// numberOf reads a number, or a text that is one. Exponents are bounded: a short text must not be a
+// number of a million digits.
 func numberOf(v any) (*big.Rat, bool) {
 	text := ""
 	switch v := v.(type) {
@@ -274,7 +291,9 @@ func numberOf(v any) (*big.Rat, bool) {
 	if text == "" || len(text) > 400 || strings.ContainsAny(text, `"[{tfn `) {
 		return nil, false
 	}
-	if f, err := strconv.ParseFloat(text, 64); err != nil || f == 0 && strings.ContainsAny(text, "eE") || math.IsInf(f, 0) {
+	if f, err := strconv.ParseFloat(text, 64); err != nil ||
+		f == 0 && strings.ContainsAny(text, "eE") ||
+		math.IsInf(f, 0) {
 		return nil, false
 	}
 	return new(big.Rat).SetString(text)

@@ -35,10 +35,12 @@ func splitCron(text string) (*schemas.ScheduleCalendar, *schemas.Error) {
 	case strings.HasPrefix(upper, "CRON_TZ=") || strings.HasPrefix(upper, "TZ="):
 		zone, rest, _ := strings.Cut(expression[strings.Index(expression, "=")+1:], " ")
 		return nil, wrong("%q has a time zone in it", text).
-			WithHint("set timeZone to %q, and the expression to %q: one zone holds for all times of a schedule", zone, strings.TrimSpace(rest))
+			WithHint("set timeZone to %q, and the expression to %q: one zone holds for all "+
+				"times of a schedule", zone, strings.TrimSpace(rest))
 	case strings.HasPrefix(upper, "@EVERY"):
 		return nil, wrong("%q is not at times of the clock", text).
-			WithHint(`use every in place of cron: {"every": %q}`, cmp.Or(strings.TrimSpace(expression[len("@every"):]), "5m"))
+			WithHint(`use every in place of cron: {"every": %q}`,
+				cmp.Or(strings.TrimSpace(expression[len("@every"):]), "5m"))
 	case strings.HasPrefix(upper, "@"):
 		macro, ok := macros[strings.ToLower(expression)]
 		if !ok {
@@ -57,7 +59,8 @@ func splitCron(text string) (*schemas.ScheduleCalendar, *schemas.Error) {
 			WithHint("for times of certain years use calendar, which has a year, in place of cron")
 	default:
 		return nil, wrong("%q does not have five or six fields, but %d", text, len(fields)).
-			WithHint("write five: minute, hour, day of month, month, day of week, as in \"0 9 * * MON-FRI\"; or six with the second first")
+			WithHint("write five: minute, hour, day of month, month, day of week, as in \"0 9 * " +
+				"* MON-FRI\"; or six with the second first")
 	}
 	return &schemas.ScheduleCalendar{
 		Second: fields[0], Minute: fields[1], Hour: fields[2],

@@ -23,7 +23,11 @@ func compileException(e schemas.ScheduleException) (x exception, err *schemas.Er
 		}
 	}
 	if kinds != 1 {
-		return x, wrong("", "an exception has calendar, or date, or from and until: this one has %d of the three", kinds).
+		return x, wrong(
+			"",
+			"an exception has calendar, or date, or from and until: this one has %d of the three",
+			kinds,
+		).
 			WithHint("write an exception for each of them")
 	}
 	if e.Calendar != nil {
@@ -55,7 +59,12 @@ func compileException(e schemas.ScheduleException) (x exception, err *schemas.Er
 		}
 	}
 	if x.last < x.first {
-		return x, wrong("until", "the exception ends on %s, before it begins on %s", e.Until, e.From).
+		return x, wrong(
+			"until",
+			"the exception ends on %s, before it begins on %s",
+			e.Until,
+			e.From,
+		).
 			WithHint("exchange from and until")
 	}
 	return x, nil

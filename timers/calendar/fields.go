@@ -30,13 +30,19 @@ func compileFields(f *schemas.ScheduleCalendar) (*spec, *schemas.Error) {
 			s.hour = uint32(set)
 			return err
 		}},
-		{"dayOfMonth", f.DayOfMonth, func() (err *schemas.Error) { s.monthDays, err = readMonthDays(f.DayOfMonth); return err }},
+		{
+			"dayOfMonth", f.DayOfMonth,
+			func() (err *schemas.Error) { s.monthDays, err = readMonthDays(f.DayOfMonth); return err },
+		},
 		{"month", f.Month, func() *schemas.Error {
 			set, err := months.set(f.Month)
 			s.month = uint16(set)
 			return err
 		}},
-		{"dayOfWeek", f.DayOfWeek, func() (err *schemas.Error) { s.weekDays, err = readWeekDays(f.DayOfWeek); return err }},
+		{
+			"dayOfWeek", f.DayOfWeek,
+			func() (err *schemas.Error) { s.weekDays, err = readWeekDays(f.DayOfWeek); return err },
+		},
 		{"year", f.Year, func() (err *schemas.Error) { s.years, err = readYears(f.Year); return err }},
 	} {
 		if len(field.text) > longestText {
@@ -50,8 +56,10 @@ func compileFields(f *schemas.ScheduleCalendar) (*spec, *schemas.Error) {
 	}
 	s.elapsed = s.elapsed || s.hour == allHours
 	if _, ok := s.next(dayOf(firstYear, 1, 1).start()); !ok {
-		return nil, schemas.Errorf(schemas.CodeInvalid, "no day matches day of month %q, month %q, day of week %q and year %q together",
-			f.DayOfMonth, f.Month, f.DayOfWeek, f.Year).InField("dayOfMonth").
+		return nil, schemas.Errorf(schemas.CodeInvalid, "no day matches day of month %q, month "+
+			"%q, day of week %q and year %q together",
+			f.DayOfMonth, f.Month, f.DayOfWeek, f.Year).
+			InField("dayOfMonth").
 			WithHint("choose days that exist: L is the last day of every month")
 	}
 	return s, nil

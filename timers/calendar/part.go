@@ -23,7 +23,20 @@ var (
 	daysOfMonth = part{name: "day of month", min: 1, max: 31}
 	months      = part{
 		name: "month", min: 1, max: 12, cycle: 12,
-		names: []string{"JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"},
+		names: []string{
+			"JAN",
+			"FEB",
+			"MAR",
+			"APR",
+			"MAY",
+			"JUN",
+			"JUL",
+			"AUG",
+			"SEP",
+			"OCT",
+			"NOV",
+			"DEC",
+		},
 	}
 	daysOfWeek = part{ // 7 is Sunday as well
 		name: "day of week", max: 7, cycle: 7,
@@ -36,7 +49,11 @@ func (p *part) any(text string) bool { return text == "*" || text == "?" }
 
 // each calls do for every value of text, which is a list of values, ranges and steps. special
 // takes the items that only this part knows.
-func (p *part) each(text string, special func(item string) (known bool, err *schemas.Error), do func(value int)) *schemas.Error {
+func (p *part) each(
+	text string,
+	special func(item string) (known bool, err *schemas.Error),
+	do func(value int),
+) *schemas.Error {
 	for item := range strings.SplitSeq(text, ",") {
 		if special != nil {
 			known, err := special(strings.ToUpper(item))
@@ -71,7 +88,8 @@ func (p *part) item(item string, do func(value int)) *schemas.Error {
 	}
 	if stepped && step > max(1, high-low) {
 		return p.wrong(item, "a step of %d leads out of %d-%d", step, low, high).
-			WithHint("for times at a distance that does not divide an hour or a day use every, such as 90m; for one value write it without a step")
+			WithHint("for times at a distance that does not divide an hour or a day use every, " +
+				"such as 90m; for one value write it without a step")
 	}
 	for v := low; v <= high; v += step {
 		if p.cycle != 0 {
@@ -143,7 +161,11 @@ func (p *part) usage() string {
 	if p.names != nil {
 		values += fmt.Sprintf(" or %s to %s", p.names[0], p.names[len(p.names)-1])
 	}
-	usage := fmt.Sprintf("a %s is %s, in lists (a,b), ranges (a-b) and steps (*/n), or * for any", p.name, values)
+	usage := fmt.Sprintf(
+		"a %s is %s, in lists (a,b), ranges (a-b) and steps (*/n), or * for any",
+		p.name,
+		values,
+	)
 	switch p.name {
 	case daysOfMonth.name:
 		usage += "; L is the last day, L-3 the last but three, 15W the weekday nearest to the 15th, LW the last weekday"
@@ -154,5 +176,11 @@ func (p *part) usage() string {
 }
 
 func (p *part) wrong(item, format string, args ...any) *schemas.Error {
-	return schemas.Errorf(schemas.CodeInvalid, "%s %q: %s", p.name, item, fmt.Sprintf(format, args...))
+	return schemas.Errorf(
+		schemas.CodeInvalid,
+		"%s %q: %s",
+		p.name,
+		item,
+		fmt.Sprintf(format, args...),
+	)
 }

@@ -1,7 +1,9 @@
-// Package embeddedtest runs NATS servers with JetStream for tests: with users of narrow permissions, for tests of what each may do, by
-// [Start]; and that of package embedded, which has no users, by [Serve], with connections to it, by [Connect] and [Dial].
+// Package embeddedtest runs NATS servers with JetStream for tests: with users of narrow
+// permissions, for tests of what each may do, by [Start]; and that of package embedded, which has
+// no users, by [Serve], with connections to it, by [Connect] and [Dial].
 //
-// It is for test files only. Call embedded.RegisterTicker in TestMain, outside every synctest bubble.
+// It is for test files only. Call embedded.RegisterTicker in TestMain, outside every synctest
+// bubble.
 package embeddedtest
 
 import (
@@ -28,8 +30,8 @@ type User struct {
 	Publish, Subscribe []string
 }
 
-// Start runs a server until the test ends. With listen it has an address on loopback, which a synctest bubble forbids.
-// Besides the given users there is Root.
+// Start runs a server until the test ends. With listen it has an address on loopback, which a
+// synctest bubble forbids. Besides the given users there is Root.
 func Start(t testing.TB, listen bool, users ...User) (conn nats.InProcessConnProvider, url string) {
 	t.Helper()
 	o := &server.Options{DontListen: !listen, Users: withRoot(users)}
@@ -68,14 +70,18 @@ func Grant(t testing.TB, conn nats.InProcessConnProvider, users ...User) {
 func withRoot(users []User) []*server.User {
 	all := []*server.User{{Username: Root, Password: Password}}
 	for _, u := range users {
-		all = append(all, &server.User{Username: u.Name, Password: Password, Permissions: &server.Permissions{
-			Publish: allow(u.Publish), Subscribe: allow(u.Subscribe),
-		}})
+		all = append(
+			all,
+			&server.User{Username: u.Name, Password: Password, Permissions: &server.Permissions{
+				Publish: allow(u.Publish), Subscribe: allow(u.Subscribe),
+			}},
+		)
 	}
 	return all
 }
 
-// StartSmall is [Start] with listen, for a server without users whose messages have at most so many bytes.
+// StartSmall is [Start] with listen, for a server without users whose messages have at most so many
+// bytes.
 func StartSmall(t testing.TB, maxPayload int32) (url string) {
 	t.Helper()
 	return run(t, &server.Options{MaxPayload: maxPayload}).ClientURL()
@@ -90,7 +96,8 @@ func run(t testing.TB, o *server.Options) *server.Server {
 	}
 	s.Start()
 	t.Cleanup(func() {
-		time.Sleep(time.Millisecond + 17*time.Nanosecond) // for the clocks of bubbles: see rest in package embedded
+		// for the clocks of bubbles: see rest in package embedded
+		time.Sleep(time.Millisecond + 17*time.Nanosecond)
 		s.Shutdown()
 		s.WaitForShutdown()
 	})
@@ -103,8 +110,8 @@ func run(t testing.TB, o *server.Options) *server.Server {
 // Limits of an account, or of a tier of one.
 type Limits = server.JetStreamAccountLimits
 
-// StartTiered is [Start] with listen, for an account whose limits are those of one tier, such as R1 for streams of one replica, as
-// accounts of hosted servers have them. The address names [Root].
+// StartTiered is [Start] with listen, for an account whose limits are those of one tier, such as R1
+// for streams of one replica, as accounts of hosted servers have them. The address names [Root].
 func StartTiered(t testing.TB, tier string, limits Limits) (url string) {
 	t.Helper()
 	conn, url := Start(t, true)
@@ -112,7 +119,8 @@ func StartTiered(t testing.TB, tier string, limits Limits) (url string) {
 	return strings.Replace(url, "://", "://"+Root+":"+Password+"@", 1)
 }
 
-// Limit gives the account of a server without accounts limits: those of a tier, or of all of it if that is "".
+// Limit gives the account of a server without accounts limits: those of a tier, or of all of it if
+// that is "".
 func Limit(t testing.TB, conn nats.InProcessConnProvider, tier string, limits Limits) {
 	t.Helper()
 	if err := conn.(interface{ GlobalAccount() *server.Account }).GlobalAccount().UpdateJetStreamLimits(map[string]Limits{tier: limits}); err != nil {
@@ -120,8 +128,8 @@ func Limit(t testing.TB, conn nats.InProcessConnProvider, tier string, limits Li
 	}
 }
 
-// Disable takes JetStream from the account of a server without accounts, as a reload of its configuration does that leaves it out. What it returns
-// gives it back, with what is on disk.
+// Disable takes JetStream from the account of a server without accounts, as a reload of its
+// configuration does that leaves it out. What it returns gives it back, with what is on disk.
 func Disable(t testing.TB, conn nats.InProcessConnProvider) (enable func()) {
 	t.Helper()
 	a := conn.(interface{ GlobalAccount() *server.Account }).GlobalAccount()
@@ -153,7 +161,8 @@ func Connect(t testing.TB, s *embedded.Server) *natsconn.Conn {
 	return Through(t, s.Conn())
 }
 
-// Through connects by way of what gives connections, such as a wire of package cutwire, until the test ends.
+// Through connects by way of what gives connections, such as a wire of package cutwire, until the
+// test ends.
 func Through(t testing.TB, p nats.InProcessConnProvider) *natsconn.Conn {
 	t.Helper()
 	conn, err := natsconn.Dial(t.Context(), natsconn.Options{InProcess: p})
@@ -167,7 +176,10 @@ func Through(t testing.TB, p nats.InProcessConnProvider) *natsconn.Conn {
 // As connects to a server of [Start] as one of its users, for the length of the test.
 func As(t testing.TB, srv nats.InProcessConnProvider, user string) *natsconn.Conn {
 	t.Helper()
-	conn, err := natsconn.Dial(t.Context(), natsconn.Options{InProcess: srv, User: user, Password: Password})
+	conn, err := natsconn.Dial(
+		t.Context(),
+		natsconn.Options{InProcess: srv, User: user, Password: Password},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

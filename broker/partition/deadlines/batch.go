@@ -2,8 +2,8 @@ package deadlines
 
 import "github.com/droverhq/drover/schemas"
 
-// Batches are the alarms that timer workers have fired and that are not answered yet. Each came with
-// others in one message (ADR 0022).
+// Batches are the alarms that timer workers have fired and that are not answered yet. Each came
+// with others in one message (ADR 0022).
 type Batches struct{ open map[*Batch]struct{} }
 
 // Batch is alarms that came together.

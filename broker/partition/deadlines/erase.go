@@ -10,7 +10,8 @@ type Eraser struct {
 // Add adds an alarm.
 func (e *Eraser) Add(seq uint64) { e.waiting = append(e.waiting, seq) }
 
-// Next takes the next alarm to delete, if fewer than most are on their way. Its outcome goes to Done.
+// Next takes the next alarm to delete, if fewer than most are on their way. Its outcome goes to
+// Done.
 func (e *Eraser) Next(most int) (seq uint64, ok bool) {
 	if len(e.waiting) == 0 || e.sent >= most {
 		return 0, false

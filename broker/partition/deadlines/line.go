@@ -34,7 +34,8 @@ func (l *Line[R]) Leave(place uint64) {
 	l.line[place-l.first].run = none
 }
 
-// Next removes and returns the first run if its time has come. Those that have left are passed over.
+// Next removes and returns the first run if its time has come. Those that have left are passed
+// over.
 func (l *Line[R]) Next(now time.Time) (r R, ok bool) {
 	var none R
 	for len(l.line) > 0 && !l.line[0].at.After(now) {

@@ -10,7 +10,10 @@ type Passivated struct {
 
 // NewPassivated returns an empty one.
 func NewPassivated() Passivated {
-	return Passivated{kept: compactmap.New[struct{}](compactmap.MaxLen), packed: make([]byte, 0, 128)}
+	return Passivated{
+		kept:   compactmap.New[struct{}](compactmap.MaxLen),
+		packed: make([]byte, 0, 128),
+	}
 }
 
 // Keep keeps a run in place of what was kept of its workflow id. One that has no room is forgotten.

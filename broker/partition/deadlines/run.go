@@ -12,12 +12,12 @@ import (
 
 // Run is what stays in memory of an open run that nothing happens to: where its history ends, and
 // which alarm is armed. With it the next message needs one read, from any replica: an answer that
-// does not reach the last record is refused (P-2). Without it the leader would be asked which run is
-// the latest, and the alarm of the run be armed anew, or looked for after its end.
+// does not reach the last record is refused (P-2). Without it the leader would be asked which run
+// is the latest, and the alarm of the run be armed anew, or looked for after its end.
 //
 // Nothing else may be needed: what is not in the history, such as a heartbeat or a question to the
-// decider, keeps a run in memory. Folded it takes some 2 KB; to keep the fold itself, encoded, would
-// take as much as the history does.
+// decider, keeps a run in memory. Folded it takes some 2 KB; to keep the fold itself, encoded,
+// would take as much as the history does.
 type Run struct {
 	RunID    string
 	Sequence uint64 // of its last record
@@ -26,9 +26,9 @@ type Run struct {
 	// Worker is the number of the worker that decided last, if it wants the next task; else 0.
 	Worker uint64
 	Due    schemas.Timestamp
-	// Delayed are the activities whose tasks wait for their time. Of the others none does, whatever the
-	// history says. Instants do not tell: a deadline that is read counts from the server's time of its
-	// record, and here from what was known of that.
+	// Delayed are the activities whose tasks wait for their time. Of the others none does, whatever
+	// the history says. Instants do not tell: a deadline that is read counts from the server's time
+	// of its record, and here from what was known of that.
 	Delayed  []int64
 	Records  runs.RecordIndex // if the last record does not say everything
 	Complete bool             // the last record says everything

@@ -11,8 +11,8 @@ import (
 const (
 	// probeEvery is how often one run of each type that nobody listens for is asked for again.
 	probeEvery = time.Second
-	// alarmsEachSecond is how many alarms of its backlog runs a partition has in a second, if they are
-	// many, and LongestReask how far apart those of one run are at most.
+	// alarmsEachSecond is how many alarms of its backlog runs a partition has in a second, if they
+	// are many, and LongestReask how far apart those of one run are at most.
 	alarmsEachSecond = 256
 	LongestReask     = schemas.Duration(10 * time.Minute)
 )
@@ -151,8 +151,8 @@ func (b *Backlog) recallNext(q *Queue) {
 	b.host.Recall(wid, q)
 }
 
-// probeLater asks for one run of each type in a while: deciders in other languages need not announce
-// themselves.
+// probeLater asks for one run of each type in a while: deciders in other languages need not
+// announce themselves.
 func (b *Backlog) probeLater() {
 	if b.probing {
 		return

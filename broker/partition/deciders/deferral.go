@@ -33,8 +33,9 @@ const (
 	deferShort deferralEvent = iota // the decider is asked, and somebody waits for the record
 	deferLong                       // the decider is asked, and nobody waits for the record
 	shorten                         // somebody waits by now
-	endWait                         // the decision has come, or has not come in time, or nobody asks any more
-	written                         // everything that waited is in a record
+	// the decision has come, or has not come in time, or nobody asks any more
+	endWait
+	written // everything that waited is in a record
 	deferralEvents
 )
 
@@ -62,8 +63,8 @@ func (d *Deferral) End() { d.on(endWait) }
 // Written says that everything that waited is in a record.
 func (d *Deferral) Written() { d.on(written) }
 
-// Deferrals has the runs whose records wait for a decision, by the ask, and the types whose deciders
-// were late. Types pay for the two kinds of deferrals apart.
+// Deferrals has the runs whose records wait for a decision, by the ask, and the types whose
+// deciders were late. Types pay for the two kinds of deferrals apart.
 type Deferrals struct {
 	host  Host
 	lists [deferralStates][]deferred // of forOthers and forAlarms, each in the order of their ends
@@ -92,9 +93,14 @@ func kind(alarmsOnly bool) Deferral {
 	return forOthers
 }
 
-// Skip tells whether deciders of a type have been late, so that this record does not wait. It counts
-// the occasion then. alarmsOnly: nothing but alarms has caused the record.
-func (d *Deferrals) Skip(typ string, alarmsOnly bool) bool { return d.late[kind(alarmsOnly)].Skip(typ) }
+// Skip tells whether deciders of a type have been late, so that this record does not wait. It
+// counts the occasion then. alarmsOnly: nothing but alarms has caused the record.
+func (d *Deferrals) Skip(
+	typ string,
+	alarmsOnly bool,
+) bool {
+	return d.late[kind(alarmsOnly)].Skip(typ)
+}
 
 // Failing tells whether the latest decision for a record of that kind came too late.
 func (d *Deferrals) Failing(typ string, alarmsOnly bool) bool {
@@ -114,8 +120,8 @@ func (d *Deferrals) Begin(r *Deferral, ask uint64, alarmsOnly bool) {
 	d.add(*r, ask)
 }
 
-// Shorten is called for a record that waits and that holds something by now that somebody waits for.
-// The first of the two ends counts.
+// Shorten is called for a record that waits and that holds something by now that somebody waits
+// for. The first of the two ends counts.
 func (d *Deferrals) Shorten(r *Deferral, ask uint64) {
 	if *r == forAlarms {
 		r.on(shorten)

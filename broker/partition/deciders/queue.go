@@ -7,17 +7,19 @@ import (
 )
 
 const (
-	// leastCalled is how many runs of a type are asked for at once at first, and mostCalled how many
-	// at most.
+	// leastCalled is how many runs of a type are asked for at once at first, and mostCalled how
+	// many at most.
 	leastCalled = 128
 	mostCalled  = 16384
-	// learnFrom is from how many answers their mean is taken, and by how many the width changes then.
+	// learnFrom is from how many answers their mean is taken, and by how many the width changes
+	// then.
 	learnFrom = 64
 	// ConfirmAfter is how long a decider may think before its DeciderStarted is written.
 	ConfirmAfter = 250 * time.Millisecond
-	// soonAnswered is how long answers may take for the width to grow, if they do not take longer than
-	// ConfirmAfter, as those of deciders that think for long do: the start of what is answered later
-	// than that is a record of its own, which makes a busy server slower, and the next answers later.
+	// soonAnswered is how long answers may take for the width to grow, if they do not take longer
+	// than ConfirmAfter, as those of deciders that think for long do: the start of what is answered
+	// later than that is a record of its own, which makes a busy server slower, and the next
+	// answers later.
 	soonAnswered = schemas.Duration(ConfirmAfter / 8)
 )
 
@@ -28,17 +30,17 @@ type Queue struct {
 	head  int
 	n     int
 
-	// width is how many may be recalled at once. It grows while answers take hardly longer than when
-	// there were leastCalled.
+	// width is how many may be recalled at once. It grows while answers take hardly longer than
+	// when there were leastCalled.
 	width, recalled int
 	usual           schemas.Duration // that time
 	answers         int              // since the width was looked at, and their time
 	took            schemas.Duration
 }
 
-// Answered learns from an answer how many to recall at once. Means are compared, since the decisions
-// of a type may differ, and with that of the least width, which is taken anew each time: who compares
-// with the last one follows a worker that lags.
+// Answered learns from an answer how many to recall at once. Means are compared, since the
+// decisions of a type may differ, and with that of the least width, which is taken anew each time:
+// who compares with the last one follows a worker that lags.
 func (q *Queue) Answered(took schemas.Duration) {
 	q.took += took
 	if q.answers++; q.answers < learnFrom {

@@ -15,18 +15,18 @@ const (
 	mostWorkers     = 4096
 	mostWorkerTypes = 64
 	mostShared      = 4096
-	// mostLeft bounds the workers that are known to have left, and leftFor is for how long an answer
-	// with their name is one of before that.
+	// mostLeft bounds the workers that are known to have left, and leftFor is for how long an
+	// answer with their name is one of before that.
 	mostLeft = 256
 	leftFor  = 10 * time.Second
 	// fewWorkers is how many workers are looked through for the first task of a run.
 	fewWorkers = 64
 )
 
-// Registry is what a partition knows of the decider workers that have a subject of their own for the
-// next tasks of a run (sticky). It says who gets the first task of a run: of the live workers of the
-// type and the type's shared queue, the one that is the least recently used. By the shared queue
-// workers become known, whatever they speak. Its zero value is ready to use.
+// Registry is what a partition knows of the decider workers that have a subject of their own for
+// the next tasks of a run (sticky). It says who gets the first task of a run: of the live workers
+// of the type and the type's shared queue, the one that is the least recently used. By the shared
+// queue workers become known, whatever they speak. Its zero value is ready to use.
 type Registry struct {
 	byName map[string]*Worker
 	last   uint64               // number of a worker
@@ -101,7 +101,8 @@ func (w *Worker) setLists(lists []string) {
 	}
 	w.Lists = nil
 	unnamed := func(list string) bool { return schemas.ValidateName("lists", list) != nil }
-	if len(lists) > nearby.MostLists || slices.ContainsFunc(lists, unnamed) { // what is kept is bounded
+	if len(lists) > nearby.MostLists || slices.ContainsFunc(lists, unnamed) {
+		// what is kept is bounded
 		return
 	}
 	for _, l := range lists {
@@ -151,7 +152,8 @@ func (g *Registry) SharedAnswered(typ, name string) {
 
 // NotHeard notes that nobody listens for a type where a worker did. It may serve other types still.
 func (g *Registry) NotHeard(name, typ string) {
-	if w := g.byName[name]; w != nil && slices.Contains(w.Types, typ) && !slices.Contains(w.unheard, typ) {
+	if w := g.byName[name]; w != nil && slices.Contains(w.Types, typ) &&
+		!slices.Contains(w.unheard, typ) {
 		w.unheard = append(w.unheard, strings.Clone(typ))
 	}
 }
@@ -169,9 +171,9 @@ func (g *Registry) TakesTasks(name, list string) bool {
 	return w != nil && slices.Contains(w.Lists, list) && !time.Now().Before(w.busy)
 }
 
-// Refused notes that a worker has refused an activity task: it gets none for a while. If nobody heard
-// the task it gets no more until it answers again: it may drain, and be at work still, so it stays
-// known to be probed.
+// Refused notes that a worker has refused an activity task: it gets none for a while. If nobody
+// heard the task it gets no more until it answers again: it may drain, and be at work still, so it
+// stays known to be probed.
 func (g *Registry) Refused(name string, nobody bool, pause time.Duration) {
 	switch w := g.byName[name]; {
 	case w == nil:
@@ -182,8 +184,8 @@ func (g *Registry) Refused(name string, nobody bool, pause time.Duration) {
 	}
 }
 
-// Leave forgets a worker that has stopped in good order. Its last answers come another way and may be
-// heard after its last word: they must not make it known again, or it would be missed.
+// Leave forgets a worker that has stopped in good order. Its last answers come another way and may
+// be heard after its last word: they must not make it known again, or it would be missed.
 func (g *Registry) Leave(name string) {
 	delete(g.byName, name)
 	if g.left == nil || len(g.left) >= mostLeft {
@@ -218,8 +220,8 @@ func (g *Registry) Remembers(number uint64) string {
 	return ""
 }
 
-// Gone forgets the worker with a number, whose connection is gone, and returns what was known of it;
-// nil if it is not known any more.
+// Gone forgets the worker with a number, whose connection is gone, and returns what was known of
+// it; nil if it is not known any more.
 func (g *Registry) Gone(number uint64) *Worker {
 	w := g.numbered(number)
 	if w != nil {

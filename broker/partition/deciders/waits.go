@@ -6,7 +6,8 @@ const (
 	// ProbeAfter is how old a question or an offer is when its worker is probed, and the least time
 	// between two probes.
 	ProbeAfter = 100 * time.Millisecond
-	// probeShare: one that is older is probed for again when it has become older by a part of so many.
+	// probeShare: one that is older is probed for again when it has become older by a part of so
+	// many.
 	probeShare = 4
 	// YoungTask is how old a decision task may be that anybody may have taken, to be asked again.
 	YoungTask = 2 * time.Second
@@ -82,7 +83,8 @@ func (g *Registry) Probes(s *Waits) (due []*Worker, again time.Duration) {
 			continue
 		}
 		since := now.Sub(w.probedAt)
-		wait := max(ProbeAfter, (age-since)/probeShare) - since // by how old it was when it was probed for
+		// by how old it was when it was probed for
+		wait := max(ProbeAfter, (age-since)/probeShare) - since
 		switch {
 		case wait > 0:
 		case len(due) == mostProbes:

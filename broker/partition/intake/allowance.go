@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// allowedMessages and allowedBytes bound what an owner has read of one log and not judged: what is
-	// queued on the loop, and the signals that wait for a run to be loaded, for the end of the inbox, or
-	// for their dead letters. One message is always allowed, however large.
+	// allowedMessages and allowedBytes bound what an owner has read of one log and not judged: what
+	// is queued on the loop, and the signals that wait for a run to be loaded, for the end of the
+	// inbox, or for their dead letters. One message is always allowed, however large.
 	allowedMessages = 4096
 	allowedBytes    = 16 << 20
 )

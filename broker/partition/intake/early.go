@@ -107,7 +107,8 @@ func (o *Early[M]) Pop(at uint64) (m M, ok bool) {
 			o.taken--
 			continue
 		}
-		if o.of[one.wid] = o.of[one.wid][1:]; len(o.of[one.wid]) == 0 { // the oldest of its id as well
+		if o.of[one.wid] = o.of[one.wid][1:]; len(o.of[one.wid]) == 0 {
+			// the oldest of its id as well
 			delete(o.of, one.wid)
 		}
 		return one.m, true

@@ -12,7 +12,8 @@ import (
 // that a predecessor has written. The zero value is ready to use.
 type Letters struct {
 	next uint64 // numbers messages of no log
-	// before has the signals above the checkpoint whose letters a predecessor has written, by place.
+	// before has the signals above the checkpoint whose letters a predecessor has written, by
+	// place.
 	before map[string]bool
 }
 

@@ -12,18 +12,20 @@ type Log struct {
 	Number int
 	Stream string
 	Filter string // subjects; "" for all of the stream
-	// From is where reading begins, End the last sequence at take-over: what is up to there is the backlog.
+	// From is where reading begins, End the last sequence at take-over: what is up to there is the
+	// backlog.
 	From, End uint64
 	Done      watermark.Tracker
 	Allowance Allowance
 
-	// incarnation counts how often the stream lost a tail; messages stamped after since belong to it,
-	// older ones to the one before (P-9).
+	// incarnation counts how often the stream lost a tail; messages stamped after since belong to
+	// it, older ones to the one before (P-9).
 	incarnation uint32
 	since       schemas.Timestamp
 
 	read schemas.Position // the last message that came in
-	at   uint64           // its place in the stream as it is now, which begins anew after a lost end
+	// its place in the stream as it is now, which begins anew after a lost end
+	at uint64
 
 	purged uint64    // the sequence before which nothing is left
 	tidied time.Time // when it was last purged
@@ -59,8 +61,8 @@ const (
 )
 
 // ToPurge tells whether the messages before a position are to be purged now. rest is after how long
-// few are purged too: few large messages fill a limited log, and retention waits for the messages of
-// a run to be gone. A log of a new incarnation is left alone until its checkpoint belongs to it.
+// few are purged too: few large messages fill a limited log, and retention waits for the messages
+// of a run to be gone. A log of a new incarnation is left alone until its checkpoint belongs to it.
 func (l *Log) ToPurge(keep schemas.Position, now time.Time, rest time.Duration) bool {
 	batch := uint64(purgeBatch)
 	if now.Sub(l.tidied) > rest {

@@ -24,13 +24,13 @@ type Place struct {
 	Stream     string
 	Filter     string
 	Checkpoint schemas.Position
-	// Witness is the highest position that is known to be consumed. If the message there is not the one
-	// that was consumed, the stream has lost a tail and a new incarnation begins.
+	// Witness is the highest position that is known to be consumed. If the message there is not the
+	// one that was consumed, the stream has lost a tail and a new incarnation begins.
 	Witness schemas.Position
 }
 
-// Open decides where to read a log from. lost is the number of the incarnation that begins since the
-// stream has lost messages; 0 if it has lost none.
+// Open decides where to read a log from. lost is the number of the incarnation that begins since
+// the stream has lost messages; 0 if it has lost none.
 func Open(ctx context.Context, streams Streams, at Place) (l *Log, lost uint32, err error) {
 	l = &Log{
 		Number: at.Number, Stream: at.Stream, Filter: at.Filter, incarnation: at.Witness.Incarnation,
@@ -71,7 +71,8 @@ func lostTail(ctx context.Context, s Streams, at *Place, first, last uint64) (bo
 	m, err := s.GetSeq(ctx, at.Stream, at.Witness.Sequence)
 	switch {
 	case errors.Is(err, natsconn.ErrNotFound):
-		// Purged in the middle: only the signals stream is purged by subject, and never at a witness.
+		// Purged in the middle: only the signals stream is purged by subject, and never at a
+		// witness.
 		return at.Number == Inbox, nil
 	case err != nil:
 		return false, err

@@ -14,7 +14,8 @@ import (
 // run has the latest ids, which is enough for most. A busy run forgets one in a tenth of a second.
 // For such a run its owner makes an index of what the history says: hashes of ids, and in which
 // record each stands. It makes it when a request with an id comes that the run may have forgotten,
-// and adds what comes from then on. Nobody else pays anything, and a take-over reads nothing for it.
+// and adds what comes from then on. Nobody else pays anything, and a take-over reads nothing for
+// it.
 //
 // What a hash finds is read in its record. A false hit costs a read, and no request is taken for
 // another one.
@@ -22,14 +23,14 @@ import (
 const (
 	// RememberFor is how long ids are remembered at least.
 	RememberFor = schemas.Duration(10 * time.Minute)
-	// requestsBytes is what the index of a partition may take, and requestBytes what an id may: 16 in
-	// its block, whose memory may be twice as much as it has ids, and a share of what each chain takes
-	// besides, which is counted as chainIDs.
+	// requestsBytes is what the index of a partition may take, and requestBytes what an id may: 16
+	// in its block, whose memory may be twice as much as it has ids, and a share of what each chain
+	// takes besides, which is counted as chainIDs.
 	requestsBytes = 16 << 20
 	requestBytes  = 40
 	chainIDs      = 16
-	// fewIDs is how many a chain has at most that is dropped whole where there is no room. It is read
-	// again when it is needed.
+	// fewIDs is how many a chain has at most that is dropped whole where there is no room. It is
+	// read again when it is needed.
 	fewIDs = 64
 
 	// MostIDs is how much the index of a partition has: ids, and chainIDs for each chain.
@@ -51,8 +52,8 @@ type Chain struct {
 	chain  string     // its first run
 	blocks []*idBlock // the oldest first; the last takes what comes
 	n      int        // ids
-	// from is since when nothing is missing, but for want of room; 0 if nothing at all. cut is when the
-	// latest was recorded that is missing for want of room; 0 if none is.
+	// from is since when nothing is missing, but for want of room; 0 if nothing at all. cut is when
+	// the latest was recorded that is missing for want of room; 0 if none is.
 	from, cut schemas.Timestamp
 	dropped   bool
 }
@@ -67,14 +68,20 @@ type idBlock struct {
 // PlacedID is an id, by its hash, and the record that it stands in, by its sequence in the history.
 type PlacedID struct{ Hash, Sequence uint64 }
 
-// NewRequests returns an empty index. most and block are [MostIDs] and [BlockIDs], or less in tests.
+// NewRequests returns an empty index. most and block are [MostIDs] and [BlockIDs], or less in
+// tests.
 func NewRequests(most, block int) *Requests {
-	return &Requests{most: most, block: block, seed: maphash.MakeSeed(), of: make(map[string]*Chain)}
+	return &Requests{
+		most:  most,
+		block: block,
+		seed:  maphash.MakeSeed(),
+		of:    make(map[string]*Chain),
+	}
 }
 
 // NewChain returns an index without ids of a chain, by its first run. from is since when nothing is
-// missing; 0 if nothing at all. cut is when the latest was recorded that there was no room for; 0 if
-// there was room for all.
+// missing; 0 if nothing at all. cut is when the latest was recorded that there was no room for; 0
+// if there was room for all.
 func NewChain(first string, from, cut schemas.Timestamp) *Chain {
 	return &Chain{chain: first, from: from, cut: cut}
 }
@@ -86,8 +93,8 @@ func (x *Requests) Most() int { return x.most }
 // Hash is the hash of an id in this index.
 func (x *Requests) Hash(id execution.RequestID) uint64 { return maphash.Comparable(x.seed, id) }
 
-// Find returns the index of a chain of a workflow id; nil if there is none. That of another chain is
-// dropped: whoever sends something again to a workflow that was started anew means it.
+// Find returns the index of a chain of a workflow id; nil if there is none. That of another chain
+// is dropped: whoever sends something again to a workflow that was started anew means it.
 func (x *Requests) Find(wid, chain string) *Chain {
 	if len(x.of) == 0 {
 		return nil
@@ -161,8 +168,8 @@ func (m *Chain) Place(hash uint64) (sequence uint64, ok bool) {
 	return 0, false
 }
 
-// shrink makes room: of the chain that has most the oldest block goes. If all have few ids an eighth
-// of the chains goes.
+// shrink makes room: of the chain that has most the oldest block goes. If all have few ids an
+// eighth of the chains goes.
 func (x *Requests) shrink() {
 	var most *Chain
 	for _, m := range x.of {
@@ -202,8 +209,8 @@ func (x *Requests) Age(before schemas.Timestamp) {
 	}
 }
 
-// Since is since when the ids of a workflow are remembered, if there was no room for all of the last
-// ten minutes; else 0.
+// Since is since when the ids of a workflow are remembered, if there was no room for all of the
+// last ten minutes; else 0.
 func (x *Requests) Since(wid string, now schemas.Timestamp) schemas.Timestamp {
 	if m := x.of[wid]; m != nil && m.cut > now.Add(-RememberFor) {
 		return m.cut

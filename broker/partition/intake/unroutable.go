@@ -14,8 +14,8 @@ import (
 
 // A publisher may write a wildcard in the place of an id, as in drover.<ns>.signal.order-17.*: NATS
 // takes that for a token like any other, stores the message and acknowledges it, but does not
-// transform such a subject. So it stands in the signals stream without a partition, where no owner's
-// filter finds it.
+// transform such a subject. So it stands in the signals stream without a partition, where no
+// owner's filter finds it.
 //
 // The owner of partition 0 looks for these now and then, and moves them to the dead letters. It
 // needs no position: what is in the stream under a subject that was not transformed has not been
@@ -39,7 +39,11 @@ func (u *Unroutable) Due(partition int, now time.Time) bool {
 // BuryUnroutable buries as many as there are, in their order, and removes each once its letter is
 // stored. It ends when the claim is not valid any more. bury is told of each letter before that.
 func BuryUnroutable(
-	ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, valid func() bool, reason string,
+	ctx context.Context,
+	conn *natsconn.Conn,
+	ns subject.Namespace,
+	valid func() bool,
+	reason string,
 	bury func(*schemas.DeadLetter),
 ) error {
 	stream, filter := ns.StreamSignals(), ns.Unroutable()

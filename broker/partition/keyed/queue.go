@@ -16,7 +16,8 @@ const (
 	conflictPause = 5 * time.Millisecond
 	// failurePause is the pause after the first try that the server did not carry out.
 	failurePause = 200 * time.Millisecond
-	// MendPause is how often a key that holds no record is read again. It is also the longest pause.
+	// MendPause is how often a key that holds no record is read again. It is also the longest
+	// pause.
 	MendPause = 5 * time.Second
 )
 
@@ -61,7 +62,8 @@ type Bucket[Op, R any] interface {
 	// new revision.
 	Write(ctx context.Context, key string, body []byte, revision uint64) (uint64, error)
 	// Done tells the runs what became of their ops. The entry is the key as it stands now; stored
-	// says that this try has written it. It returns the ops that are to be tried again after a pause.
+	// says that this try has written it. It returns the ops that are to be tried again after a
+	// pause.
 	Done(key string, ops []Op, e Entry[R], stored bool) (again []Op)
 	// Pending tells whether there is something to apply although no run waits.
 	Pending(key string) bool

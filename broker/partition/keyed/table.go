@@ -29,8 +29,9 @@ type Table struct {
 	epoch   int
 	seen    uint64 // last revision that the watch has brought in this epoch
 	entries map[string]tableEntry
-	gone    []goneLock // deleted entries, by revision; they are forgotten once the watch is past them
-	owners  map[int]Owner
+	// deleted entries, by revision; they are forgotten once the watch is past them
+	gone   []goneLock
+	owners map[int]Owner
 }
 
 // Owner is the owner of a partition as the table sees it.

@@ -10,8 +10,8 @@ import (
 
 const (
 	// leaseLook is how long after the end of a lease, by our estimate of the server's clock, we
-	// look. The estimate is never ahead, so the lease is over by then, and a clock that stands still
-	// does not make us look without pause.
+	// look. The estimate is never ahead, so the lease is over by then, and a clock that stands
+	// still does not make us look without pause.
 	leaseLook = 20 * time.Millisecond
 	// leaseNear is how far the estimates of two owners may be apart.
 	leaseNear = 2 * time.Second

@@ -47,7 +47,8 @@ func authTemplateCommand(a *cli.App) *cobra.Command {
 		Short: "Print the NATS permissions that a role needs",
 		Long: `Print the NATS permissions that a role needs, and no more. No server is asked.
 
-ROLE is one of ` + strings.Join(roles, ", ") + `. A server is broker, timer and ops in one, and decides for flows; a worker with --flows needs what a decider needs.
+ROLE is one of ` + strings.Join(roles,
+			", ") + `. A server is broker, timer and ops in one, and decides for flows; a worker with --flows needs what a decider needs.
 
 It prints a user for the configuration of a NATS server, with the reason for each subject. --user and --password are those
 of that user. With --json or -o yaml it prints the permissions alone, as NATS spells them in JSON; with --nsc a command
@@ -69,15 +70,50 @@ servers. --account NAME prints that account and what NAME, the account of the se
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringSliceVar(&f.options.Lists, "list", nil, "task list of an activity worker; repeat it for more")
-	fs.StringVar(&f.options.Identity, "identity", "", "identity of an activity worker, which then hears only what it is told itself")
-	fs.StringSliceVar(&f.options.Types, "type", nil, "workflow type of a decider; repeat it for more (default all)")
-	fs.StringVar(&f.options.Workflow, "workflow", "", "workflow id that a signaler may signal (default any)")
+	fs.StringSliceVar(
+		&f.options.Lists,
+		"list",
+		nil,
+		"task list of an activity worker; repeat it for more",
+	)
+	fs.StringVar(
+		&f.options.Identity,
+		"identity",
+		"",
+		"identity of an activity worker, which then hears only what it is told itself",
+	)
+	fs.StringSliceVar(
+		&f.options.Types,
+		"type",
+		nil,
+		"workflow type of a decider; repeat it for more (default all)",
+	)
+	fs.StringVar(
+		&f.options.Workflow,
+		"workflow",
+		"",
+		"workflow id that a signaler may signal (default any)",
+	)
 	fs.StringVar(&f.options.Signal, "signal", "", "name that a signaler may use (default any)")
-	fs.StringVar(&f.options.Inbox, "inbox", "", "prefix of the user's reply subjects (default _INBOX.<user>)")
-	fs.IntVar(&f.options.Partitions, "partitions", 0, "partitions of the namespace, for timer (default 4)")
+	fs.StringVar(
+		&f.options.Inbox,
+		"inbox",
+		"",
+		"prefix of the user's reply subjects (default _INBOX.<user>)",
+	)
+	fs.IntVar(
+		&f.options.Partitions,
+		"partitions",
+		0,
+		"partitions of the namespace, for timer (default 4)",
+	)
 	fs.StringVar(&f.options.Domain, "domain", "", "JetStream domain, where the server has one")
-	fs.StringVar(&f.servers, "account", "", "put the user into an account of its own, beside this one of the servers")
+	fs.StringVar(
+		&f.servers,
+		"account",
+		"",
+		"put the user into an account of its own, beside this one of the servers",
+	)
 	fs.BoolVar(&f.nsc, "nsc", false, "print a command line of nsc instead")
 	return cmd
 }
@@ -90,17 +126,22 @@ func (f *templateFlags) print(a *cli.App, cmd *cobra.Command, role permissions.R
 		o.Namespace = permissions.AllNamespaces
 	}
 	if f.nsc || a.JSON {
-		if err := cli.RefuseFlags(cmd, []string{"password"}, "which goes with a configuration, not with --nsc or --json"); err != nil {
+		if err := cli.RefuseFlags(cmd, []string{"password"},
+			"which goes with a configuration, not with --nsc or --json"); err != nil {
 			return err
 		}
 	}
 	if o.Role != permissions.Timer {
-		if err := cli.RefuseFlags(cmd, []string{"partitions"}, "which is for the role timer: leave it out"); err != nil {
+		if err := cli.RefuseFlags(cmd, []string{"partitions"},
+			"which is for the role timer: leave it out"); err != nil {
 			return err
 		}
 	}
 	if f.nsc && a.JSON || f.servers != "" && (f.nsc || a.JSON) {
-		return cli.Usage(cmd, fmt.Errorf("--nsc, --account and --json exclude each other: use one of them"))
+		return cli.Usage(
+			cmd,
+			fmt.Errorf("--nsc, --account and --json exclude each other: use one of them"),
+		)
 	}
 	t, err := permissions.For(o)
 	if err != nil {

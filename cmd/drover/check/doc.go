@@ -1,2 +1,3 @@
-// Package check has the commands that look for what is wrong, and auth, which tells what rights are needed.
+// Package check has the commands that look for what is wrong, and auth, which tells what rights are
+// needed.
 package check

@@ -37,10 +37,14 @@ reported, signals answered, child policies carried out. Use it when nothing is u
 It holds about 1.5 KiB of memory for each workflow id of the namespace.`,
 		Args: cli.ArgNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.Client(cmd, func(ctx context.Context, c *drover.Client) error { return verifyNamespace(ctx, a, c, idle) })
+			return a.Client(
+				cmd,
+				func(ctx context.Context, c *drover.Client) error { return verifyNamespace(ctx, a, c, idle) },
+			)
 		},
 	}
-	cmd.Flags().BoolVar(&idle, "idle", false, "nothing is under way: want everything to be done that was decided")
+	cmd.Flags().
+		BoolVar(&idle, "idle", false, "nothing is under way: want everything to be done that was decided")
 	return cmd
 }
 
@@ -64,7 +68,8 @@ func verifyNamespace(ctx context.Context, a *cli.App, c *drover.Client, idle boo
 	}
 	if len(r.partitions)+len(r.Violations) == 0 {
 		return &drover.Error{
-			Op: "verify", Code: schemas.CodeNotFound, Err: fmt.Errorf("there is no namespace %q: it has no history stream", r.Namespace),
+			Op: "verify", Code: schemas.CodeNotFound,
+			Err:  fmt.Errorf("there is no namespace %q: it has no history stream", r.Namespace),
 			Hint: cli.HintNoNamespace,
 		}
 	}
@@ -79,8 +84,15 @@ func verifyNamespace(ctx context.Context, a *cli.App, c *drover.Client, idle boo
 	for _, broken := range v.Violations {
 		runs[broken.WorkflowID+"\x00"+broken.Run] = true
 	}
-	return fmt.Errorf("verify: %s in %s: keep a copy of the store before anything else",
-		cli.Counted(len(v.Violations), "violation", "violations"), cli.Counted(len(runs), "run", "runs"))
+	return fmt.Errorf(
+		"verify: %s in %s: keep a copy of the store before anything else",
+		cli.Counted(
+			len(v.Violations),
+			"violation",
+			"violations",
+		),
+		cli.Counted(len(runs), "run", "runs"),
+	)
 }
 
 func (v *Verification) show(a *cli.App) error {
@@ -96,8 +108,20 @@ func (v *Verification) show(a *cli.App) error {
 	if !v.OK {
 		verdict = fmt.Sprintf("%d VIOLATIONS", len(v.Violations))
 	}
-	return a.Say("namespace %s: %s in %s of %s (%d open) on %s: %s", v.Namespace, cli.Counted(v.Events, "event", "events"),
-		cli.Counted(v.Records, "record", "records"), cli.Counted(v.Runs, "run", "runs"), v.Open, cli.Counted(v.Partitions, "partition", "partitions"), verdict)
+	return a.Say(
+		"namespace %s: %s in %s of %s (%d open) on %s: %s",
+		v.Namespace,
+		cli.Counted(v.Events, "event", "events"),
+		cli.Counted(
+			v.Records,
+			"record",
+			"records",
+		),
+		cli.Counted(v.Runs, "run", "runs"),
+		v.Open,
+		cli.Counted(v.Partitions, "partition", "partitions"),
+		verdict,
+	)
 }
 
 // verifier reads the history streams of a namespace.
@@ -116,12 +140,13 @@ func NewVerifier(c *drover.Client) *verifier {
 	return &verifier{
 		Verification: Verification{Namespace: c.Namespace(), Violations: []checker.Violation{}},
 		conn:         conn, ns: ns, checker: checker.NewNamespace(),
-		Payloads: payloadCheck{conn: conn, store: payloads.NewStore(conn, ns, nil)}, // it is only read
+		// it is only read
+		Payloads: payloadCheck{conn: conn, store: payloads.NewStore(conn, ns, nil)},
 	}
 }
 
-// Read reads every stream, and then again what was written meanwhile: each was read at another moment, and only what is
-// in the first reading is judged ([checker.Namespace.Seal]).
+// Read reads every stream, and then again what was written meanwhile: each was read at another
+// moment, and only what is in the first reading is judged ([checker.Namespace.Seal]).
 func (r *verifier) Read(ctx context.Context) error {
 	if err := r.Payloads.list(ctx); err != nil {
 		return err
@@ -144,7 +169,15 @@ func (r *verifier) Read(ctx context.Context) error {
 		if n >= all {
 			break
 		}
-		p.broken(checker.RuleRecord, "", "", 0, "the stream %s is gone, with every history of partition %d", r.ns.StreamHistory(n), n)
+		p.broken(
+			checker.RuleRecord,
+			"",
+			"",
+			0,
+			"the stream %s is gone, with every history of partition %d",
+			r.ns.StreamHistory(n),
+			n,
+		)
 	}
 	r.checker.Seal()
 	for _, p := range r.partitions {
@@ -180,7 +213,9 @@ func (r *verifier) judge(idle bool) *Verification {
 	}
 	r.add(r.checker.End(o)...)
 	n := r.checker.Counts()
-	r.Partitions, r.Workflows, r.Runs, r.Open, r.Records, r.Events = len(r.partitions), n.Workflows, n.Runs, n.Open, n.Records, n.Events
+	r.Partitions, r.Workflows, r.Runs, r.Open, r.Records, r.Events = len(
+		r.partitions,
+	), n.Workflows, n.Runs, n.Open, n.Records, n.Events
 	r.OK = len(r.Violations) == 0
 	return &r.Verification
 }
@@ -193,13 +228,14 @@ func (v *Verification) add(found ...checker.Violation) {
 type partitionCheck struct {
 	v *verifier
 	n int
-	// last is the sequence up to which the stream is read, removed that numbers below it are missing: histories were
-	// removed, by retention or by an operator.
+	// last is the sequence up to which the stream is read, removed that numbers below it are
+	// missing: histories were removed, by retention or by an operator.
 	last    uint64
 	removed bool
-	// fence is the sequence of the latest fence record, 0 until one was seen. A record after it may bear an older fence: a
-	// write that was on its way when its owner was replaced, and that the run's own sequence let through because it is
-	// the run's true next record (P-2). Within one run fences never fall; the checker sees to that.
+	// fence is the sequence of the latest fence record, 0 until one was seen. A record after it may
+	// bear an older fence: a write that was on its way when its owner was replaced, and that the
+	// run's own sequence let through because it is the run's true next record (P-2). Within one run
+	// fences never fall; the checker sees to that.
 	fence uint64
 	claim uint64
 	// replays is what the replays among the runs repeat, by run.
@@ -236,7 +272,15 @@ func (p *partitionCheck) message(m natsconn.Stored) {
 	}
 	part, id, run, err := subject.ParseHistory(m.Subject)
 	if err != nil || part != p.n {
-		p.broken(checker.RuleRecord, "", "", 0, "message %d is on subject %q, which no history has", m.Seq, m.Subject)
+		p.broken(
+			checker.RuleRecord,
+			"",
+			"",
+			0,
+			"message %d is on subject %q, which no history has",
+			m.Seq,
+			m.Subject,
+		)
 		return
 	}
 	var r schemas.Record
@@ -245,19 +289,37 @@ func (p *partitionCheck) message(m natsconn.Stored) {
 		return
 	}
 	if r.WorkflowID != id || r.Run != run {
-		p.broken(checker.RuleRecord, id, run, r.First, "record %d says that it is of workflow %q run %s", m.Seq, r.WorkflowID, r.Run)
+		p.broken(
+			checker.RuleRecord,
+			id,
+			run,
+			r.First,
+			"record %d says that it is of workflow %q run %s",
+			m.Seq,
+			r.WorkflowID,
+			r.Run,
+		)
 		return
 	}
 	if p.fence != 0 && r.Fence > p.fence {
-		p.broken(checker.RuleFence, id, run, r.First, "record %d has fence %d, which is not written yet; the latest is %d", m.Seq, r.Fence, p.fence)
+		p.broken(
+			checker.RuleFence,
+			id,
+			run,
+			r.First,
+			"record %d has fence %d, which is not written yet; the latest is %d",
+			m.Seq,
+			r.Fence,
+			p.fence,
+		)
 	}
 	p.replayOf(&m, &r)
 	p.v.Payloads.note(p.v.ns.StreamHistory(p.n), &m, &r)
 	p.v.add(p.v.checker.Record(&r, m.Data, schemas.At(m.Time))...)
 }
 
-// replayOf checks the link of a replay in the other direction: a run that was replayed is told so by the headers of the run that repeats
-// it, so these have to say what its first event says.
+// replayOf checks the link of a replay in the other direction: a run that was replayed is told so
+// by the headers of the run that repeats it, so these have to say what its first event says.
 func (p *partitionCheck) replayOf(m *natsconn.Stored, r *schemas.Record) {
 	if r.First == 1 && len(r.Events) > 0 {
 		if a, ok := r.Events[0].Attributes.(*schemas.WorkflowStarted); ok && a.Replays != nil {
@@ -273,23 +335,61 @@ func (p *partitionCheck) replayOf(m *natsconn.Stored, r *schemas.Record) {
 		said = line.Replays.Run
 	}
 	if want := p.replays[r.Run]; said != want {
-		p.broken(checker.RuleReplay, r.WorkflowID, r.Run, r.First, "the headers of record %d say that the run replays run %q, its first event says run %q", m.Seq, said, want)
+		p.broken(
+			checker.RuleReplay,
+			r.WorkflowID,
+			r.Run,
+			r.First,
+			"the headers of record %d say that the run replays run %q, its first event says run %q",
+			m.Seq,
+			said,
+			want,
+		)
 	}
 }
 
-// fenceRecord checks that claims only grow: an owner never fences in the name of a claim that another one followed.
+// fenceRecord checks that claims only grow: an owner never fences in the name of a claim that
+// another one followed.
 func (p *partitionCheck) fenceRecord(m natsconn.Stored) {
 	var f schemas.Fence
 	if err := schemas.Unmarshal(m.Data, &f); err != nil {
-		p.broken(checker.RuleFence, "", "", 0, "fence %d of partition %d cannot be read: %v", m.Seq, p.n, err)
+		p.broken(
+			checker.RuleFence,
+			"",
+			"",
+			0,
+			"fence %d of partition %d cannot be read: %v",
+			m.Seq,
+			p.n,
+			err,
+		)
 		return
 	}
 	if f.Claim < p.claim {
-		p.broken(checker.RuleFence, "", "", 0, "fence %d of partition %d is for claim %d of %s, after one for claim %d", m.Seq, p.n, f.Claim, f.Owner, p.claim)
+		p.broken(
+			checker.RuleFence,
+			"",
+			"",
+			0,
+			"fence %d of partition %d is for claim %d of %s, after one for claim %d",
+			m.Seq,
+			p.n,
+			f.Claim,
+			f.Owner,
+			p.claim,
+		)
 	}
 	p.fence, p.claim = m.Seq, max(f.Claim, p.claim)
 }
 
 func (p *partitionCheck) broken(rule, id, run string, event int64, format string, args ...any) {
-	p.v.add(checker.Violation{Rule: rule, WorkflowID: id, Run: run, EventID: event, Detail: fmt.Sprintf(format, args...)})
+	p.v.add(
+		checker.Violation{
+			Rule:       rule,
+			WorkflowID: id,
+			Run:        run,
+			EventID:    event,
+			Detail:     fmt.Sprintf(format, args...),
+		},
+	)
 }

@@ -11,9 +11,10 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 )
 
-// unreadable looks for records that the server counts and does not give out: it passes over a record whose checksum is
-// wrong, without a word. If it was the last of its run, the chain of the others is whole. Only a stream with gaps is looked
-// at: it is read once more, and what each run has is compared with what the server says that it has, before and after.
+// unreadable looks for records that the server counts and does not give out: it passes over a
+// record whose checksum is wrong, without a word. If it was the last of its run, the chain of the
+// others is whole. Only a stream with gaps is looked at: it is read once more, and what each run
+// has is compared with what the server says that it has, before and after.
 func (p *partitionCheck) unreadable(ctx context.Context) error {
 	if !p.removed {
 		return nil
@@ -43,7 +44,15 @@ func (p *partitionCheck) unreadable(ctx context.Context) error {
 		if err != nil {
 			continue // told already
 		}
-		p.broken(checker.RuleRecord, id, run, 0, "%d of %d records cannot be read from the store", n-read[subj], n)
+		p.broken(
+			checker.RuleRecord,
+			id,
+			run,
+			0,
+			"%d of %d records cannot be read from the store",
+			n-read[subj],
+			n,
+		)
 	}
 	return nil
 }

@@ -11,11 +11,13 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// rulePayload: what an event names as a large payload is in the store. An object comes before what names it, and goes after that.
+// rulePayload: what an event names as a large payload is in the store. An object comes before what
+// names it, and goes after that.
 const rulePayload = "payload"
 
-// payloadCheck looks whether the store has what the histories name. Objects that it had before they were read are known by their names; of
-// the others, which came later or are gone, the first place in each run is kept.
+// payloadCheck looks whether the store has what the histories name. Objects that it had before they
+// were read are known by their names; of the others, which came later or are gone, the first place
+// in each run is kept.
 type payloadCheck struct {
 	conn   *natsconn.Conn
 	store  *payloads.Store
@@ -53,7 +55,12 @@ func (c *payloadCheck) note(stream string, m *natsconn.Stored, r *schemas.Record
 			}
 			c.seen[objectIn{r.Run, ref.Object}] = true
 			c.open = append(c.open, namedObject{
-				at:     checker.Violation{Rule: rulePayload, WorkflowID: r.WorkflowID, Run: r.Run, EventID: e.ID},
+				at: checker.Violation{
+					Rule:       rulePayload,
+					WorkflowID: r.WorkflowID,
+					Run:        r.Run,
+					EventID:    e.ID,
+				},
 				stream: stream, seq: m.Seq, ref: ref,
 			})
 		}

@@ -8,7 +8,17 @@ import (
 )
 
 // whereFlags are the global flags that say where to connect, without secrets.
-var whereFlags = []string{"namespace", "nats", "context", "creds", "nkey", "user", "tlsca", "tlscert", "tlskey"}
+var whereFlags = []string{
+	"namespace",
+	"nats",
+	"context",
+	"creds",
+	"nkey",
+	"user",
+	"tlsca",
+	"tlscert",
+	"tlskey",
+}
 
 // noteWhere keeps where this command connects, for commands that it tells of.
 func (a *App) noteWhere(fs *pflag.FlagSet) {

@@ -23,19 +23,21 @@ const (
 	completeMost = 200
 )
 
-// candidates yields what may stand at a place of the command line and begins with prefix, each with a few words about it.
-// It ends when ctx does, with what it has until then.
+// candidates yields what may stand at a place of the command line and begins with prefix, each with
+// a few words about it. It ends when ctx does, with what it has until then.
 type candidates func(ctx context.Context, c *drover.Client, prefix string, yield func(name, about string))
 
-// completions adds to the commands what the shell can complete by asking the server. Whatever goes wrong, the shell gets
-// nothing, and no word of it: this runs between two key strokes.
+// completions adds to the commands what the shell can complete by asking the server. Whatever goes
+// wrong, the shell gets nothing, and no word of it: this runs between two key strokes.
 func (a *App) completions(root *cobra.Command) {
 	open, all := workflowIDs(schemas.StatusOpen), workflowIDs("")
 	for path, first := range map[string]candidates{
-		"signal": open, "cancel": open, "terminate": open, "pause": open, "hold": open, "release": open, "resume": workflowIDs(schemas.StatusPaused),
+		"signal": open, "cancel": open, "terminate": open, "pause": open, "hold": open,
+		"release": open, "resume": workflowIDs(schemas.StatusPaused),
 		"describe": all, "history": all, "result": all, "why": all, "replay": workflowIDs(schemas.StatusClosed),
-		"start": workflowTypes, "flow show": flowNames, "namespace describe": namespaceNames, "namespace delete": namespaceNames,
-		"schedule show": scheduleIDs, "schedule update": scheduleIDs, "schedule pause": scheduleIDs,
+		"start": workflowTypes, "flow show": flowNames, "namespace describe": namespaceNames,
+		"namespace delete": namespaceNames,
+		"schedule show":    scheduleIDs, "schedule update": scheduleIDs, "schedule pause": scheduleIDs,
 		"schedule resume": scheduleIDs, "schedule trigger": scheduleIDs, "schedule backfill": scheduleIDs,
 		"schedule delete": scheduleIDs, "always-on show": alwaysIDs, "always-on stop": alwaysIDs,
 		"always-on start": alwaysIDs, "always-on remove": alwaysIDs,
@@ -65,7 +67,9 @@ func (a *App) completions(root *cobra.Command) {
 		"restart":   oneOf(restartWords),
 		"workflow":  a.complete(0, open),
 
-		"after-crash": oneOf(func() []string { return []string{server.AfterCrashRecover, server.AfterCrashHalt} }),
+		"after-crash": oneOf(
+			func() []string { return []string{server.AfterCrashRecover, server.AfterCrashHalt} },
+		),
 	})
 	root.InitDefaultHelpCmd()
 	if cmd := Find(root, "help"); cmd != nil {
@@ -80,7 +84,10 @@ func (a *App) completions(root *cobra.Command) {
 			if len(args) == 0 {
 				return fmt.Errorf("a shell is missing: use bash, zsh, fish or powershell")
 			}
-			return fmt.Errorf("there is no completion for %q: use bash, zsh, fish or powershell", args[0])
+			return fmt.Errorf(
+				"there is no completion for %q: use bash, zsh, fish or powershell",
+				args[0],
+			)
 		}
 	}
 }
@@ -109,7 +116,8 @@ func oneOf(words func() []string) cobra.CompletionFunc {
 	}
 }
 
-// completeFlags completes the flags of these names in every command that has them and does not know better.
+// completeFlags completes the flags of these names in every command that has them and does not know
+// better.
 func (a *App) completeFlags(cmd *cobra.Command, by map[string]cobra.CompletionFunc) {
 	for name, fn := range by {
 		if cmd.Flags().Lookup(name) == nil && cmd.PersistentFlags().Lookup(name) == nil {
@@ -118,7 +126,8 @@ func (a *App) completeFlags(cmd *cobra.Command, by map[string]cobra.CompletionFu
 		if cmd.Name() == "start" && name == "id" {
 			continue // a new one
 		}
-		_ = cmd.RegisterFlagCompletionFunc(name, fn) // it fails only if the command has brought its own
+		// it fails only if the command has brought its own
+		_ = cmd.RegisterFlagCompletionFunc(name, fn)
 	}
 	for _, child := range cmd.Commands() {
 		a.completeFlags(child, by)
@@ -129,7 +138,10 @@ func (a *App) completeFlags(cmd *cobra.Command, by map[string]cobra.CompletionFu
 func Find(root *cobra.Command, path string) *cobra.Command {
 	cmd := root
 	for name := range strings.FieldsSeq(path) {
-		i := slices.IndexFunc(cmd.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
+		i := slices.IndexFunc(
+			cmd.Commands(),
+			func(c *cobra.Command) bool { return c.Name() == name },
+		)
 		if i < 0 {
 			return nil
 		}
@@ -165,8 +177,8 @@ func (a *App) complete(most int, what candidates) cobra.CompletionFunc {
 	}
 }
 
-// harmless tells whether a shell takes a word as it is. An id may hold anything, and the completion of some shells would put
-// it on the command line without quotes.
+// harmless tells whether a shell takes a word as it is. An id may hold anything, and the completion
+// of some shells would put it on the command line without quotes.
 func harmless(s string) bool {
 	return !strings.HasPrefix(s, "-") && !strings.ContainsFunc(s, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-.:@+%/,", r)
@@ -175,7 +187,11 @@ func harmless(s string) bool {
 
 func workflowIDs(status schemas.Status) candidates {
 	return func(ctx context.Context, c *drover.Client, prefix string, yield func(name, about string)) {
-		for e, err := range c.List(ctx, drover.ListOptions{Status: status, Prefix: prefix, TopLevel: !strings.Contains(prefix, ":"), Limit: completeMost}) {
+		for e, err := range c.List(ctx,
+			drover.ListOptions{
+				Status: status, Prefix: prefix,
+				TopLevel: !strings.Contains(prefix, ":"), Limit: completeMost,
+			}) {
 			if err != nil {
 				return
 			}
@@ -185,10 +201,20 @@ func workflowIDs(status schemas.Status) candidates {
 }
 
 // completeType completes KIND and NAME.
-func (a *App) completeType(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *App) completeType(
+	cmd *cobra.Command,
+	args []string,
+	prefix string,
+) ([]cobra.Completion, cobra.ShellCompDirective) {
 	switch len(args) {
 	case 0:
-		return oneOf(func() []string { return []string{string(schemas.WorkflowKind), string(schemas.ActivityKind)} })(cmd, args, prefix)
+		return oneOf(
+			func() []string { return []string{string(schemas.WorkflowKind), string(schemas.ActivityKind)} },
+		)(
+			cmd,
+			args,
+			prefix,
+		)
 	case 1:
 		return a.complete(2, registered(schemas.TypeKind(args[0])))(cmd, args, prefix)
 	default:
@@ -208,8 +234,17 @@ func registered(kind schemas.TypeKind) candidates {
 }
 
 // workflowTypes are those that are registered, and those of runs.
-func workflowTypes(ctx context.Context, c *drover.Client, prefix string, yield func(name, about string)) {
-	for t, err := range c.ListTypes(ctx, drover.TypeListOptions{Kind: schemas.WorkflowKind, Status: schemas.TypeRegistered, Prefix: prefix, Limit: completeMost}) {
+func workflowTypes(
+	ctx context.Context,
+	c *drover.Client,
+	prefix string,
+	yield func(name, about string),
+) {
+	for t, err := range c.ListTypes(ctx,
+		drover.TypeListOptions{
+			Kind: schemas.WorkflowKind, Status: schemas.TypeRegistered,
+			Prefix: prefix, Limit: completeMost,
+		}) {
 		if err != nil {
 			break
 		}
@@ -233,7 +268,12 @@ func taskLists(ctx context.Context, c *drover.Client, _ string, yield func(name,
 	}
 }
 
-func namespaceNames(ctx context.Context, c *drover.Client, _ string, yield func(name, about string)) {
+func namespaceNames(
+	ctx context.Context,
+	c *drover.Client,
+	_ string,
+	yield func(name, about string),
+) {
 	for n, err := range c.ListNamespaces(ctx) {
 		if err != nil {
 			return
@@ -242,7 +282,12 @@ func namespaceNames(ctx context.Context, c *drover.Client, _ string, yield func(
 	}
 }
 
-func scheduleIDs(ctx context.Context, c *drover.Client, prefix string, yield func(name, about string)) {
+func scheduleIDs(
+	ctx context.Context,
+	c *drover.Client,
+	prefix string,
+	yield func(name, about string),
+) {
 	for l, err := range c.Schedules(ctx, drover.SchedulesOptions{Prefix: prefix, Limit: completeMost}) {
 		if err != nil {
 			return
@@ -251,7 +296,12 @@ func scheduleIDs(ctx context.Context, c *drover.Client, prefix string, yield fun
 	}
 }
 
-func alwaysIDs(ctx context.Context, c *drover.Client, prefix string, yield func(name, about string)) {
+func alwaysIDs(
+	ctx context.Context,
+	c *drover.Client,
+	prefix string,
+	yield func(name, about string),
+) {
 	for r, err := range c.AlwaysOn(ctx, drover.AlwaysOnOptions{Prefix: prefix, Limit: completeMost}) {
 		if err != nil {
 			return

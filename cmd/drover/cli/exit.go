@@ -27,17 +27,20 @@ const (
 	ExitUsage        = 2
 	ExitNoConnection = 3
 	ExitTimeout      = 4
-	ExitParked       = 5   // nothing else is wrong, but runs wait for somebody to mend their decider
-	ExitNotFirst     = 6   // somebody else was the first of the period
-	ExitRecycled     = 75  // a server with --recycle-exit has ended for a recycle: it is to be started again
-	ExitInterrupted  = 130 // Ctrl-C ended a wait
+	// nothing else is wrong, but runs wait for somebody to mend their decider
+	ExitParked   = 5
+	ExitNotFirst = 6 // somebody else was the first of the period
+	// a server with --recycle-exit has ended for a recycle: it is to be started again
+	ExitRecycled    = 75
+	ExitInterrupted = 130 // Ctrl-C ended a wait
 )
 
 // ErrInterrupted is the end of a wait by Ctrl-C.
 var ErrInterrupted = errors.New("interrupted, and the workflow goes on")
 
 // HintNoNamespace is about a namespace that is not where it was looked for.
-const HintNoNamespace = "check --namespace, --nats, and the JetStream domain of its context; a server makes the namespace when it starts"
+const HintNoNamespace = "check --namespace, --nats, and the JetStream domain of its context; a " +
+	"server makes the namespace when it starts"
 
 // hintTimeout is about a wait that nothing more is known of.
 const hintTimeout = `wait longer, by a longer --timeout; "drover node list" tells whether a server has stopped`
@@ -63,8 +66,8 @@ func Usage(cmd *cobra.Command, err error) error {
 	return e
 }
 
-// ExitCode is the one table from errors to exit codes. A deadline that passed because nobody was there counts as no
-// connection, which is what has to be mended.
+// ExitCode is the one table from errors to exit codes. A deadline that passed because nobody was
+// there counts as no connection, which is what has to be mended.
 func ExitCode(err error) int {
 	_, wrong := errors.AsType[*usageError](err)
 	e, judged := errors.AsType[*drover.Error](err)
@@ -80,9 +83,12 @@ func ExitCode(err error) int {
 		return ExitNotFirst
 	case errors.Is(err, server.ErrRecycled):
 		return ExitRecycled
-	case wrong, IsAny(err, drover.ErrInvalid, server.ErrInvalidOptions, embedded.ErrInvalidOptions, topology.ErrInvalidOptions, claims.ErrInvalidOptions, nodes.ErrInvalidOptions):
+	case wrong,
+		IsAny(err, drover.ErrInvalid, server.ErrInvalidOptions, embedded.ErrInvalidOptions,
+			topology.ErrInvalidOptions, claims.ErrInvalidOptions, nodes.ErrInvalidOptions):
 		return ExitUsage
-	case IsAny(err, drover.ErrUnavailable, natsconn.ErrNoConnection, natsconn.ErrDisconnected), !judged && errors.Is(err, natsconn.ErrNoResponders):
+	case IsAny(err, drover.ErrUnavailable, natsconn.ErrNoConnection, natsconn.ErrDisconnected),
+		!judged && errors.Is(err, natsconn.ErrNoResponders):
 		return ExitNoConnection
 	case IsAny(err, drover.ErrTimeout, natsconn.ErrTimeout, context.DeadlineExceeded):
 		return ExitTimeout
@@ -115,7 +121,9 @@ func (a *App) report(err error) {
 func DescribeError(err error) (string, *schemas.Error) {
 	if e, ok := errors.AsType[*drover.WorkflowError](err); ok {
 		return e.Error(), &schemas.Error{
-			Code: schemas.Code(e.Status), Message: strings.TrimPrefix(e.Error(), "drover: "), WorkflowID: e.ID, Run: e.Run,
+			Code: schemas.Code(
+				e.Status,
+			), Message: strings.TrimPrefix(e.Error(), "drover: "), WorkflowID: e.ID, Run: e.Run,
 		}
 	}
 	if e, ok := errors.AsType[*drover.Error](err); ok {
@@ -125,7 +133,13 @@ func DescribeError(err error) (string, *schemas.Error) {
 		if e.Code == "" && ExitCode(err) == ExitNoConnection {
 			code = schemas.CodeUnavailable
 		}
-		doc := &schemas.Error{Code: code, Message: e.Message(), Hint: e.Hint, WorkflowID: e.ID, Run: e.Run}
+		doc := &schemas.Error{
+			Code:       code,
+			Message:    e.Message(),
+			Hint:       e.Hint,
+			WorkflowID: e.ID,
+			Run:        e.Run,
+		}
 		if refusal, ok := errors.AsType[*schemas.Error](e.Err); ok {
 			doc.Message, doc.Field = refusal.Message, refusal.Field
 		}
@@ -158,7 +172,8 @@ func RefusedIn(flags *strings.Replacer, err error) error {
 		return err
 	}
 	told, about := *e, *refusal
-	if name, rest, ok := strings.Cut(about.Message, ": "); ok && strings.HasSuffix(about.Field, name) {
+	if name, rest, ok := strings.Cut(about.Message, ": "); ok &&
+		strings.HasSuffix(about.Field, name) {
 		about.Message = rest // the field is said once
 	}
 	told.Err = &about
@@ -170,7 +185,8 @@ func RefusedIn(flags *strings.Replacer, err error) error {
 // ErrParked is the end of an audit that has found nothing worse than parked runs.
 var ErrParked = errors.New("parked")
 
-// FlowsError says that files are wrong, which is no wrong usage. What is wrong with them has been shown.
+// FlowsError says that files are wrong, which is no wrong usage. What is wrong with them has been
+// shown.
 type FlowsError struct{ Text, Hint string }
 
 func (e *FlowsError) Error() string { return e.Text }

@@ -18,7 +18,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// DurationFlag is a time on the command line: 90 or 90s, 1m30s, or NONE for no limit where a command allows it.
+// DurationFlag is a time on the command line: 90 or 90s, 1m30s, or NONE for no limit where a
+// command allows it.
 type DurationFlag struct {
 	Value     time.Duration
 	Unlimited bool // NONE is allowed
@@ -42,7 +43,9 @@ func (d *DurationFlag) Set(s string) error {
 		return errors.New(want)
 	}
 	if v == schemas.Unlimited && !d.Unlimited {
-		return fmt.Errorf("NONE is not possible here: leave the flag out, or give a time such as 90s")
+		return fmt.Errorf(
+			"NONE is not possible here: leave the flag out, or give a time such as 90s",
+		)
 	}
 	if v == 0 && d.Some {
 		return fmt.Errorf("0 is not possible here: leave the flag out, or give a time such as 1s")
@@ -72,7 +75,8 @@ type InputFlag struct {
 // Register adds the flag and --raw to a command. What says what the payload is.
 func (f *InputFlag) Register(cmd *cobra.Command, what string) {
 	f.RegisterJSON(cmd, what)
-	cmd.Flags().BoolVar(&f.raw, "raw", false, "take the bytes of --"+f.Name+" as they are; they need not be JSON")
+	cmd.Flags().
+		BoolVar(&f.raw, "raw", false, "take the bytes of --"+f.Name+" as they are; they need not be JSON")
 }
 
 // RegisterJSON leaves out --raw, for a second payload of a command.
@@ -122,16 +126,21 @@ func (f *InputFlag) Read(cmd *cobra.Command, stdin io.Reader) (schemas.Payload, 
 		if cmd.Flags().Lookup("raw") != nil && f.Name != SignalInput {
 			way = ", or add --raw to send the bytes as they are"
 		}
-		return nil, Usage(cmd, fmt.Errorf(`%s is not JSON: %w; write text as '"text"'%s`, from, err, way))
+		return nil, Usage(
+			cmd,
+			fmt.Errorf(`%s is not JSON: %w; write text as '"text"'%s`, from, err, way),
+		)
 	}
 	return bytes.TrimSpace(body), nil
 }
 
-// mayBeEmpty are the flags in which no word is a word of its own: no context, no reason, every prefix, or a payload, which is judged as one.
+// mayBeEmpty are the flags in which no word is a word of its own: no context, no reason, every
+// prefix, or a payload, which is judged as one.
 var mayBeEmpty = []string{"context", "reason", "note", "prefix", "input", SignalInput, "details"}
 
-// refuseEmpty refuses flags that are given without a word in them, such as that of a variable that is not set: they would mean all that leaving
-// them out does, such as every workflow, the namespace "default", or a store in memory.
+// refuseEmpty refuses flags that are given without a word in them, such as that of a variable that
+// is not set: they would mean all that leaving them out does, such as every workflow, the namespace
+// "default", or a store in memory.
 func refuseEmpty(fs *pflag.FlagSet) (err error) {
 	fs.Visit(func(f *pflag.Flag) {
 		empty := f.Value.Type() == "string" && f.Value.String() == ""
@@ -147,7 +156,11 @@ func refuseEmpty(fs *pflag.FlagSet) (err error) {
 
 // RefuseTimeout is for commands that have no end of their own.
 func RefuseTimeout(cmd *cobra.Command) error {
-	return RefuseFlags(cmd, []string{"timeout"}, fmt.Sprintf("but %s goes on until it is stopped: leave it out", cmd.Name()))
+	return RefuseFlags(
+		cmd,
+		[]string{"timeout"},
+		fmt.Sprintf("but %s goes on until it is stopped: leave it out", cmd.Name()),
+	)
 }
 
 // RefuseFlags refuses flags that say nothing here, and says why.
@@ -173,7 +186,8 @@ func ArgNames(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// Filled is ArgNames for arguments that nothing stands for if they are empty, such as by a variable that is not set.
+// Filled is ArgNames for arguments that nothing stands for if they are empty, such as by a variable
+// that is not set.
 func Filled(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := ArgNames(names...)(cmd, args); err != nil {
@@ -186,8 +200,9 @@ func Filled(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// AttributesFlag takes NAME=VALUE, once for each time that it is given. The map of the flag library reads a line of CSV, so that a value with a
-// comma and a = would be two attributes, and one with quotes would lose them.
+// AttributesFlag takes NAME=VALUE, once for each time that it is given. The map of the flag library
+// reads a line of CSV, so that a value with a comma and a = would be two attributes, and one with
+// quotes would lose them.
 type AttributesFlag struct{ To *map[string]string }
 
 var _ pflag.Value = AttributesFlag{}
@@ -211,14 +226,18 @@ func (f AttributesFlag) String() string { return "" }
 // Type implements [pflag.Value].
 func (f AttributesFlag) Type() string { return "name=value" }
 
-// TimeFlag is an instant on the command line: 2026-01-02T03:04:05Z, 2026-01-02 (in UTC), or 90m for that long ago.
+// TimeFlag is an instant on the command line: 2026-01-02T03:04:05Z, 2026-01-02 (in UTC), or 90m for
+// that long ago.
 type TimeFlag struct{ Value time.Time }
 
 var _ pflag.Value = (*TimeFlag)(nil)
 
 // Set implements [pflag.Value].
 func (t *TimeFlag) Set(s string) error {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", time.DateTime, time.DateOnly} {
+	for _, layout := range []string{
+		time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00",
+		time.DateTime, time.DateOnly,
+	} {
 		if v, err := time.Parse(layout, s); err == nil {
 			t.Value = v
 			return nil
@@ -229,7 +248,9 @@ func (t *TimeFlag) Set(s string) error {
 		t.Value = time.Now().Add(-ago.Value)
 		return nil
 	}
-	return fmt.Errorf("want a time such as 2026-01-02T03:04:05Z, a day such as 2026-01-02, or 90m for that long ago")
+	return fmt.Errorf(
+		"want a time such as 2026-01-02T03:04:05Z, a day such as 2026-01-02, or 90m for that long ago",
+	)
 }
 
 // String implements [pflag.Value].
@@ -252,7 +273,8 @@ func RunFlag(cmd *cobra.Command, runID *string) {
 func ParseInterval(s string) (schemas.ScheduleInterval, error) {
 	every, offset, some := strings.Cut(s, "+")
 	d, plus := DurationFlag{Some: true}, DurationFlag{}
-	if d.Set(strings.TrimSpace(every)) != nil || some && plus.Set(strings.TrimSpace(offset)) != nil {
+	if d.Set(strings.TrimSpace(every)) != nil ||
+		some && plus.Set(strings.TrimSpace(offset)) != nil {
 		return schemas.ScheduleInterval{}, errors.New(
 			"want a distance such as 5m, or one with an offset, such as 24h+3h",
 		)
@@ -277,6 +299,9 @@ func ParseChildPolicy(cmd *cobra.Command, s string) (schemas.ChildPolicy, error)
 	case "abandon":
 		return schemas.ChildAbandon, nil
 	default:
-		return "", Usage(cmd, fmt.Errorf("--child-policy is %q: use terminate, cancel or abandon", s))
+		return "", Usage(
+			cmd,
+			fmt.Errorf("--child-policy is %q: use terminate, cancel or abandon", s),
+		)
 	}
 }

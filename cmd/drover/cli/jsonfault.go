@@ -9,8 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// checkJSON tells why body is no JSON, and where: lines and columns begin at 1, and a column is a letter, not a byte. It judges the form alone:
-// numbers that are too large for a float64 are JSON. Bytes that are not UTF-8 are refused, since what is sent with them would be kept as bytes.
+// checkJSON tells why body is no JSON, and where: lines and columns begin at 1, and a column is a
+// letter, not a byte. It judges the form alone: numbers that are too large for a float64 are JSON.
+// Bytes that are not UTF-8 are refused, since what is sent with them would be kept as bytes.
 func checkJSON(body []byte) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return errors.New("it is empty")
@@ -28,19 +29,29 @@ func checkJSON(body []byte) error {
 	return faultOf(body, json.Unmarshal(body, new(json.RawMessage)))
 }
 
-// faultOf puts the place in body in front of what the decoder says, without the names that things have in Go.
+// faultOf puts the place in body in front of what the decoder says, without the names that things
+// have in Go.
 func faultOf(body []byte, err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		what := cmp.Or(wrong.Field, "all of it")
-		return fmt.Errorf("%s: %s is of the kind %s, which does not belong there", placeOf(body, int(wrong.Offset)-1), what, wrong.Value)
+		return fmt.Errorf(
+			"%s: %s is of the kind %s, which does not belong there",
+			placeOf(body, int(wrong.Offset)-1),
+			what,
+			wrong.Value,
+		)
 	}
 	wrong, ok := errors.AsType[*json.SyntaxError](err)
 	if !ok {
 		return err
 	}
 	text := bytes.TrimRight(body, " \t\r\n")
-	// A byte that may stand nowhere is the first at fault after a text that was right as far as it went. The decoder has two errors for that.
-	if end, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(append(bytes.Clone(text), 1), new(json.RawMessage))); ok && int(end.Offset) > len(text) {
+	// A byte that may stand nowhere is the first at fault after a text that was right as far as it
+	// went. The decoder has two errors for that.
+	if end,
+		ok := errors.AsType[*json.SyntaxError](json.Unmarshal(append(bytes.Clone(text), 1),
+		new(json.RawMessage))); ok &&
+		int(end.Offset) > len(text) {
 		return fmt.Errorf("%s: it ends too early", placeOf(body, len(text)))
 	}
 	return fmt.Errorf("%s: %w", placeOf(body, int(wrong.Offset)-1), err)

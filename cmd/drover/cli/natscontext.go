@@ -15,8 +15,8 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 )
 
-// natsContext is a context of the nats command line: a file that says where and as whom to connect. Its own package links
-// the NATS server and a metrics library, so the file is read here.
+// natsContext is a context of the nats command line: a file that says where and as whom to connect.
+// Its own package links the NATS server and a metrics library, so the file is read here.
 type natsContext struct {
 	URL         string `json:"url"`
 	Token       string `json:"token"`
@@ -44,9 +44,10 @@ const ContextEnv = "NATS_CONTEXT"
 // DefaultNATS is where commands look for NATS if nothing is said.
 const DefaultNATS = "nats://127.0.0.1:4222"
 
-// DialOptions says where and as whom to connect, for clients and for servers beside a NATS elsewhere. Flags win over a
-// context that was named, by --context or NATS_CONTEXT, and that wins over NATS_URL. The context that the nats command line
-// has selected comes last: it counts only where nothing else says where to go.
+// DialOptions says where and as whom to connect, for clients and for servers beside a NATS
+// elsewhere. Flags win over a context that was named, by --context or NATS_CONTEXT, and that wins
+// over NATS_URL. The context that the nats command line has selected comes last: it counts only
+// where nothing else says where to go.
 func (a *App) DialOptions() (natsconn.Options, error) {
 	o := natsconn.Options{
 		URL: a.NATS, CredsFile: a.creds, NKeyFile: a.nkey, User: a.User, Password: a.Password,
@@ -59,15 +60,19 @@ func (a *App) DialOptions() (natsconn.Options, error) {
 	c, err := ReadContext(name)
 	if err != nil {
 		if !named {
-			err = fmt.Errorf("%w; it is the one that \"nats context select\" chose: name another, or give --nats", err)
+			err = fmt.Errorf(
+				"%w; it is the one that \"nats context select\" chose: name another, or give --nats",
+				err,
+			)
 		}
 		return o, Usage(nil, err)
 	}
 	return c.Fill(o), nil
 }
 
-// External tells whether a server is to work beside a NATS elsewhere: where to go must be said on its command line, so that
-// a variable of the environment does not turn a server of its own into something else.
+// External tells whether a server is to work beside a NATS elsewhere: where to go must be said on
+// its command line, so that a variable of the environment does not turn a server of its own into
+// something else.
 func (a *App) External(fs *pflag.FlagSet) bool { return fs.Changed("nats") || a.context.name != "" }
 
 // contextName is the context that counts, "" for none.
@@ -154,17 +159,32 @@ func ReadContext(name string) (*natsContext, error) {
 		if known := knownContexts(); len(known) > 0 {
 			ways = "use one of " + strings.Join(known, ", ")
 		}
-		return nil, fmt.Errorf("the NATS context %q is not known (no file %s); %s", name, file, ways)
+		return nil, fmt.Errorf(
+			"the NATS context %q is not known (no file %s); %s",
+			name,
+			file,
+			ways,
+		)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the NATS context %q: %w", name, err)
 	}
 	c := new(natsContext)
 	if err := json.Unmarshal(body, c); err != nil {
-		return nil, fmt.Errorf("the NATS context %q is broken: %s: %w; mend it with \"nats context edit %s\"", name, file, faultOf(body, err), name)
+		return nil, fmt.Errorf(
+			"the NATS context %q is broken: %s: %w; mend it with \"nats context edit %s\"",
+			name,
+			file,
+			faultOf(body, err),
+			name,
+		)
 	}
 	if missed := c.unsupported(); missed != "" {
-		return nil, fmt.Errorf("the NATS context %q has %s, which drover does not support: connect with --nats and the other flags", name, missed)
+		return nil, fmt.Errorf(
+			"the NATS context %q has %s, which drover does not support: connect with --nats and the other flags",
+			name,
+			missed,
+		)
 	}
 	return c, nil
 }

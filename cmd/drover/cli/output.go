@@ -18,8 +18,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// guard is standard error: what the connection logs from its own goroutines and what the command says come one after the
-// other, and nothing comes after the end of the command.
+// guard is standard error: what the connection logs from its own goroutines and what the command
+// says come one after the other, and nothing comes after the end of the command.
 type guard struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -105,10 +105,15 @@ func (o *outputFlag) Type() string { return "string" }
 // chooseOutput decides between --output and its short form.
 func (a *App) chooseOutput(fs *pflag.FlagSet) error {
 	if a.JSON && a.output != "" && a.output != "json" {
-		return fmt.Errorf("--json and --output %s exclude each other: leave out one of them", a.output)
+		return fmt.Errorf(
+			"--json and --output %s exclude each other: leave out one of them",
+			a.output,
+		)
 	}
 	if fs.Changed("json") && !a.JSON && a.output == "json" {
-		return fmt.Errorf("--json=false and --output json exclude each other: leave out one of them")
+		return fmt.Errorf(
+			"--json=false and --output json exclude each other: leave out one of them",
+		)
 	}
 	a.yaml = a.output == "yaml"
 	a.JSON = a.JSON || a.output == "json" || a.yaml
@@ -142,8 +147,9 @@ func documentsWanted(args []string) (json, yaml bool) {
 // Whole is for values that are never cut.
 const Whole = math.MaxInt
 
-// Word makes text from outside safe to show on a terminal, as one word of a line: anything with white space, quotes or
-// unprintable characters is quoted, and what is longer than most runes is cut; whole cuts nothing.
+// Word makes text from outside safe to show on a terminal, as one word of a line: anything with
+// white space, quotes or unprintable characters is quoted, and what is longer than most runes is
+// cut; whole cuts nothing.
 func Word(s string, most int) string {
 	s = Cut(s, most)
 	if s == "" {
@@ -159,7 +165,8 @@ func Word(s string, most int) string {
 
 // Sentence is like word for text that stands alone: spaces are fine.
 func Sentence(s string) string {
-	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+	if utf8.ValidString(s) &&
+		!strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return s
 	}
 	return strconv.Quote(s)
@@ -195,11 +202,28 @@ func Span(d time.Duration) string {
 	case d < time.Minute:
 		return fmt.Sprintf("%s%.3fs", sign, d.Truncate(time.Millisecond).Seconds())
 	case d < time.Hour:
-		return fmt.Sprintf("%s%dm%06.3fs", sign, int(d.Minutes()), (d % time.Minute).Truncate(time.Millisecond).Seconds())
+		return fmt.Sprintf(
+			"%s%dm%06.3fs",
+			sign,
+			int(d.Minutes()),
+			(d % time.Minute).Truncate(time.Millisecond).Seconds(),
+		)
 	case d < 24*time.Hour:
-		return fmt.Sprintf("%s%dh%02dm%02ds", sign, int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60)
+		return fmt.Sprintf(
+			"%s%dh%02dm%02ds",
+			sign,
+			int(d.Hours()),
+			int(d.Minutes())%60,
+			int(d.Seconds())%60,
+		)
 	default:
-		return fmt.Sprintf("%s%dd%02dh%02dm", sign, int(d.Hours())/24, int(d.Hours())%24, int(d.Minutes())%60)
+		return fmt.Sprintf(
+			"%s%dd%02dh%02dm",
+			sign,
+			int(d.Hours())/24,
+			int(d.Hours())%24,
+			int(d.Minutes())%60,
+		)
 	}
 }
 

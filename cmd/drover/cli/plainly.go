@@ -13,10 +13,11 @@ import (
 	"github.com/droverhq/drover/decider/flow/syntax"
 )
 
-// plainly says of a flag that cannot be read what it wants, and of one that cmd does not have which one may be meant. The flag library names a
-// function of Go, or the word twice.
+// plainly says of a flag that cannot be read what it wants, and of one that cmd does not have which
+// one may be meant. The flag library names a function of Go, or the word twice.
 func plainly(cmd *cobra.Command, err error) error {
-	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && len(unknown.GetSpecifiedName()) > 1 {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok &&
+		len(unknown.GetSpecifiedName()) > 1 {
 		if like := nearFlag(cmd, unknown.GetSpecifiedName()); like != "" {
 			return fmt.Errorf("%w; did you mean --%s?", err, like)
 		}
@@ -28,14 +29,27 @@ func plainly(cmd *cobra.Command, err error) error {
 	}
 	number, ok := errors.AsType[*strconv.NumError](err)
 	if !ok {
-		return fmt.Errorf("--%s is %q: %w", bad.GetFlag().Name, bad.GetValue(), plainList(bad.Unwrap()))
+		return fmt.Errorf(
+			"--%s is %q: %w",
+			bad.GetFlag().Name,
+			bad.GetValue(),
+			plainList(bad.Unwrap()),
+		)
 	}
-	want := map[string]string{"bool": "true or false", "float64": "a number such as 1.5", "uint64": "a whole number from 0 on"}[bad.GetFlag().Value.Type()]
+	want := map[string]string{
+		"bool": "true or false", "float64": "a number such as 1.5",
+		"uint64": "a whole number from 0 on",
+	}[bad.GetFlag().Value.Type()]
 	if want == "" {
 		want = "a whole number"
 	}
 	if errors.Is(number.Err, strconv.ErrRange) {
-		return fmt.Errorf("--%s is %s, which is too large or too small: want %s", bad.GetFlag().Name, bad.GetValue(), want)
+		return fmt.Errorf(
+			"--%s is %s, which is too large or too small: want %s",
+			bad.GetFlag().Name,
+			bad.GetValue(),
+			want,
+		)
 	}
 	return fmt.Errorf("--%s is %q: want %s", bad.GetFlag().Name, bad.GetValue(), want)
 }
@@ -43,12 +57,15 @@ func plainly(cmd *cobra.Command, err error) error {
 // plainList is about lists, which the flag library reads as a line of CSV.
 func plainList(err error) error {
 	if _, ok := errors.AsType[*csv.ParseError](err); ok {
-		return errors.New(`want one word, or several with commas between them; a word with a comma or a quote stands between quotes, and each quote in it twice: "a,b","say ""no"""`)
+		return errors.New(
+			`want one word, or several with commas between them; a word with a comma or a quote stands between quotes, and each quote in it twice: "a,b","say ""no"""`,
+		)
 	}
 	return err
 }
 
-// nearFlag finds the flag of cmd that is written almost as name, or begins with it; "" if there is none, or several begin so.
+// nearFlag finds the flag of cmd that is written almost as name, or begins with it; "" if there is
+// none, or several begin so.
 func nearFlag(cmd *cobra.Command, name string) string {
 	var names, begin []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {

@@ -13,7 +13,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// ParseQuery reads filters as words: status=failed type=order tag="two words". The names are those of the flags of list.
+// ParseQuery reads filters as words: status=failed type=order tag="two words". The names are those
+// of the flags of list.
 func ParseQuery(text string) (drover.ListOptions, error) {
 	var f FilterFlags
 	flags := &cobra.Command{Use: "list"}
@@ -30,9 +31,16 @@ func ParseQuery(text string) (drover.ListOptions, error) {
 		name, value, ok := strings.Cut(w, "=")
 		switch {
 		case !ok || value == "":
-			return f.o, fmt.Errorf("%q is no filter: write NAME=VALUE, for example status=failed", w)
+			return f.o, fmt.Errorf(
+				"%q is no filter: write NAME=VALUE, for example status=failed",
+				w,
+			)
 		case flags.Flags().Lookup(name) == nil:
-			return f.o, fmt.Errorf("there is no filter %q: use one of %s", name, filterNames(flags.Flags()))
+			return f.o, fmt.Errorf(
+				"there is no filter %q: use one of %s",
+				name,
+				filterNames(flags.Flags()),
+			)
 		case slices.Contains(seen, name):
 			return f.o, fmt.Errorf("the filter %s stands twice: leave one out", name)
 		}
@@ -55,7 +63,10 @@ func filterNames(fs *pflag.FlagSet) string {
 func queryWords(text string) ([]string, error) {
 	var words []string
 	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
-		end := strings.IndexFunc(text, func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' || r == '"' })
+		end := strings.IndexFunc(
+			text,
+			func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' || r == '"' },
+		)
 		if end < 0 {
 			return append(words, text), nil
 		}
@@ -87,7 +98,15 @@ type FilterFlags struct {
 func (f *FilterFlags) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&f.status, "status", "", "only with this status: "+strings.Join(statusWords(), ", ")+"; closed is any but open and paused")
+	fs.StringVar(
+		&f.status,
+		"status",
+		"",
+		"only with this status: "+strings.Join(
+			statusWords(),
+			", ",
+		)+"; closed is any but open and paused",
+	)
 	fs.StringVar(&f.o.Type, "type", "", "only of this type")
 	fs.StringVar(&f.o.Prefix, "prefix", "", "only ids that begin so")
 	fs.StringVar(&f.o.WorkflowID, "id", "", "only the runs of this workflow id")

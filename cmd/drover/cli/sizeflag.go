@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// SizeFlag is a number of bytes on the command line: 1048576, 64MiB, 1GiB, or NONE for no limit where a command allows it.
+// SizeFlag is a number of bytes on the command line: 1048576, 64MiB, 1GiB, or NONE for no limit
+// where a command allows it.
 type SizeFlag struct {
 	Value     int64 // -1 stands for NONE
 	Unlimited bool

@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NoCommand says that there is no command of a word below cmd, and which are near, or which there are. Cobra's own word for it comes from the root alone.
+// NoCommand says that there is no command of a word below cmd, and which are near, or which there
+// are. Cobra's own word for it comes from the root alone.
 func NoCommand(cmd *cobra.Command, word string) error {
 	path := append(strings.Fields(cmd.CommandPath())[1:], word)
 	msg := fmt.Sprintf("there is no command %q", strings.Join(path, " "))

@@ -15,9 +15,11 @@ import (
 // Column is one of a table.
 type Column struct {
 	Head string
-	// keep is how many runes of a value stay at least when a terminal is too narrow; 0 for all of them.
+	// keep is how many runes of a value stay at least when a terminal is too narrow; 0 for all of
+	// them.
 	Keep int
-	// drop is when the column is left out on a terminal that is too narrow: 1 before 2; 0 for never.
+	// drop is when the column is left out on a terminal that is too narrow: 1 before 2; 0 for
+	// never.
 	Drop int
 }
 
@@ -41,9 +43,10 @@ const (
 	tableBatch = 200 // rows that are aligned with each other
 )
 
-// Lines writes a list: each value as a document if documents are wanted, else as rows under the heads. Rows leave in batches, whose
-// columns are aligned by themselves, so that a long list needs no memory and shows its beginning at once. On a terminal they fit its width,
-// elsewhere values are whole.
+// Lines writes a list: each value as a document if documents are wanted, else as rows under the
+// heads. Rows leave in batches, whose columns are aligned by themselves, so that a long list needs
+// no memory and shows its beginning at once. On a terminal they fit its width, elsewhere values are
+// whole.
 func Lines[T any](a *App, t Table, seq iter.Seq2[T, error], row func(T) []string) error {
 	out := bufio.NewWriter(a.Stdout)
 	w := &tableWriter{w: out, columns: t.Columns, width: a.Width()}
@@ -129,7 +132,9 @@ func (t *tableWriter) flush() {
 			cell := Cut(row[i], widths[i])
 			line.WriteString(cell)
 			if n < len(t.shown)-1 {
-				line.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+tableGap))
+				line.WriteString(
+					strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+tableGap),
+				)
 			}
 		}
 		fmt.Fprintln(t.w, line.String())
@@ -155,7 +160,8 @@ func (t *tableWriter) choose(widths []int) []int {
 		need, next := -tableGap, -1
 		for n, i := range shown {
 			need += t.least(i, widths) + tableGap
-			if drop := t.columns[i].Drop; drop > 0 && (next < 0 || drop < t.columns[shown[next]].Drop) {
+			if drop := t.columns[i].Drop; drop > 0 &&
+				(next < 0 || drop < t.columns[shown[next]].Drop) {
 				next = n
 			}
 		}

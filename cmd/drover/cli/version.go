@@ -19,7 +19,8 @@ func VersionName() string {
 	if version != "" {
 		return version
 	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" &&
+		info.Main.Version != "(devel)" {
 		return info.Main.Version
 	}
 	return "dev"
@@ -40,8 +41,15 @@ func revision() string {
 }
 
 func versionText() string {
-	return fmt.Sprintf("drover %s (commit %s, protocol %d, %s %s/%s)", VersionName(), cmp.Or(revision(), "unknown"),
-		schemas.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf(
+		"drover %s (commit %s, protocol %d, %s %s/%s)",
+		VersionName(),
+		cmp.Or(revision(), "unknown"),
+		schemas.Version,
+		runtime.Version(),
+		runtime.GOOS,
+		runtime.GOARCH,
+	)
 }
 
 // VersionCommand prints the version.

@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// writeYAML writes v as it would stand in JSON, keys in the same order. The tree is built from the JSON and not from v, so
-// that there is one form of every document, whatever it is written in.
+// writeYAML writes v as it would stand in JSON, keys in the same order. The tree is built from the
+// JSON and not from v, so that there is one form of every document, whatever it is written in.
 func writeYAML(w io.Writer, v any) error {
 	var doc bytes.Buffer
 	if err := WriteJSON(&doc, v); err != nil {
@@ -32,8 +32,11 @@ func writeYAML(w io.Writer, v any) error {
 	return enc.Close()
 }
 
-// ambiguous are words that readers of YAML 1.1 take for a truth value, a time or a merge, and our library does not.
-var ambiguous = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|=|<<|[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?)$`)
+// ambiguous are words that readers of YAML 1.1 take for a truth value, a time or a merge, and our
+// library does not.
+var ambiguous = regexp.MustCompile(
+	`^(?i:y|n|yes|no|on|off|=|<<|[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?)$`,
+)
 
 // yamlTree reads one JSON value.
 func yamlTree(d *json.Decoder) (*yaml.Node, error) {

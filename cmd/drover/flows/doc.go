@@ -1,2 +1,3 @@
-// Package flows has the commands about workflows that are written down in YAML: validate, deploy, run, show and graph.
+// Package flows has the commands about workflows that are written down in YAML: validate, deploy,
+// run, show and graph.
 package flows

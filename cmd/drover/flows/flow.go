@@ -35,7 +35,15 @@ A file with an id at its top defines a step type, any other a flow.`,
 			return cli.NoCommand(cmd, args[0])
 		},
 	}
-	cmd.AddCommand(flowValidateCommand(a), flowDeployCommand(a), flowListCommand(a), flowShowCommand(a), flowGraphCommand(a), flowSchemaCommand(a), flowRunCommand(a))
+	cmd.AddCommand(
+		flowValidateCommand(a),
+		flowDeployCommand(a),
+		flowListCommand(a),
+		flowShowCommand(a),
+		flowGraphCommand(a),
+		flowSchemaCommand(a),
+		flowRunCommand(a),
+	)
 	return cmd
 }
 
@@ -55,7 +63,8 @@ type flowFile struct {
 	wrong model.Errors
 }
 
-// readFlow reads one file; - is standard input. One byte more than is allowed is enough for the parser to refuse it.
+// readFlow reads one file; - is standard input. One byte more than is allowed is enough for the
+// parser to refuse it.
 func readFlow(a *cli.App, cmd *cobra.Command, name string) (*flowFile, error) {
 	if name == "-" {
 		text, err := io.ReadAll(io.LimitReader(a.Stdin, model.MaxSize+1))
@@ -85,9 +94,13 @@ func readFlows(a *cli.App, cmd *cobra.Command, names []string) ([]*flowFile, err
 	return all, nil
 }
 
-// parseFlows parses files in order. A step type of one file is known to those after it, before what is registered; without a store
-// nothing is.
-func parseFlows(ctx context.Context, files []*flowFile, registered *store.Store) (wrong int, err error) {
+// parseFlows parses files in order. A step type of one file is known to those after it, before what
+// is registered; without a store nothing is.
+func parseFlows(
+	ctx context.Context,
+	files []*flowFile,
+	registered *store.Store,
+) (wrong int, err error) {
 	types := map[string]*model.Definition{}
 	known := func(name string) (*model.Definition, bool) { d, ok := types[name]; return d, ok }
 	for _, f := range files {
@@ -153,7 +166,14 @@ func (f *flowFile) report() FlowReport {
 	if len(f.wrong) > 0 {
 		return FlowReport{File: f.name, Errors: faults(f.wrong)}
 	}
-	r := FlowReport{File: f.name, Valid: true, Kind: string(f.kind()), Name: cmp.Or(f.ID, f.Name), Version: f.Version(), Warnings: faults(f.Warnings)}
+	r := FlowReport{
+		File:     f.name,
+		Valid:    true,
+		Kind:     string(f.kind()),
+		Name:     cmp.Or(f.ID, f.Name),
+		Version:  f.Version(),
+		Warnings: faults(f.Warnings),
+	}
 	for range f.All() {
 		r.Steps++
 	}
@@ -172,7 +192,15 @@ func showFaults(a *cli.App, f *flowFile) error {
 
 // WrongFlows says how many files of how many are wrong, and what else there is to say.
 func WrongFlows(op string, wrong, of int, also string) error {
-	return &cli.FlowsError{Text: fmt.Sprintf("%s: %s wrong%s%s", op, cli.Counted(wrong, "file is", "files are"), map[bool]string{true: fmt.Sprintf(", of %d", of)}[of > 1], also)}
+	return &cli.FlowsError{
+		Text: fmt.Sprintf(
+			"%s: %s wrong%s%s",
+			op,
+			cli.Counted(wrong, "file is", "files are"),
+			map[bool]string{true: fmt.Sprintf(", of %d", of)}[of > 1],
+			also,
+		),
+	}
 }
 
 func flowValidateCommand(a *cli.App) *cobra.Command {
@@ -196,10 +224,14 @@ No server is needed. A step type that one file defines is known in the files aft
 			if !registered {
 				return validate(cmd.Context(), a, files, nil)
 			}
-			return a.Client(cmd, func(ctx context.Context, c *drover.Client) error { return validate(ctx, a, files, cli.FlowStore(c)) })
+			return a.Client(
+				cmd,
+				func(ctx context.Context, c *drover.Client) error { return validate(ctx, a, files, cli.FlowStore(c)) },
+			)
 		},
 	}
-	cmd.Flags().BoolVar(&registered, "registered", false, "know the step types that are registered in the namespace")
+	cmd.Flags().
+		BoolVar(&registered, "registered", false, "know the step types that are registered in the namespace")
 	return cmd
 }
 
@@ -221,7 +253,13 @@ func validate(ctx context.Context, a *cli.App, files []*flowFile, registered *st
 					return err
 				}
 			}
-			err = a.Say("%s: %s, %s, version %s", cli.Word(f.name, 256), flowName(f.kind(), r.Name), cli.Counted(r.Steps, "step", "steps"), r.Version)
+			err = a.Say(
+				"%s: %s, %s, version %s",
+				cli.Word(f.name, 256),
+				flowName(f.kind(), r.Name),
+				cli.Counted(r.Steps, "step", "steps"),
+				r.Version,
+			)
 		}
 		if err != nil {
 			return err

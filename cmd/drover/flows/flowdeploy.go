@@ -55,7 +55,13 @@ type Deployment struct {
 	DryRun   bool   `json:"dryRun,omitempty"`
 }
 
-func deployFlows(ctx context.Context, a *cli.App, s *store.Store, files []*flowFile, dryRun bool) error {
+func deployFlows(
+	ctx context.Context,
+	a *cli.App,
+	s *store.Store,
+	files []*flowFile,
+	dryRun bool,
+) error {
 	const op = "flow deploy"
 	wrong, err := parseFlows(ctx, files, s)
 	if err != nil {
@@ -100,13 +106,23 @@ func deployFlows(ctx context.Context, a *cli.App, s *store.Store, files []*flowF
 	return nil
 }
 
-// refuseTwins refuses two files that define the same: which of them were current would be up to the order of the arguments.
+// refuseTwins refuses two files that define the same: which of them were current would be up to the
+// order of the arguments.
 func refuseTwins(op string, files []*flowFile, plans []*store.Deployed) error {
 	seen := map[string]string{}
 	for i, d := range plans {
 		name := flowName(d.Kind, d.Name)
 		if first, ok := seen[name]; ok {
-			return &cli.FlowsError{Text: fmt.Sprintf("%s: %s and %s both define %s, so nothing was deployed", op, first, files[i].name, name), Hint: "deploy one of them, or give the other one another name"}
+			return &cli.FlowsError{
+				Text: fmt.Sprintf(
+					"%s: %s and %s both define %s, so nothing was deployed",
+					op,
+					first,
+					files[i].name,
+					name,
+				),
+				Hint: "deploy one of them, or give the other one another name",
+			}
 		}
 		seen[name] = files[i].name
 	}
@@ -123,7 +139,18 @@ func refusedFile(op string, err error) error {
 
 func sayDeployed(a *cli.App, file string, d *store.Deployed, dryRun bool) error {
 	if a.JSON {
-		return a.Document(Deployment{file, string(d.Kind), d.Name, d.Version, d.Previous, d.Changed, d.Stored, dryRun})
+		return a.Document(
+			Deployment{
+				file,
+				string(d.Kind),
+				d.Name,
+				d.Version,
+				d.Previous,
+				d.Changed,
+				d.Stored,
+				dryRun,
+			},
+		)
 	}
 	verb := "deployed"
 	if dryRun {
@@ -138,6 +165,12 @@ func sayDeployed(a *cli.App, file string, d *store.Deployed, dryRun bool) error 
 	case d.Previous != "" && !d.Stored:
 		return a.Say("%s %s: back to version %s, before that %s", verb, name, d.Version, d.Previous)
 	default:
-		return a.Say("%s %s: version %s, before that %s", verb, name, d.Version, cmp.Or(d.Previous, "none"))
+		return a.Say(
+			"%s %s: version %s, before that %s",
+			verb,
+			name,
+			d.Version,
+			cmp.Or(d.Previous, "none"),
+		)
 	}
 }

@@ -52,13 +52,28 @@ current version and since when it is that. An entry that cannot be read is shown
 						}
 					}
 				}
-				return cli.Lines(a, cli.Table{Columns: flowColumns, None: `no flows: "drover flow deploy FILE" stores one`}, each, flowRow)
+				return cli.Lines(
+					a,
+					cli.Table{
+						Columns: flowColumns,
+						None:    `no flows: "drover flow deploy FILE" stores one`,
+					},
+					each,
+					flowRow,
+				)
 			})
 		},
 	}
 }
 
-var flowColumns = []cli.Column{{Head: "KIND"}, {Head: "NAME", Keep: 16}, {Head: "VERSION", Keep: 12}, {Head: "STEPS"}, {Head: "DEPLOYED", Drop: 1}, {Head: "DESCRIPTION", Keep: 20}}
+var flowColumns = []cli.Column{
+	{Head: "KIND"},
+	{Head: "NAME", Keep: 16},
+	{Head: "VERSION", Keep: 12},
+	{Head: "STEPS"},
+	{Head: "DEPLOYED", Drop: 1},
+	{Head: "DESCRIPTION", Keep: 20},
+}
 
 func entryOf(e store.Entry) FlowEntry {
 	f := FlowEntry{string(e.Kind), e.Name, e.Version, e.Description, e.Steps, e.Deployed, e.Key, ""}
@@ -70,9 +85,23 @@ func entryOf(e store.Entry) FlowEntry {
 
 func flowRow(e FlowEntry) []string {
 	if e.Error != "" {
-		return []string{cli.Word(e.Kind, cli.Whole), cli.Word(e.Name, cli.Whole), "?", "?", cli.When(e.DeployedAt), "key " + cli.Word(e.Key, cli.Whole) + ": " + cli.Sentence(e.Error)}
+		return []string{
+			cli.Word(e.Kind, cli.Whole),
+			cli.Word(e.Name, cli.Whole),
+			"?",
+			"?",
+			cli.When(e.DeployedAt),
+			"key " + cli.Word(e.Key, cli.Whole) + ": " + cli.Sentence(e.Error),
+		}
 	}
-	return []string{e.Kind, cli.Word(e.Name, cli.Whole), e.Version, fmt.Sprint(e.Steps), cli.When(e.DeployedAt), cli.Sentence(e.Description)}
+	return []string{
+		e.Kind,
+		cli.Word(e.Name, cli.Whole),
+		e.Version,
+		fmt.Sprint(e.Steps),
+		cli.When(e.DeployedAt),
+		cli.Sentence(e.Description),
+	}
 }
 
 // FlowDocument is the document about one version.
@@ -91,7 +120,8 @@ type deployedFlags struct {
 }
 
 func (f *deployedFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.version, "version", "", "a version, or how it begins (default the current one)")
+	cmd.Flags().
+		StringVar(&f.version, "version", "", "a version, or how it begins (default the current one)")
 	cmd.Flags().BoolVar(&f.stepType, "step-type", false, "NAME is the id of a step type")
 }
 
@@ -123,7 +153,16 @@ Comments and layout of the file are not kept: keep the file.`,
 				if err != nil {
 					return cli.FlowError(op, err)
 				}
-				return showFlow(a, d, FlowDocument{Kind: string(f.kind()), Name: args[0], Version: version, Versions: versions})
+				return showFlow(
+					a,
+					d,
+					FlowDocument{
+						Kind:     string(f.kind()),
+						Name:     args[0],
+						Version:  version,
+						Versions: versions,
+					},
+				)
 			})
 		},
 	}
@@ -218,9 +257,19 @@ func isFlowFile(arg string) bool {
 	return arg == "-" || strings.ContainsAny(arg, `/\`)
 }
 
-func flowOfFile(a *cli.App, cmd *cobra.Command, name string, f deployedFlags) (*model.Definition, error) {
+func flowOfFile(
+	a *cli.App,
+	cmd *cobra.Command,
+	name string,
+	f deployedFlags,
+) (*model.Definition, error) {
 	if f.version != "" || f.stepType {
-		return nil, cli.Usage(cmd, errors.New("--version and --step-type are for deployed flows: leave them out with a file"))
+		return nil, cli.Usage(
+			cmd,
+			errors.New(
+				"--version and --step-type are for deployed flows: leave them out with a file",
+			),
+		)
 	}
 	file, err := readFlow(a, cmd, name)
 	if err != nil {

@@ -16,8 +16,9 @@ import (
 	"github.com/droverhq/drover/decider/flow/value"
 )
 
-// progress shows the steps of flows as they run, a line each: those that wait for something when they begin, all when they end, and what
-// fails. It is shown while decisions are made, so one that is made again shows its steps again.
+// progress shows the steps of flows as they run, a line each: those that wait for something when
+// they begin, all when they end, and what fails. It is shown while decisions are made, so one that
+// is made again shows its steps again.
 type progress struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -34,7 +35,24 @@ func newProgress(w io.Writer, flow string) *progress {
 }
 
 // waiting are the types of steps that take their time.
-var waiting = []string{"activity", "http", "ssh", "shell", "container", "publish", "request", "load", "once", "sleep", "wait", "wait-for-signal", "approve", "child", "workflow", "foreach"}
+var waiting = []string{
+	"activity",
+	"http",
+	"ssh",
+	"shell",
+	"container",
+	"publish",
+	"request",
+	"load",
+	"once",
+	"sleep",
+	"wait",
+	"wait-for-signal",
+	"approve",
+	"child",
+	"workflow",
+	"foreach",
+}
 
 func (p *progress) step(t flow.Trace) {
 	if t.Step == nil {
@@ -80,7 +98,8 @@ func (p *progress) line(t flow.Trace, text string) {
 	case t.Part == "" && t.Type != p.flow:
 		of = cli.Word(t.Type, 80) + "  "
 	case t.Part != "":
-		of = cli.Word(t.Run.WorkflowID[strings.IndexByte(t.Run.WorkflowID, ':')+1:], 80) + "  " // the step that it belongs to
+		// the step that it belongs to
+		of = cli.Word(t.Run.WorkflowID[strings.IndexByte(t.Run.WorkflowID, ':')+1:], 80) + "  "
 	}
 	fmt.Fprintf(p.w, "%9s  %s%s\n", "+"+cli.Span(time.Since(p.began)), of, cli.Sentence(text))
 }

@@ -54,15 +54,29 @@ the oldest task that is not done has been there.`,
 						}
 					}
 				}
-				return cli.Lines(a, cli.Table{Columns: taskListColumns, None: "no task lists: a worker makes its own, or the first task"}, each, func(l schemas.TaskListInfo) []string {
-					return TaskListRow(l, now)
-				})
+				return cli.Lines(
+					a,
+					cli.Table{
+						Columns: taskListColumns,
+						None:    "no task lists: a worker makes its own, or the first task",
+					},
+					each,
+					func(l schemas.TaskListInfo) []string {
+						return TaskListRow(l, now)
+					},
+				)
 			})
 		},
 	}
 }
 
-var taskListColumns = []cli.Column{{Head: "LIST", Keep: 20}, {Head: "PENDING"}, {Head: "WORKING"}, {Head: "WORKERS"}, {Head: "OLDEST"}}
+var taskListColumns = []cli.Column{
+	{Head: "LIST", Keep: 20},
+	{Head: "PENDING"},
+	{Head: "WORKING"},
+	{Head: "WORKERS"},
+	{Head: "OLDEST"},
+}
 
 // TaskListRow is a row of the table of task lists.
 func TaskListRow(l schemas.TaskListInfo, now time.Time) []string {
@@ -70,5 +84,11 @@ func TaskListRow(l schemas.TaskListInfo, now time.Time) []string {
 	if l.OldestAt != 0 {
 		oldest = cli.Span(max(now.Sub(l.OldestAt.Time()), 0))
 	}
-	return []string{cli.Word(l.List, cli.Whole), fmt.Sprint(l.Pending), fmt.Sprint(l.Working), fmt.Sprint(l.Workers), oldest}
+	return []string{
+		cli.Word(l.List, cli.Whole),
+		fmt.Sprint(l.Pending),
+		fmt.Sprint(l.Working),
+		fmt.Sprint(l.Workers),
+		oldest,
+	}
 }

@@ -13,7 +13,8 @@ import (
 type partOf struct {
 	WorkflowID string `json:"workflowId"`
 	Run        string `json:"run"`
-	Step       string `json:"step"` // with the round, and the number of the item: 0#1/0; of a part of a part both
+	// with the round, and the number of the item: 0#1/0; of a part of a part both
+	Step string `json:"step"`
 }
 
 // partID is how flows name their inner parts: the run that asked, and what it asked for.
@@ -54,7 +55,8 @@ func (n *partNames) of(ctx context.Context, r *schemas.LockRecord) map[string]*p
 	return parts
 }
 
-// lookUp follows a part to the workflow that somebody has started. It returns nil for what is no part, or cannot be asked now.
+// lookUp follows a part to the workflow that somebody has started. It returns nil for what is no
+// part, or cannot be asked now.
 func (n *partNames) lookUp(ctx context.Context, id, run string) *partOf {
 	found := partID.FindStringSubmatch(id)
 	if found == nil {
@@ -74,7 +76,11 @@ func (n *partNames) lookUp(ctx context.Context, id, run string) *partOf {
 			p = nil
 			break
 		}
-		p = &partOf{WorkflowID: d.Execution.Parent.WorkflowID, Run: d.Execution.Parent.Run, Step: strings.TrimSuffix(found[1]+":"+p.Step, ":")}
+		p = &partOf{
+			WorkflowID: d.Execution.Parent.WorkflowID,
+			Run:        d.Execution.Parent.Run,
+			Step:       strings.TrimSuffix(found[1]+":"+p.Step, ":"),
+		}
 	}
 	n.known[id] = p
 	return p

@@ -41,16 +41,32 @@ It reads the bucket directly, so that no server needs to run.`,
 				for _, i := range list {
 					all = append(all, ClaimInfo{
 						Key: i.Key, Node: i.Node, Number: i.Number, Revision: i.Revision, Since: schemas.At(i.Since),
-						ExpiresAt: schemas.At(i.Deadline), Expired: i.Expired, Malformed: i.Malformed, left: i.Deadline.Sub(now),
+						ExpiresAt: schemas.At(
+							i.Deadline,
+						), Expired: i.Expired, Malformed: i.Malformed, left: i.Deadline.Sub(now),
 					})
 				}
-				return cli.Lines(a, cli.Table{Columns: claimColumns, None: "no claims: no server runs for the namespace"}, each(all), claimRow)
+				return cli.Lines(
+					a,
+					cli.Table{
+						Columns: claimColumns,
+						None:    "no claims: no server runs for the namespace",
+					},
+					each(all),
+					claimRow,
+				)
 			})
 		},
 	}
 }
 
-var claimColumns = []cli.Column{{Head: "CLAIM", Keep: 20}, {Head: "NODE", Keep: 12}, {Head: "NUMBER", Drop: 1}, {Head: "SINCE", Drop: 2}, {Head: "EXPIRES"}}
+var claimColumns = []cli.Column{
+	{Head: "CLAIM", Keep: 20},
+	{Head: "NODE", Keep: 12},
+	{Head: "NUMBER", Drop: 1},
+	{Head: "SINCE", Drop: 2},
+	{Head: "EXPIRES"},
+}
 
 // ClaimInfo is a line of "drover claims".
 type ClaimInfo struct {
@@ -74,13 +90,23 @@ func claimRow(i ClaimInfo) []string {
 	if i.Malformed {
 		holder = "?"
 	}
-	return []string{cli.Word(i.Key, cli.Whole), holder, fmt.Sprint(i.Number), cli.When(i.Since), left}
+	return []string{
+		cli.Word(i.Key, cli.Whole),
+		holder,
+		fmt.Sprint(i.Number),
+		cli.When(i.Since),
+		left,
+	}
 }
 
 // readClaims lists the claims of the namespace, and gives the server's time.
 func readClaims(ctx context.Context, c *drover.Client) ([]claims.Info, time.Time, error) {
 	ns := subject.Namespace(c.Namespace())
-	held, err := claims.Open(natsconn.Of(c), ns.BucketClaims(), claims.Options{Node: "drover claims"})
+	held, err := claims.Open(
+		natsconn.Of(c),
+		ns.BucketClaims(),
+		claims.Options{Node: "drover claims"},
+	)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -88,12 +114,15 @@ func readClaims(ctx context.Context, c *drover.Client) ([]claims.Info, time.Time
 	if errors.Is(err, natsconn.ErrNoStream) {
 		if _, err := topology.Lookup(ctx, natsconn.Of(c), ns); err == nil {
 			return nil, time.Time{}, &drover.Error{
-				Op: "claims", Code: schemas.CodeNotFound, Err: fmt.Errorf("the bucket %s is gone: nobody can own a partition of namespace %q", ns.BucketClaims(), ns),
+				Op: "claims", Code: schemas.CodeNotFound,
+				Err: fmt.Errorf("the bucket %s is gone: nobody can own a partition of "+
+					"namespace %q", ns.BucketClaims(), ns),
 				Hint: topology.Remake(ns) + `; "drover doctor" tells what that is`,
 			}
 		}
 		return nil, time.Time{}, &drover.Error{
-			Op: "claims", Code: schemas.CodeNotFound, Err: fmt.Errorf("there is no namespace %q: it has no bucket of claims", ns),
+			Op: "claims", Code: schemas.CodeNotFound,
+			Err:  fmt.Errorf("there is no namespace %q: it has no bucket of claims", ns),
 			Hint: cli.HintNoNamespace,
 		}
 	}

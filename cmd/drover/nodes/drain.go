@@ -50,7 +50,11 @@ default. With --wait the command returns when the process is gone; --timeout bou
 				if err != nil {
 					return err
 				}
-				order := schemas.Control{Kind: schemas.ControlDrain, Reason: reason, Timeout: schemas.Duration(limit.Value)}
+				order := schemas.Control{
+					Kind:    schemas.ControlDrain,
+					Reason:  reason,
+					Timeout: schemas.Duration(limit.Value),
+				}
 				answer, err := t.tell(ctx, order)
 				if err != nil {
 					return err
@@ -66,13 +70,21 @@ default. With --wait the command returns when the process is gone; --timeout bou
 				if wait {
 					return a.Say("%s has left", cli.Word(answer.Node, 256))
 				}
-				return a.Say("%s is %s", cli.Word(answer.Node, 256), cmp.Or(answer.Status, schemas.NodeDraining))
+				return a.Say(
+					"%s is %s",
+					cli.Word(answer.Node, 256),
+					cmp.Or(answer.Status, schemas.NodeDraining),
+				)
 			})
 		},
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.Var(&limit, "drain-timeout", "how long it may wait for what runs (default that of the process, 5m)")
+	fs.Var(
+		&limit,
+		"drain-timeout",
+		"how long it may wait for what runs (default that of the process, 5m)",
+	)
 	fs.BoolVar(&wait, "wait", false, "return when it is gone")
 	fs.StringVar(&reason, "reason", "", "why, for its log")
 	return cmd
@@ -95,7 +107,8 @@ type target struct {
 	own      bool        // the NATS server that answers is the node's own, and ends with it
 }
 
-// findTarget looks a name up among the nodes. Any other name may be a worker's, in the namespace of the command.
+// findTarget looks a name up among the nodes. Any other name may be a worker's, in the namespace of
+// the command.
 func findTarget(ctx context.Context, c *drover.Client, op, name string) (*target, error) {
 	if err := subject.ValidateID("NODE", name); err != nil {
 		return nil, cli.Usage(nil, err)
@@ -143,20 +156,32 @@ func (t *target) tell(ctx context.Context, order schemas.Control) (*schemas.Cont
 func (t *target) nobody(err error) error {
 	e := &drover.Error{Op: t.op, ID: t.name, Code: schemas.CodeNotFound}
 	if t.node == nil && t.op == opAck {
-		e.Err, e.Hint = fmt.Errorf("there is no node of that name: %w", err), `"drover node list" lists them`
+		e.Err, e.Hint = fmt.Errorf(
+			"there is no node of that name: %w",
+			err,
+		), `"drover node list" lists them`
 		return e
 	}
 	if t.node == nil {
-		e.Err = fmt.Errorf("there is no node of that name, and no worker of namespace %s with that identity: %w", t.home, err)
+		e.Err = fmt.Errorf(
+			"there is no node of that name, and no worker of namespace %s with that identity: %w",
+			t.home,
+			err,
+		)
 		e.Hint = `"drover node list" lists the nodes; for a worker give its --namespace`
 		return e
 	}
-	e.Err = fmt.Errorf("the node does not listen; it was heard of at %s: %w", t.node.HeardAt().UTC().Format(time.RFC3339), err)
+	e.Err = fmt.Errorf(
+		"the node does not listen; it was heard of at %s: %w",
+		t.node.HeardAt().UTC().Format(time.RFC3339),
+		err,
+	)
 	e.Hint = fmt.Sprintf("if it is dead: drover node remove %s", t.name)
 	return e
 }
 
-// awaitEnd waits until the process is gone: a node when its record is, a worker when it does not listen any more.
+// awaitEnd waits until the process is gone: a node when its record is, a worker when it does not
+// listen any more.
 func (t *target) awaitEnd(ctx context.Context, order schemas.Control) error {
 	for {
 		if gone, err := t.gone(ctx, order); gone || err != nil {
@@ -176,7 +201,8 @@ func (t *target) gone(ctx context.Context, order schemas.Control) (bool, error) 
 		if e, ok := errors.AsType[*drover.Error](err); ok && e.Code == schemas.CodeNotFound {
 			return true, nil
 		}
-		if ctx.Err() == nil && one.Err() != nil { // it has heard the question and left before it could answer
+		if ctx.Err() == nil && one.Err() != nil {
+			// it has heard the question and left before it could answer
 			return false, nil
 		}
 		return false, err
@@ -189,7 +215,8 @@ func (t *target) gone(ctx context.Context, order schemas.Control) (bool, error) 
 		return true, nil
 	case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
 		return false, nil
-	case ctx.Err() == nil && t.own && err != nil: // its streams go before its connections: it is nearly gone
+	case ctx.Err() == nil && t.own && err != nil:
+		// its streams go before its connections: it is nearly gone
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("%s %s: %w", t.op, t.name, err)
@@ -198,7 +225,8 @@ func (t *target) gone(ctx context.Context, order schemas.Control) (bool, error) 
 	if i < 0 || list[i].Boot != t.node.Boot {
 		return true, nil
 	}
-	if !t.register.Alive(&list[i], t.register.Now(one)) { // the server may go between the two questions
+	if !t.register.Alive(&list[i], t.register.Now(one)) {
+		// the server may go between the two questions
 		return false, &drover.Error{
 			Op: t.op, ID: t.name, Code: schemas.CodeInternal, Err: errors.New("the node died while it drained"),
 			Hint: "its partitions are taken over when its claims run out; nothing is lost",

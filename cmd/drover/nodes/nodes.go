@@ -39,7 +39,12 @@ It reads the bucket drover-nodes directly, so that no server needs to run.`,
 				if err != nil {
 					return err
 				}
-				return cli.Lines(a, cli.Table{Columns: nodeColumns, None: "no servers"}, each(all), nodeRow)
+				return cli.Lines(
+					a,
+					cli.Table{Columns: nodeColumns, None: "no servers"},
+					each(all),
+					nodeRow,
+				)
 			})
 		},
 	}
@@ -61,12 +66,15 @@ var nodeColumns = []cli.Column{
 // NodeInfo is a line of "drover node list".
 type NodeInfo struct {
 	schemas.NodeRecord
-	HeardAt     schemas.Timestamp `json:"heardAt"`              // of the last sign of life, by the NATS server's clock
-	Age         schemas.Duration  `json:"age"`                  // the time since then
-	Alive       bool              `json:"alive"`                // that is less than it takes to be not responding
-	ClockAhead  int64             `json:"clockAheadMillis"`     // of the node, against the NATS server
-	Partitions  []int             `json:"partitions,omitempty"` // that it owns in the namespace
-	Malformed   bool              `json:"malformed,omitempty"`  // the record cannot be read
+	// of the last sign of life, by the NATS server's clock
+	HeardAt schemas.Timestamp `json:"heardAt"`
+	Age     schemas.Duration  `json:"age"` // the time since then
+	// that is less than it takes to be not responding
+	Alive bool `json:"alive"`
+	// of the node, against the NATS server
+	ClockAhead  int64 `json:"clockAheadMillis"`
+	Partitions  []int `json:"partitions,omitempty"` // that it owns in the namespace
+	Malformed   bool  `json:"malformed,omitempty"`  // the record cannot be read
 	clockOffset time.Duration
 }
 
@@ -98,10 +106,15 @@ func readNodes(ctx context.Context, c *drover.Client) ([]NodeInfo, error) {
 	for i := range list {
 		l := &list[i]
 		n := NodeInfo{
-			NodeRecord: l.NodeRecord, HeardAt: schemas.At(l.HeardAt()), Age: schemas.Duration(max(now.Sub(l.HeardAt()), 0)),
-			Alive: register.Alive(l, now), Partitions: owned[l.Node], Malformed: l.Malformed, clockOffset: l.ClockOffset(),
+			NodeRecord: l.NodeRecord, HeardAt: schemas.At(l.HeardAt()),
+			Age: schemas.Duration(max(now.Sub(l.HeardAt()), 0)),
+			Alive: register.Alive(
+				l,
+				now,
+			), Partitions: owned[l.Node], Malformed: l.Malformed, clockOffset: l.ClockOffset(),
 		}
-		if !n.Alive && !n.Malformed && n.Status != schemas.NodeNotResponding { // no master has said so
+		if !n.Alive && !n.Malformed && n.Status != schemas.NodeNotResponding {
+			// no master has said so
 			n.Status, n.Since = schemas.NodeNotResponding, n.HeardAt
 		}
 		n.Node, n.ClockAhead = cmp.Or(n.Node, l.Key), n.clockOffset.Milliseconds()
@@ -130,7 +143,18 @@ func owners(ctx context.Context, c *drover.Client) (map[string][]int, error) {
 
 func nodeRow(n NodeInfo) []string {
 	if n.Malformed {
-		return []string{cli.Word(n.Node, 64), "?", "-", cli.Span(n.Age.Std()), "-", "-", "-", "-", "-", "-"}
+		return []string{
+			cli.Word(n.Node, 64),
+			"?",
+			"-",
+			cli.Span(n.Age.Std()),
+			"-",
+			"-",
+			"-",
+			"-",
+			"-",
+			"-",
+		}
 	}
 	offset := n.clockOffset.Truncate(time.Millisecond) // what is less is the heartbeat's way
 	ahead := cli.Span(offset)
@@ -138,8 +162,14 @@ func nodeRow(n NodeInfo) []string {
 		ahead = "+" + ahead
 	}
 	return []string{
-		cli.Word(n.Node, 64), cli.Word(string(n.Status), 40), cli.When(n.Since), cli.Span(n.Age.Std()), orDash(cli.Word(strings.Join(n.Roles, "+"), 40)), partitionWords(n.Partitions),
-		orDash(cli.Word(strings.Join(n.Namespaces, ","), 40)), cli.Word(n.Version, 40), cli.Word(n.Profile, 40), ahead,
+		cli.Word(
+			n.Node,
+			64,
+		), cli.Word(string(n.Status), 40), cli.When(n.Since), cli.Span(n.Age.Std()),
+		orDash(cli.Word(strings.Join(n.Roles, "+"), 40)), partitionWords(n.Partitions),
+		orDash(
+			cli.Word(strings.Join(n.Namespaces, ","), 40),
+		), cli.Word(n.Version, 40), cli.Word(n.Profile, 40), ahead,
 	}
 }
 
@@ -199,7 +229,10 @@ func nodeAck(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				answer, err := t.tell(ctx, schemas.Control{Kind: schemas.ControlAck, Reason: reason})
+				answer, err := t.tell(
+					ctx,
+					schemas.Control{Kind: schemas.ControlAck, Reason: reason},
+				)
 				if err != nil {
 					return err
 				}
@@ -232,7 +265,10 @@ func removeNode(ctx context.Context, a *cli.App, c *drover.Client, name string) 
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(list, func(i nodes.Info) bool { return i.Node == name || i.Malformed && i.Key == name })
+	i := slices.IndexFunc(
+		list,
+		func(i nodes.Info) bool { return i.Node == name || i.Malformed && i.Key == name },
+	)
 	if i < 0 {
 		return noNode("node remove", name)
 	}
@@ -251,5 +287,11 @@ func removeNode(ctx context.Context, a *cli.App, c *drover.Client, name string) 
 }
 
 func noNode(op, name string) error {
-	return &drover.Error{Op: op, ID: name, Code: schemas.CodeNotFound, Err: errors.New("there is no such node"), Hint: `"drover node list" lists them`}
+	return &drover.Error{
+		Op:   op,
+		ID:   name,
+		Code: schemas.CodeNotFound,
+		Err:  errors.New("there is no such node"),
+		Hint: `"drover node list" lists them`,
+	}
 }

@@ -50,7 +50,13 @@ server requests wait for a moment.`,
 func recycleSet(a *cli.App) *cobra.Command {
 	var at, zone, reason string
 	var never bool
-	every, notice, stagger := cli.DurationFlag{Some: true}, cli.DurationFlag{Some: true}, cli.DurationFlag{Some: true}
+	every, notice, stagger := cli.DurationFlag{
+		Some: true,
+	}, cli.DurationFlag{
+		Some: true,
+	}, cli.DurationFlag{
+		Some: true,
+	}
 	cmd := &cobra.Command{
 		Use:   "set --at HH:MM | --never",
 		Short: "Set the time of day at which the servers restart their roles",
@@ -66,14 +72,19 @@ instant after; where the clock shows it twice, it is the first one.`,
 				return cli.Usage(cmd, errors.New("give either --at, such as 03:30, or --never"))
 			}
 			if never {
-				return cli.RefuseFlags(cmd, []string{"zone", "every", "notice", "stagger"}, "and --never too: leave it out")
+				return cli.RefuseFlags(
+					cmd,
+					[]string{"zone", "every", "notice", "stagger"},
+					"and --never too: leave it out",
+				)
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.Client(cmd, func(ctx context.Context, c *drover.Client) error {
 				r, err := c.SetRecycle(ctx, schemas.Recycle{
-					At: at, TimeZone: zone, Every: schemas.Duration(every.Value), Notice: schemas.Duration(notice.Value), Stagger: schemas.Duration(stagger.Value),
+					At: at, TimeZone: zone, Every: schemas.Duration(every.Value),
+					Notice: schemas.Duration(notice.Value), Stagger: schemas.Duration(stagger.Value),
 				}, reason)
 				if err != nil {
 					return recycleError(a, err)
@@ -144,29 +155,43 @@ that.`,
 	fs.SortFlags = false
 	fs.Var(&notice, "notice", "how long before it is announced, up to 24h (default at once)")
 	fs.BoolVar(&wait, "wait", false, "return when all servers have had their turn")
-	fs.StringVar(&reason, "reason", "", "why, for those who subscribe, and for the operations of the namespace")
+	fs.StringVar(
+		&reason,
+		"reason",
+		"",
+		"why, for those who subscribe, and for the operations of the namespace",
+	)
 	return cmd
 }
 
 // recycled waits until the recycle of a slot, or a later one, is finished.
-func recycled(ctx context.Context, c *drover.Client, slot schemas.Timestamp) (*schemas.RecycleResponse, error) {
+func recycled(
+	ctx context.Context,
+	c *drover.Client,
+	slot schemas.Timestamp,
+) (*schemas.RecycleResponse, error) {
 	for {
 		r, err := c.ShowRecycle(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if l := r.Latest; l != nil && (l.Slot > slot || l.Slot == slot && l.Phase == schemas.RecycleFinished) {
+		if l := r.Latest; l != nil &&
+			(l.Slot > slot || l.Slot == slot && l.Phase == schemas.RecycleFinished) {
 			return r, nil
 		}
 		if sleep.For(ctx, recycledEvery) != nil {
-			return nil, fmt.Errorf("recycle now: it goes on, and is not finished yet: %w", ctx.Err())
+			return nil, fmt.Errorf(
+				"recycle now: it goes on, and is not finished yet: %w",
+				ctx.Err(),
+			)
 		}
 	}
 }
 
 // recycleFlags are the flags of the fields that a server complains of.
 var recycleFlags = map[string]string{
-	"recycle.at": "--at", "recycle.timeZone": "--zone", "recycle.every": "--every", "recycle.notice": "--notice", "recycle.stagger": "--stagger",
+	"recycle.at": "--at", "recycle.timeZone": "--zone", "recycle.every": "--every",
+	"recycle.notice": "--notice", "recycle.stagger": "--stagger",
 	"notice": "--notice", "reason": "--reason", "namespace": "--namespace",
 }
 
@@ -205,9 +230,14 @@ func showRecycle(a *cli.App, r *schemas.RecycleResponse, nodes bool) error {
 	if !nodes {
 		return nil
 	}
-	return cli.Lines(a, cli.Table{Columns: recycleColumns, None: "no servers"}, each(r.Nodes), func(n schemas.RecycleNode) []string {
-		return []string{cli.Word(n.Node, cli.Whole), cli.When(n.Since), orDash(string(n.Phase))}
-	})
+	return cli.Lines(
+		a,
+		cli.Table{Columns: recycleColumns, None: "no servers"},
+		each(r.Nodes),
+		func(n schemas.RecycleNode) []string {
+			return []string{cli.Word(n.Node, cli.Whole), cli.When(n.Since), orDash(string(n.Phase))}
+		},
+	)
 }
 
 // recycleWords says what is set.
@@ -223,7 +253,13 @@ func recycleWords(r *schemas.RecycleResponse) string {
 	if n := r.Recycle.Every.Std() / (24 * time.Hour); n > 1 {
 		days = fmt.Sprintf("every %d days", n)
 	}
-	return fmt.Sprintf("%s at %s %s%s", days, cli.Word(r.Recycle.At, 8), cli.Word(cmp.Or(r.Recycle.TimeZone, "UTC"), 64), next)
+	return fmt.Sprintf(
+		"%s at %s %s%s",
+		days,
+		cli.Word(r.Recycle.At, 8),
+		cli.Word(cmp.Or(r.Recycle.TimeZone, "UTC"), 64),
+		next,
+	)
 }
 
 // latestWords says where the last recycle stands.

@@ -98,11 +98,19 @@ func (f *alwaysFlags) register(cmd *cobra.Command) {
 	fs.Var(&f.workflow, "timeout-workflow", "limit of the whole run, or NONE (default one year)")
 	fs.StringArrayVar(&f.start.TagList, "tag", nil, "a tag to show in lists; may be repeated")
 	fs.Var(
-		cli.AttributesFlag{To: &f.start.Attributes}, "attribute", "what to show in lists; may be repeated",
+		cli.AttributesFlag{
+			To: &f.start.Attributes,
+		},
+		"attribute",
+		"what to show in lists; may be repeated",
 	)
 }
 
-func (f *alwaysFlags) alwaysOn(cmd *cobra.Command, a *cli.App, id string) (*schemas.AlwaysOn, error) {
+func (f *alwaysFlags) alwaysOn(
+	cmd *cobra.Command,
+	a *cli.App,
+	id string,
+) (*schemas.AlwaysOn, error) {
 	if f.start.Type == "" {
 		return nil, cli.Usage(cmd, errors.New("--type is missing: say which workflow it is"))
 	}
@@ -142,7 +150,12 @@ func alwaysList(a *cli.App) *cobra.Command {
 				now := time.Now()
 				none := `no always-on workflows: "drover always-on add" adds one`
 				row := func(r schemas.AlwaysOnRecord) []string { return AlwaysRow(&r, now) }
-				return cli.Lines(a, cli.Table{Columns: alwaysColumns, None: none}, c.AlwaysOn(ctx, o), row)
+				return cli.Lines(
+					a,
+					cli.Table{Columns: alwaysColumns, None: none},
+					c.AlwaysOn(ctx, o),
+					row,
+				)
 			})
 		},
 	}
@@ -170,7 +183,10 @@ func AlwaysRow(r *schemas.AlwaysOnRecord, now time.Time) []string {
 		since = cli.Span(max(now.Sub(at.Time()), 0))
 	}
 	return []string{
-		cli.Word(r.AlwaysOn.Start.WorkflowID, cli.Whole), cli.Word(r.AlwaysOn.Start.Type, cli.Whole), state, since,
+		cli.Word(
+			r.AlwaysOn.Start.WorkflowID,
+			cli.Whole,
+		), cli.Word(r.AlwaysOn.Start.Type, cli.Whole), state, since,
 		fmt.Sprint(r.Starts), fmt.Sprint(r.Failures),
 	}
 }
@@ -255,7 +271,14 @@ func alwaysText(r *schemas.AlwaysOnRecord) []byte {
 	}
 	row("starts", "%d", r.Starts)
 	if r.Status != "" {
-		row("last end", "%s", strings.TrimRight(fmt.Sprintf("%s %s %s", r.Status, cli.When(r.EndedAt), cli.Sentence(r.EndReason)), " "))
+		row(
+			"last end",
+			"%s",
+			strings.TrimRight(
+				fmt.Sprintf("%s %s %s", r.Status, cli.When(r.EndedAt), cli.Sentence(r.EndReason)),
+				" ",
+			),
+		)
 	}
 	if r.Refusal != "" {
 		row("refused", "%s", cli.Sentence(r.Refusal))
@@ -325,13 +348,19 @@ func alwaysRemove(a *cli.App) *cobra.Command {
 func endFlags(cmd *cobra.Command, o *drover.StopAlwaysOnOptions) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.BoolVar(&o.Terminate, "terminate", false, "end the open run at once (default: ask it to end)")
+	fs.BoolVar(
+		&o.Terminate,
+		"terminate",
+		false,
+		"end the open run at once (default: ask it to end)",
+	)
 	fs.BoolVar(&o.KeepRun, "keep-run", false, "leave the open run alone")
 	fs.StringVar(&o.Reason, "reason", "", "why")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if o.Terminate && o.KeepRun {
 			return cli.Usage(
-				cmd, errors.New("--terminate and --keep-run exclude each other: leave out one of them"),
+				cmd,
+				errors.New("--terminate and --keep-run exclude each other: leave out one of them"),
 			)
 		}
 		return nil
@@ -364,9 +393,18 @@ func changeAlways(a *cli.App,
 // alwaysFields are the flags for the fields that a refusal names.
 var alwaysFields = inRequest(
 	"alwaysOn.",
-	"start.workflowId", "ID", "start.typeVersion", "--type-version", "start.type", "--type",
-	"start.input", "--input",
-	"start.continuation.after", "--continue-after", "start.continuation.events", "--continue-events",
+	"start.workflowId",
+	"ID",
+	"start.typeVersion",
+	"--type-version",
+	"start.type",
+	"--type",
+	"start.input",
+	"--input",
+	"start.continuation.after",
+	"--continue-after",
+	"start.continuation.events",
+	"--continue-events",
 )
 
 // refusedAlways names in a refusal the flags in the place of fields.

@@ -144,11 +144,15 @@ func scheduleTrigger(a *cli.App) *cobra.Command {
 		Use:   "trigger ID",
 		Short: "Run the action of a schedule now",
 		Args:  cli.Filled("ID"),
-		RunE: changeSchedule(a, either("triggered schedule", "was triggered before: schedule"), func(
-			ctx context.Context, c *drover.Client, id string,
-		) (*schemas.ScheduleResponse, error) {
-			return c.TriggerSchedule(ctx, id, &f.o)
-		}),
+		RunE: changeSchedule(
+			a,
+			either("triggered schedule", "was triggered before: schedule"),
+			func(
+				ctx context.Context, c *drover.Client, id string,
+			) (*schemas.ScheduleResponse, error) {
+				return c.TriggerSchedule(ctx, id, &f.o)
+			},
+		),
 	}
 	f.register(cmd, "that of the schedule")
 	return cmd
@@ -171,7 +175,10 @@ the past: instants, days in UTC, or 90m for that long ago.`,
 			for i, t := range []*cli.TimeFlag{&from, &until} {
 				if err := t.Set(args[i+1]); err != nil {
 					return errors.New(
-						[]string{"FROM", "TO"}[i] + " is " + cli.Word(args[i+1], 100) + ": " + err.Error(),
+						[]string{"FROM", "TO"}[i] + " is " + cli.Word(
+							args[i+1],
+							100,
+						) + ": " + err.Error(),
 					)
 				}
 			}

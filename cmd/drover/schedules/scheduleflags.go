@@ -61,17 +61,29 @@ func (f *scheduleFlags) register(cmd *cobra.Command) {
 	fs.Var(&f.jitter, "jitter", "start each time later by less than this")
 	fs.StringVar(&f.typ, "type", "", "type of the workflows to start")
 	fs.StringVar(&f.version, "type-version", "", "version of the type")
-	fs.StringVar(&f.id, "id", "", "their workflow id (default the schedule's, a slash and the time)")
+	fs.StringVar(
+		&f.id,
+		"id",
+		"",
+		"their workflow id (default the schedule's, a slash and the time)",
+	)
 	f.input.Register(cmd, "input of the workflows, or of the signal if there is no --type")
 	fs.StringVar(
-		&f.signal, "signal", "", "name of a signal: to --workflow, or with --type and --id to start with",
+		&f.signal,
+		"signal",
+		"",
+		"name of a signal: to --workflow, or with --type and --id to start with",
 	)
 	fs.StringVar(&f.workflow, "workflow", "", "the workflow that is signaled")
 	f.signalInput.Name = cli.SignalInput
 	f.signalInput.RegisterJSON(cmd, "input of the signal of a start")
 	fs.StringArrayVar(&f.tags, "tag", nil, "a tag of the workflows; may be repeated")
 	fs.Var(
-		cli.AttributesFlag{To: &f.attributes}, "attribute", "an attribute of the workflows; may be repeated",
+		cli.AttributesFlag{
+			To: &f.attributes,
+		},
+		"attribute",
+		"an attribute of the workflows; may be repeated",
 	)
 	fs.StringVar(
 		&f.overlap, "overlap", "",
@@ -146,7 +158,9 @@ func (f *scheduleFlags) read(cmd *cobra.Command, stdin io.Reader, s *schemas.Sch
 	}
 	if id := cmp.Or(read.ID, s.ID); id != s.ID {
 		return cli.Usage(cmd, fmt.Errorf(
-			"%s is about the schedule %q, and the command about %q: leave its id out, or name it", name, id,
+			"%s is about the schedule %q, and the command about %q: leave its id out, or name it",
+			name,
+			id,
 			s.ID,
 		))
 	}
@@ -183,7 +197,9 @@ func (f *scheduleFlags) when(s *schemas.Schedule) error {
 	case s.Times != nil:
 		s.Times.TimeZone = f.zone
 	default:
-		return errors.New("--zone is given without times: say when, by --cron, --every, --at or --window")
+		return errors.New(
+			"--zone is given without times: say when, by --cron, --every, --at or --window",
+		)
 	}
 	if !times {
 		return nil
@@ -232,8 +248,11 @@ func (f *scheduleFlags) inWindow(w *schemas.ScheduleWindow) error {
 		opens, length, ok := strings.Cut(f.window, "+")
 		d := cli.DurationFlag{Some: true}
 		if !ok || d.Set(length) != nil {
-			return fmt.Errorf("--window is %q: want when it opens and how long it is open, such as "+
-				"02:00+1h, :15+10m for each hour, or +1h with a cron expression as --period", f.window)
+			return fmt.Errorf(
+				"--window is %q: want when it opens and how long it is open, such as "+
+					"02:00+1h, :15+10m for each hour, or +1h with a cron expression as --period",
+				f.window,
+			)
 		}
 		w.Opens, w.Length = opens, schemas.Duration(d.Value)
 	}
@@ -280,7 +299,9 @@ func (f *scheduleFlags) action(cmd *cobra.Command, stdin io.Reader, s *schemas.S
 	if f.given("input", cli.SignalInput) && f.readers() > 1 {
 		return cli.Usage(
 			cmd,
-			errors.New("only one of --file, --input and --signal-input reads standard input: name a file"),
+			errors.New(
+				"only one of --file, --input and --signal-input reads standard input: name a file",
+			),
 		)
 	}
 	input, err := f.input.Read(cmd, stdin)
@@ -392,7 +413,9 @@ type instantFlag struct{ value time.Time }
 func (t *instantFlag) Set(s string) error {
 	v, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
-		return errors.New("want an instant such as 2026-12-24T18:00:00Z or 2026-12-24T18:00:00+01:00")
+		return errors.New(
+			"want an instant such as 2026-12-24T18:00:00Z or 2026-12-24T18:00:00+01:00",
+		)
 	}
 	t.value = v
 	return nil
@@ -412,15 +435,52 @@ func (t *instantFlag) Type() string { return "instant" }
 // scheduleFields are the flags for the fields that a refusal names. Longer names come first.
 var scheduleFields = inRequest(
 	"schedule.",
-	"times.timeZone", "--zone", "times.cron", "--cron", "times.every", "--every", "times.at", "--at",
-	"times.from", "--from", "times.until", "--until", "times.jitter", "--jitter",
-	"window.timeZone", "--zone", "window.every", "--trigger-every", "window.period", "--period",
-	"window.opens", "--window", "window.length", "--window",
-	"action.start.typeVersion", "--type-version", "action.start.type", "--type",
-	"action.start.workflowId", "--id", "action.start.input", "--input",
-	"action.start.signal.name", "--signal", "action.start.signal.input", "--signal-input",
-	"action.signal.workflowId", "--workflow", "action.signal.name", "--signal",
-	"action.signal.input", "--input", "pauseOnFailure", "--pause-on-failure", "catchUp", "--catch-up",
+	"times.timeZone",
+	"--zone",
+	"times.cron",
+	"--cron",
+	"times.every",
+	"--every",
+	"times.at",
+	"--at",
+	"times.from",
+	"--from",
+	"times.until",
+	"--until",
+	"times.jitter",
+	"--jitter",
+	"window.timeZone",
+	"--zone",
+	"window.every",
+	"--trigger-every",
+	"window.period",
+	"--period",
+	"window.opens",
+	"--window",
+	"window.length",
+	"--window",
+	"action.start.typeVersion",
+	"--type-version",
+	"action.start.type",
+	"--type",
+	"action.start.workflowId",
+	"--id",
+	"action.start.input",
+	"--input",
+	"action.start.signal.name",
+	"--signal",
+	"action.start.signal.input",
+	"--signal-input",
+	"action.signal.workflowId",
+	"--workflow",
+	"action.signal.name",
+	"--signal",
+	"action.signal.input",
+	"--input",
+	"pauseOnFailure",
+	"--pause-on-failure",
+	"catchUp",
+	"--catch-up",
 )
 
 // refusedSchedule names in a refusal the flags that the command line has, in the place of fields.

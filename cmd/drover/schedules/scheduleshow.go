@@ -174,7 +174,13 @@ func slotTable(b *bytes.Buffer, slots []schemas.ScheduleSlot, zone *time.Locatio
 func actionWords(a *schemas.ScheduleAction) string {
 	switch {
 	case a.Signal != nil:
-		return "signal " + cli.Word(a.Signal.Name, 256) + " to " + cli.Word(a.Signal.WorkflowID, 256)
+		return "signal " + cli.Word(
+			a.Signal.Name,
+			256,
+		) + " to " + cli.Word(
+			a.Signal.WorkflowID,
+			256,
+		)
 	case a.Start == nil:
 		return "-"
 	}

@@ -22,7 +22,13 @@ says which command to type next; --log-level info tells what it does.`,
 		Args: cli.ArgNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.External(cmd.Flags()) {
-				return cli.Usage(cmd, errors.New("--nats or --context is given, but dev has a NATS of its own, and forgets everything: use drover server --nats"))
+				return cli.Usage(
+					cmd,
+					errors.New(
+						"--nats or --context is given, but dev has a NATS of its own, and "+
+							"forgets everything: use drover server --nats",
+					),
+				)
 			}
 			return runServer(a, cmd, &f)
 		},
@@ -32,7 +38,8 @@ says which command to type next; --log-level info tells what it does.`,
 	return cmd
 }
 
-// devLine is the ready line of dev: where it is, and the command to type next, with the flags that it needs to find this server.
+// devLine is the ready line of dev: where it is, and the command to type next, with the flags that
+// it needs to find this server.
 func devLine(r server.Info) string {
 	next := "drover start hello --wait"
 	if r.URL != cli.DefaultNATS || os.Getenv("NATS_URL") != "" || os.Getenv(cli.ContextEnv) != "" {
@@ -41,5 +48,9 @@ func devLine(r server.Info) string {
 	if r.Namespace != server.DefaultNamespace {
 		next += " --namespace " + r.Namespace
 	}
-	return fmt.Sprintf("drover is ready at %s, and forgets everything when it ends; next, in another terminal: %s", r.URL, next)
+	return fmt.Sprintf(
+		"drover is ready at %s, and forgets everything when it ends; next, in another terminal: %s",
+		r.URL,
+		next,
+	)
 }

@@ -10,7 +10,11 @@ import (
 )
 
 // deciders is the worker of deployed flows of a process that is no server.
-func (f *WorkerFlags) deciders(c *drover.Client, a *cli.App, identity string) (*deployed.Worker, error) {
+func (f *WorkerFlags) deciders(
+	c *drover.Client,
+	a *cli.App,
+	identity string,
+) (*deployed.Worker, error) {
 	log, err := a.Logger()
 	if err != nil {
 		return nil, err
@@ -20,7 +24,8 @@ func (f *WorkerFlags) deciders(c *drover.Client, a *cli.App, identity string) (*
 	}), nil
 }
 
-// RunAll runs workers until ctx is done or one of them has ended, which an operator may have wanted, and lets the others end.
+// RunAll runs workers until ctx is done or one of them has ended, which an operator may have
+// wanted, and lets the others end.
 func RunAll(ctx context.Context, runs ...func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

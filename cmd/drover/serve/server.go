@@ -34,7 +34,8 @@ type ServerFlags struct {
 	afterCrash                 string
 	recycleExit                bool
 	cluster                    clusterFlags
-	dev                        bool // for somebody who tries things out: the ready line says what to type next
+	// for somebody who tries things out: the ready line says what to type next
+	dev bool
 }
 
 func ServerCommand(a *cli.App) *cobra.Command {
@@ -87,11 +88,33 @@ meanwhile, so that one can look.`,
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVar(&f.store, "store", "./drover-data", "folder of the embedded server's store")
-	fs.BoolVar(&f.memory, "memory", false, "keep everything in memory instead; it ends with the process")
-	fs.StringVar(&f.profile, "profile", "", "durability of the embedded server: single, dev or cluster (default single; dev with --memory; cluster with --cluster-name)")
-	fs.IntVar(&f.replicas, "replicas", 0, "servers of the NATS cluster that hold each stream: 1, 3 or 5 (default what the namespace has, or 1; 3 with --cluster-name)")
+	fs.BoolVar(
+		&f.memory,
+		"memory",
+		false,
+		"keep everything in memory instead; it ends with the process",
+	)
+	fs.StringVar(
+		&f.profile,
+		"profile",
+		"",
+		"durability of the embedded server: single, dev or cluster (default single; dev with "+
+			"--memory; cluster with --cluster-name)",
+	)
+	fs.IntVar(
+		&f.replicas,
+		"replicas",
+		0,
+		"servers of the NATS cluster that hold each stream: 1, 3 or 5 (default what the "+
+			"namespace has, or 1; 3 with --cluster-name)",
+	)
 	f.maxBytes.Unlimited = true
-	fs.Var(&f.maxBytes, "max-bytes", "limit of each stream of --namespace, such as 1GiB, at least 16MiB; NONE takes it away (default what the namespace has, or none)")
+	fs.Var(
+		&f.maxBytes,
+		"max-bytes",
+		"limit of each stream of --namespace, such as 1GiB, at least 16MiB; NONE takes it away "+
+			"(default what the namespace has, or none)",
+	)
 	f.cluster.register(fs)
 	f.register(cmd)
 	return cmd
@@ -103,16 +126,56 @@ func (f *ServerFlags) register(cmd *cobra.Command) {
 	f.claimTTL.Some, f.drain.Some = true, true
 	fs.StringVar(&f.host, "host", "127.0.0.1", "address to listen on")
 	fs.IntVar(&f.port, "port", 4222, "port to listen on; 0 or -1 takes a free one")
-	fs.StringSliceVar(&f.roles, "roles", nil, "roles of this process: "+strings.Join(server.Roles(), ",")+" (default all)")
-	fs.IntVar(&f.partitions, "partitions", 0, "partitions of a new namespace (default what the namespace has, or 4)")
-	fs.Int64Var(&f.maxEvents, "max-events", 0, "events after which a history may not grow; say the same on every server (default 50000)")
-	fs.BoolVar(&f.onlyNamespace, "only-namespace", false, "serve no namespace but that of --namespace")
+	fs.StringSliceVar(
+		&f.roles,
+		"roles",
+		nil,
+		"roles of this process: "+strings.Join(server.Roles(), ",")+" (default all)",
+	)
+	fs.IntVar(
+		&f.partitions,
+		"partitions",
+		0,
+		"partitions of a new namespace (default what the namespace has, or 4)",
+	)
+	fs.Int64Var(
+		&f.maxEvents,
+		"max-events",
+		0,
+		"events after which a history may not grow; say the same on every server (default 50000)",
+	)
+	fs.BoolVar(
+		&f.onlyNamespace,
+		"only-namespace",
+		false,
+		"serve no namespace but that of --namespace",
+	)
 	fs.Var(&f.claimTTL, "claim-ttl", "how long a crashed server keeps its partitions (default 10s)")
 	fs.Var(&f.drain, "drain-timeout", "how long a planned stop may wait for what runs (default 5m)")
-	fs.StringVar(&f.afterCrash, "after-crash", server.AfterCrashRecover, "when this node did not end properly last time: recover, or halt until \"drover node ack NODE\"")
-	fs.BoolVar(&f.recycleExit, "recycle-exit", false, "in a recycle, end the process with exit code 75 instead of restarting the roles in it")
-	fs.StringVar(&f.node, "node", "", "name of this node (default the host name, with a number while a live node has it)")
-	fs.IntVar(&f.maxPayload, "max-payload", 0, "largest message of the embedded server in bytes (default 1 MiB)")
+	fs.StringVar(
+		&f.afterCrash,
+		"after-crash",
+		server.AfterCrashRecover,
+		"when this node did not end properly last time: recover, or halt until \"drover node ack NODE\"",
+	)
+	fs.BoolVar(
+		&f.recycleExit,
+		"recycle-exit",
+		false,
+		"in a recycle, end the process with exit code 75 instead of restarting the roles in it",
+	)
+	fs.StringVar(
+		&f.node,
+		"node",
+		"",
+		"name of this node (default the host name, with a number while a live node has it)",
+	)
+	fs.IntVar(
+		&f.maxPayload,
+		"max-payload",
+		0,
+		"largest message of the embedded server in bytes (default 1 MiB)",
+	)
 }
 
 // anyPort asks for a free one. 0 would mean the default to package embedded.
@@ -120,7 +183,9 @@ const anyPort = -1
 
 // onlyEmbedded and OnlyExternal are flags that say something to one kind of server alone.
 var (
-	onlyEmbedded = append([]string{"store", "memory", "profile", "host", "port", "max-payload", "cluster-name"}, clusterFlagNames...)
+	onlyEmbedded = append(
+		[]string{"store", "memory", "profile", "host", "port", "max-payload", "cluster-name"},
+		clusterFlagNames...)
 	OnlyExternal = []string{"creds", "nkey", "user", "password", "tlsca", "tlscert", "tlskey"}
 )
 
@@ -136,7 +201,10 @@ func (f *ServerFlags) Options(a *cli.App, cmd *cobra.Command) (*server.Options, 
 		return nil, err
 	}
 	if f.memory && fs.Changed("store") {
-		return nil, cli.Usage(cmd, fmt.Errorf("--memory and --store exclude each other: leave out one of them"))
+		return nil, cli.Usage(
+			cmd,
+			fmt.Errorf("--memory and --store exclude each other: leave out one of them"),
+		)
 	}
 	if !external {
 		if err := f.checkCluster(cmd); err != nil {
@@ -144,8 +212,10 @@ func (f *ServerFlags) Options(a *cli.App, cmd *cobra.Command) (*server.Options, 
 		}
 	}
 	o := &server.Options{
-		Namespace: a.Namespace, OnlyNamespace: f.onlyNamespace, Roles: f.roles, Partitions: f.partitions, Replicas: f.replicas,
-		MaxBytes: f.maxBytes.Value, MaxEvents: f.maxEvents, ClaimTTL: f.claimTTL.Value, Node: f.node, AfterCrash: f.afterCrash, DrainTimeout: f.drain.Value,
+		Namespace: a.Namespace, OnlyNamespace: f.onlyNamespace, Roles: f.roles,
+		Partitions: f.partitions, Replicas: f.replicas,
+		MaxBytes: f.maxBytes.Value, MaxEvents: f.maxEvents, ClaimTTL: f.claimTTL.Value,
+		Node: f.node, AfterCrash: f.afterCrash, DrainTimeout: f.drain.Value,
 		RecycleExit: f.recycleExit, Version: cli.VersionName(),
 	}
 	if external {
@@ -153,7 +223,12 @@ func (f *ServerFlags) Options(a *cli.App, cmd *cobra.Command) (*server.Options, 
 		o.External = &at
 		return o, err
 	}
-	o.Embedded = embedded.Options{StoreDir: f.store, Host: f.host, Port: cmp.Or(f.port, anyPort), MaxPayload: f.maxPayload}
+	o.Embedded = embedded.Options{
+		StoreDir:   f.store,
+		Host:       f.host,
+		Port:       cmp.Or(f.port, anyPort),
+		MaxPayload: f.maxPayload,
+	}
 	if f.memory {
 		o.Embedded.StoreDir = ""
 	}
@@ -167,7 +242,10 @@ func (f *ServerFlags) Options(a *cli.App, cmd *cobra.Command) (*server.Options, 
 	case "cluster":
 		o.Embedded.Profile = embedded.ProfileCluster
 	default:
-		return nil, cli.Usage(cmd, fmt.Errorf("--profile is %q: use single, dev or cluster", f.profile))
+		return nil, cli.Usage(
+			cmd,
+			fmt.Errorf("--profile is %q: use single, dev or cluster", f.profile),
+		)
 	}
 	return o, nil
 }
@@ -236,14 +314,29 @@ func ReadyLine(r server.Info) string {
 		store = ", store in memory"
 	}
 	if r.Cluster != "" {
-		store = fmt.Sprintf(" (server %s of %s, %s, %s)%s", r.Server, r.Cluster, cli.Counted(r.Size, "node", "nodes"), cli.Counted(r.Replicas, "replica", "replicas"), store)
+		store = fmt.Sprintf(
+			" (server %s of %s, %s, %s)%s",
+			r.Server,
+			r.Cluster,
+			cli.Counted(r.Size, "node", "nodes"),
+			cli.Counted(r.Replicas, "replica", "replicas"),
+			store,
+		)
 	}
-	return fmt.Sprintf("drover is ready: namespace %s with %s, node %s as %s, profile %s%s; connect with --nats %s",
-		r.Namespace, cli.Counted(r.Partitions, "partition", "partitions"), r.Node, strings.Join(r.Roles, "+"), r.Profile, store, r.URL)
+	return fmt.Sprintf(
+		"drover is ready: namespace %s with %s, node %s as %s, profile %s%s; connect with --nats %s",
+		r.Namespace,
+		cli.Counted(r.Partitions, "partition", "partitions"),
+		r.Node,
+		strings.Join(r.Roles, "+"),
+		r.Profile,
+		store,
+		r.URL,
+	)
 }
 
-// Doubled is how close two signals must follow each other to be one: wrappers such as timeout and make send a signal to the
-// process and to its group.
+// Doubled is how close two signals must follow each other to be one: wrappers such as timeout and
+// make send a signal to the process and to its group.
 const Doubled = 500 * time.Millisecond
 
 // OnSignals ends ctx at the first SIGTERM or SIGINT and closes hurry at the second.
@@ -258,7 +351,10 @@ func OnSignals(parent context.Context) (ctx context.Context, hurry <-chan struct
 }
 
 // heed is OnSignals for signals from anywhere.
-func heed(parent context.Context, signals <-chan os.Signal) (ctx context.Context, hurry <-chan struct{}, done func()) {
+func heed(
+	parent context.Context,
+	signals <-chan os.Signal,
+) (ctx context.Context, hurry <-chan struct{}, done func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	over, cut := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup

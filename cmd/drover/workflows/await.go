@@ -20,15 +20,29 @@ const slowAfter = 2 * time.Second
 // runPatience bounds how long an interrupted command looks for the run that it waited for.
 const runPatience = time.Second
 
-// awaitOutcome is outcome for a workflow that goes on without this process: Ctrl-C ends the wait, and says how to go on with it.
-func awaitOutcome(ctx context.Context, a *cli.App, c *drover.Client, run *drover.Run, began time.Time) error {
+// awaitOutcome is outcome for a workflow that goes on without this process: Ctrl-C ends the wait,
+// and says how to go on with it.
+func awaitOutcome(
+	ctx context.Context,
+	a *cli.App,
+	c *drover.Client,
+	run *drover.Run,
+	began time.Time,
+) error {
 	waiting, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	err := ShowOutcome(waiting, a, c, run, began)
-	if _, ended := errors.AsType[*drover.WorkflowError](err); err == nil || ended || !errors.Is(waiting.Err(), context.Canceled) {
+	if _, ended := errors.AsType[*drover.WorkflowError](err); err == nil || ended ||
+		!errors.Is(waiting.Err(), context.Canceled) {
 		return err
 	}
-	e := &drover.Error{Op: "result", ID: run.ID, Run: run.RunID, Code: schemas.CodeTimeout, Err: cli.ErrInterrupted}
+	e := &drover.Error{
+		Op:   "result",
+		ID:   run.ID,
+		Run:  run.RunID,
+		Code: schemas.CodeTimeout,
+		Err:  cli.ErrInterrupted,
+	}
 	if e.Run == "" {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), runPatience)
 		defer cancel()
@@ -44,8 +58,14 @@ func awaitOutcome(ctx context.Context, a *cli.App, c *drover.Client, run *drover
 	return e
 }
 
-// waitFor waits for the end of a run. If that takes long, a line on stderr says what the run waits for.
-func waitFor(ctx context.Context, a *cli.App, c *drover.Client, run *drover.Run) (*drover.Outcome, error) {
+// waitFor waits for the end of a run. If that takes long, a line on stderr says what the run waits
+// for.
+func waitFor(
+	ctx context.Context,
+	a *cli.App,
+	c *drover.Client,
+	run *drover.Run,
+) (*drover.Outcome, error) {
 	if a.JSON {
 		return run.Wait(ctx) // stderr holds one document at most
 	}

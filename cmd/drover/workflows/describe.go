@@ -20,7 +20,8 @@ import (
 
 // treated says what was done about the children of a run that has ended.
 var treated = map[schemas.ChildPolicy]string{
-	schemas.ChildTerminate: "terminated with it", schemas.ChildRequestCancel: "asked to cancel", schemas.ChildAbandon: "left to itself",
+	schemas.ChildTerminate: "terminated with it", schemas.ChildRequestCancel: "asked to cancel",
+	schemas.ChildAbandon: "left to itself",
 }
 
 func DescribeCommand(a *cli.App) *cobra.Command {
@@ -40,7 +41,9 @@ func DescribeCommand(a *cli.App) *cobra.Command {
 					d.V = 0
 					doc := describeDocument{DescribeResponse: d}
 					if end != nil {
-						doc.Reason, doc.Cause, doc.Details = end.Reason, rootcause.Of(end.Details), end.Details
+						doc.Reason, doc.Cause, doc.Details = end.Reason, rootcause.Of(
+							end.Details,
+						), end.Details
 					}
 					return a.Document(doc)
 				}
@@ -53,7 +56,8 @@ func DescribeCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// describeDocument is what describe prints with --json: the answer, and why the run did not complete.
+// describeDocument is what describe prints with --json: the answer, and why the run did not
+// complete.
 type describeDocument struct {
 	*schemas.DescribeResponse
 	Reason  string          `json:"reason,omitempty"`
@@ -79,7 +83,8 @@ func endOf(ctx context.Context, c *drover.Client, d *schemas.DescribeResponse) *
 	return end
 }
 
-// DescribeText lays an execution out for people. end is that of a run that did not complete, or nil.
+// DescribeText lays an execution out for people. end is that of a run that did not complete, or
+// nil.
 func DescribeText(d *schemas.DescribeResponse, end *drover.Outcome, now time.Time) []byte {
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 2, 8, 2, ' ', 0)
@@ -135,7 +140,11 @@ func DescribeText(d *schemas.DescribeResponse, end *drover.Outcome, now time.Tim
 		field("next alarm", "%s", cli.When(d.Alarm))
 	}
 	if d.RequestIDsSince != 0 {
-		field("ids known", "since %s; a signal or request that is repeated later than that may count twice", cli.When(d.RequestIDsSince))
+		field(
+			"ids known",
+			"since %s; a signal or request that is repeated later than that may count twice",
+			cli.When(d.RequestIDsSince),
+		)
 	}
 	if len(e.Tags) > 0 {
 		field("tags", "%s", words(e.Tags))
@@ -177,7 +186,16 @@ func describeOpen(b *bytes.Buffer, d *schemas.DescribeResponse) {
 			if a.CancelRequested {
 				state += ", cancel requested"
 			}
-			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\n", cli.Word(a.ActivityID, 60), cli.Word(a.Type, 60), a.List, state, cli.When(since), cli.When(a.Deadline))
+			fmt.Fprintf(
+				t,
+				"  %s\t%s\t%s\t%s\t%s\t%s\n",
+				cli.Word(a.ActivityID, 60),
+				cli.Word(a.Type, 60),
+				a.List,
+				state,
+				cli.When(since),
+				cli.When(a.Deadline),
+			)
 		}
 		t.Flush()
 	}
@@ -199,7 +217,15 @@ func describeOpen(b *bytes.Buffer, d *schemas.DescribeResponse) {
 		for _, c := range d.Children {
 			state := map[bool]string{true: "started", false: "scheduled"}[c.Started]
 			state = cmp.Or(treated[c.Policy], state)
-			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", cli.Word(c.WorkflowID, 60), cli.Word(c.Run, 64), cli.Word(c.Type, 60), state, cli.When(c.ScheduledAt))
+			fmt.Fprintf(
+				t,
+				"  %s\t%s\t%s\t%s\t%s\n",
+				cli.Word(c.WorkflowID, 60),
+				cli.Word(c.Run, 64),
+				cli.Word(c.Type, 60),
+				state,
+				cli.When(c.ScheduledAt),
+			)
 		}
 		t.Flush()
 	}
@@ -237,7 +263,18 @@ func describeAttempts(b *bytes.Buffer, d *schemas.DescribeResponse) {
 				why = cli.Sentence(r.Reason)
 			}
 		}
-		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Word(a.Run, 64), replays, from, who, cli.When(a.StartedAt), cli.When(a.ClosedAt), a.Status, why)
+		fmt.Fprintf(
+			t,
+			"  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			cli.Word(a.Run, 64),
+			replays,
+			from,
+			who,
+			cli.When(a.StartedAt),
+			cli.When(a.ClosedAt),
+			a.Status,
+			why,
+		)
 	}
 	t.Flush()
 }
@@ -260,7 +297,15 @@ func describeLocks(b *bytes.Buffer, d *schemas.DescribeResponse) {
 		case l.Fence != 0:
 			state = fmt.Sprintf("holds it, fence %d", l.Fence)
 		}
-		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", cli.Word(l.Lock, 60), scope, state, cli.When(l.Since), cli.When(l.Expires))
+		fmt.Fprintf(
+			t,
+			"  %s\t%s\t%s\t%s\t%s\n",
+			cli.Word(l.Lock, 60),
+			scope,
+			state,
+			cli.When(l.Since),
+			cli.When(l.Expires),
+		)
 	}
 	t.Flush()
 }

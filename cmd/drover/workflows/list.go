@@ -39,12 +39,16 @@ Times are written as 2026-01-02T03:04:05Z, as a day, or as 90m for that long ago
 			if o.Limit == 0 && !a.JSON && !cmd.Flags().Changed("limit") {
 				o.Limit = usualLimit
 			}
-			return a.Client(cmd, func(ctx context.Context, c *drover.Client) error { return showList(ctx, a, c, o) })
+			return a.Client(
+				cmd,
+				func(ctx context.Context, c *drover.Client) error { return showList(ctx, a, c, o) },
+			)
 		},
 	}
 	f.Register(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "children, too")
-	cmd.Flags().IntVar(&limit, "limit", 0, "at most so many; 0 for all (default 50 in a table, all as documents)")
+	cmd.Flags().
+		IntVar(&limit, "limit", 0, "at most so many; 0 for all (default 50 in a table, all as documents)")
 	return cmd
 }
 
@@ -75,7 +79,8 @@ func showList(ctx context.Context, a *cli.App, c *drover.Client, o drover.ListOp
 			}
 		}
 	}
-	if err := cli.Lines(a, cli.Table{Columns: listColumns(o)}, shown, listRow); err != nil || a.JSON {
+	if err := cli.Lines(a, cli.Table{Columns: listColumns(o)}, shown, listRow); err != nil ||
+		a.JSON {
 		return err
 	}
 	switch {
@@ -127,5 +132,13 @@ func listRow(e schemas.ExecutionInfo) []string {
 	if e.ClosedAt != 0 {
 		took = cli.Span(e.ClosedAt.Sub(e.StartedAt).Truncate(time.Millisecond))
 	}
-	return []string{cli.Word(e.WorkflowID, cli.Whole), cli.Word(e.Run, cli.Whole), cli.Word(e.Type, cli.Whole), string(e.Status), cli.When(e.StartedAt), took, fmt.Sprint(e.Events)}
+	return []string{
+		cli.Word(e.WorkflowID, cli.Whole),
+		cli.Word(e.Run, cli.Whole),
+		cli.Word(e.Type, cli.Whole),
+		string(e.Status),
+		cli.When(e.StartedAt),
+		took,
+		fmt.Sprint(e.Events),
+	}
 }

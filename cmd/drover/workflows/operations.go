@@ -33,7 +33,10 @@ server with the role ops.`,
 		Args: cli.ArgNames(),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Latest < 0 {
-				return cli.Usage(cmd, fmt.Errorf("--limit is %d: want 0 for all, or more", o.Latest))
+				return cli.Usage(
+					cmd,
+					fmt.Errorf("--limit is %d: want 0 for all, or more", o.Latest),
+				)
 			}
 			return nil
 		},
@@ -64,8 +67,8 @@ var operationColumns = []cli.Column{
 	{Head: "REASON", Keep: 12},
 }
 
-// showOperations writes operations for people or as documents. Those that are followed are written one
-// by one.
+// showOperations writes operations for people or as documents. Those that are followed are written
+// one by one.
 func showOperations(a *cli.App,
 	all iter.Seq2[schemas.OperationEntry, error], none string, follow bool,
 ) error {
@@ -107,9 +110,17 @@ func OperationRow(e schemas.OperationEntry) []string {
 		reason = fmt.Sprint(e.Count)
 	}
 	if e.Reason != "" {
-		reason = map[bool]string{true: "", false: reason + ": "}[reason == "-"] + cli.Sentence(e.Reason)
+		reason = map[bool]string{true: "", false: reason + ": "}[reason == "-"] + cli.Sentence(
+			e.Reason,
+		)
 	}
-	return []string{cli.When(e.At), cli.Word(string(e.Kind), cli.Whole), about, cli.Word(e.Identity, cli.Whole), reason}
+	return []string{
+		cli.When(e.At),
+		cli.Word(string(e.Kind), cli.Whole),
+		about,
+		cli.Word(e.Identity, cli.Whole),
+		reason,
+	}
 }
 
 // followed yields the operations that there are, and then those to come.

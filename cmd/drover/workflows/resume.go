@@ -56,7 +56,12 @@ why it stands.`
 	fs := cmd.Flags()
 	fs.StringVar(&f.query, "query", "", "resume all that match: NAME=VALUE as of drover list")
 	fs.IntVar(&f.limit, "limit", 100, "with --query, at most so many")
-	fs.BoolVar(&f.dryRun, "dry-run", false, "with --query, say what would be resumed, and resume nothing")
+	fs.BoolVar(
+		&f.dryRun,
+		"dry-run",
+		false,
+		"with --query, say what would be resumed, and resume nothing",
+	)
 	return cmd
 }
 
@@ -64,7 +69,10 @@ func (f *resumeFlags) check(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
 	switch bulk := changed("query"); {
 	case bulk && changed("run"):
-		return cli.Usage(cmd, errors.New("--run is for a single workflow: leave it out with --query"))
+		return cli.Usage(
+			cmd,
+			errors.New("--run is for a single workflow: leave it out with --query"),
+		)
 	case !bulk && changed("limit"):
 		return cli.Usage(cmd, errors.New("--limit needs --query"))
 	case !bulk && changed("dry-run"):
@@ -93,21 +101,43 @@ func (f *resumeFlags) bulk(a *cli.App, cmd *cobra.Command) error {
 		return cli.Usage(cmd, fmt.Errorf("--query: %w", err))
 	}
 	if q.Status != "" && q.Status != schemas.StatusPaused {
-		return cli.Usage(cmd, fmt.Errorf("--query: status is %s, but only paused workflows can be resumed: leave it out, or say status=paused", q.Status))
+		return cli.Usage(
+			cmd,
+			fmt.Errorf(
+				"--query: status is %s, but only paused workflows can be resumed: leave it out, or say status=paused",
+				q.Status,
+			),
+		)
 	}
 	reason := cmd.Flags().Lookup("reason").Value.String()
 	return a.Client(cmd, func(ctx context.Context, c *drover.Client) error {
-		b := &bulkResume{f: f, reason: reason, byHand: q.Status != "", counts: map[string]int{}, seen: map[schemas.Execution]bool{}}
+		b := &bulkResume{
+			f:      f,
+			reason: reason,
+			byHand: q.Status != "",
+			counts: map[string]int{},
+			seen:   map[schemas.Execution]bool{},
+		}
 		q.Status = schemas.StatusPaused
 		if err := cli.Lines(a, cli.Table{Columns: resumeColumns}, b.each(ctx, c, q), resumeRow); err != nil {
 			return err
 		}
 		if !a.JSON {
-			fmt.Fprintf(a.Stderr, "%d %s, %d skipped, %d refused\n", b.counts[outcomeResumed]+b.counts[outcomeWouldResume],
-				map[bool]string{true: "would be resumed", false: "resumed"}[f.dryRun], b.counts[outcomeSkipped], b.counts[outcomeRefused])
+			fmt.Fprintf(
+				a.Stderr,
+				"%d %s, %d skipped, %d refused\n",
+				b.counts[outcomeResumed]+b.counts[outcomeWouldResume],
+				map[bool]string{true: "would be resumed", false: "resumed"}[f.dryRun],
+				b.counts[outcomeSkipped],
+				b.counts[outcomeRefused],
+			)
 		}
 		if b.more {
-			fmt.Fprintf(a.Stderr, "there may be more than %d: raise --limit, or repeat the command\n", f.limit)
+			fmt.Fprintf(
+				a.Stderr,
+				"there may be more than %d: raise --limit, or repeat the command\n",
+				f.limit,
+			)
 		}
 		if n := b.counts[outcomeRefused]; n > 0 {
 			return fmt.Errorf("%s refused", cli.Counted(n, "workflow was", "workflows were"))
@@ -116,7 +146,13 @@ func (f *resumeFlags) bulk(a *cli.App, cmd *cobra.Command) error {
 	})
 }
 
-var resumeColumns = []cli.Column{{Head: "ID", Keep: 26}, {Head: "RUN", Drop: 1}, {Head: "TYPE", Keep: 8}, {Head: "OUTCOME"}, {Head: "WHY", Keep: 20}}
+var resumeColumns = []cli.Column{
+	{Head: "ID", Keep: 26},
+	{Head: "RUN", Drop: 1},
+	{Head: "TYPE", Keep: 8},
+	{Head: "OUTCOME"},
+	{Head: "WHY", Keep: 20},
+}
 
 // bulkResume is a query under way. What is skipped does not count against the limit.
 type bulkResume struct {
@@ -128,7 +164,11 @@ type bulkResume struct {
 	more   bool
 }
 
-func (b *bulkResume) each(ctx context.Context, c *drover.Client, q drover.ListOptions) iter.Seq2[ResumeLine, error] {
+func (b *bulkResume) each(
+	ctx context.Context,
+	c *drover.Client,
+	q drover.ListOptions,
+) iter.Seq2[ResumeLine, error] {
 	return func(yield func(ResumeLine, error) bool) {
 		for e, err := range c.List(ctx, q) {
 			if err != nil {
@@ -155,7 +195,11 @@ func (b *bulkResume) each(ctx context.Context, c *drover.Client, q drover.ListOp
 	}
 }
 
-func (b *bulkResume) one(ctx context.Context, c *drover.Client, e schemas.ExecutionInfo) (ResumeLine, error) {
+func (b *bulkResume) one(
+	ctx context.Context,
+	c *drover.Client,
+	e schemas.ExecutionInfo,
+) (ResumeLine, error) {
 	line := ResumeLine{WorkflowID: e.WorkflowID, Run: e.Run, Type: e.Type, Outcome: outcomeSkipped}
 	run := c.Run(e.WorkflowID, e.Run)
 	now, err := run.Describe(ctx)
@@ -183,7 +227,8 @@ func (b *bulkResume) one(ctx context.Context, c *drover.Client, e schemas.Execut
 		line.Outcome = outcomeResumed
 	case cli.IsAny(err, drover.ErrClosed, drover.ErrNotFound):
 		line.Because = "it has ended"
-	case cli.IsAny(err, drover.ErrUnavailable, drover.ErrPermission, drover.ErrInvalid, context.Canceled, context.DeadlineExceeded):
+	case cli.IsAny(err, drover.ErrUnavailable, drover.ErrPermission, drover.ErrInvalid,
+		context.Canceled, context.DeadlineExceeded):
 		return line, err
 	default:
 		_, line.Error = cli.DescribeError(err)
@@ -200,5 +245,11 @@ func resumeRow(l ResumeLine) []string {
 	if why == "" {
 		why = "-"
 	}
-	return []string{cli.Word(l.WorkflowID, cli.Whole), l.Run, cli.Word(l.Type, cli.Whole), l.Outcome, cli.Sentence(why)}
+	return []string{
+		cli.Word(l.WorkflowID, cli.Whole),
+		l.Run,
+		cli.Word(l.Type, cli.Whole),
+		l.Outcome,
+		cli.Sentence(why),
+	}
 }

@@ -15,17 +15,19 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Timeline prints events as lines for people: id, time since the start, type, and the attributes as name=value.
+// Timeline prints events as lines for people: id, time since the start, type, and the attributes as
+// name=value.
 //
-// The attributes are found by reflection, so that an event type of tomorrow has its line without a change here. What a
-// reader does not need is named in quiet.
+// The attributes are found by reflection, so that an event type of tomorrow has its line without a
+// change here. What a reader does not need is named in quiet.
 type Timeline struct {
 	full    bool // values are whole, and text of several lines is lines
 	compact bool // a decision is one line
 	width   int  // of the terminal; 0 for none
 
 	start schemas.Timestamp
-	// names holds what the event ids of open things stand for: later events refer to them by id alone.
+	// names holds what the event ids of open things stand for: later events refer to them by id
+	// alone.
 	names map[int64]string
 	// asked is the decision that is not made yet, in a compact timeline: the event that wants it.
 	asked *schemas.Event
@@ -67,7 +69,8 @@ var shorter = map[string]string{
 var who = map[schemas.EventType]bool{
 	schemas.EventActivityStarted: true, schemas.EventActivityInterrupted: true, schemas.EventDeciderCompleted: true,
 	schemas.EventWorkflowTerminated: true, schemas.EventWorkflowPaused: true, schemas.EventWorkflowResumed: true,
-	schemas.EventWorkflowCancelRequested: true, schemas.EventContinuationHeld: true, schemas.EventContinuationReleased: true,
+	schemas.EventWorkflowCancelRequested: true, schemas.EventContinuationHeld: true,
+	schemas.EventContinuationReleased: true,
 }
 
 // WidestType is the length of the longest event type, ActivityScheduledTimeout.
@@ -76,7 +79,8 @@ const WidestType = 24
 // Indent is where the type of an event stands in its line.
 const Indent = 5 + 2 + 11 + 1
 
-// Print lays an event out, and whatever it makes complete: one line or several, or none of what is folded into a later one.
+// Print lays an event out, and whatever it makes complete: one line or several, or none of what is
+// folded into a later one.
 func (t *Timeline) Print(e schemas.Event) string {
 	if t.names == nil {
 		t.names, t.start = map[int64]string{}, e.Time
@@ -121,7 +125,13 @@ func (t *Timeline) end() string {
 }
 
 func (t *Timeline) line(e schemas.Event, typ string, parts []part) string {
-	head := fmt.Sprintf("%5d  %11s  %-*s  ", e.ID, "+"+cli.Span(e.Time.Sub(t.start)), WidestType, cli.Word(typ, 40))
+	head := fmt.Sprintf(
+		"%5d  %11s  %-*s  ",
+		e.ID,
+		"+"+cli.Span(e.Time.Sub(t.start)),
+		WidestType,
+		cli.Word(typ, 40),
+	)
 	t.fit(parts, t.width-utf8.RuneCountInString(head))
 	words := make([]string, len(parts))
 	for i, p := range parts {
@@ -173,7 +183,10 @@ func (t *Timeline) fit(parts []part, room int) {
 		if sum <= room || longest < 0 {
 			return
 		}
-		parts[longest].value = cli.Cut(parts[longest].value, max(leastValue, most-max(1, (sum-room)/2)))
+		parts[longest].value = cli.Cut(
+			parts[longest].value,
+			max(leastValue, most-max(1, (sum-room)/2)),
+		)
 	}
 }
 
@@ -214,8 +227,8 @@ func (t *Timeline) attributes(e schemas.Event) []part {
 	return parts
 }
 
-// remember keeps what later events refer to by the id of this one. Closing events take nothing away: a run has at most
-// some thousand of these.
+// remember keeps what later events refer to by the id of this one. Closing events take nothing
+// away: a run has at most some thousand of these.
 func (t *Timeline) remember(e schemas.Event) {
 	switch a := e.Attributes.(type) {
 	case *schemas.ActivityScheduled:
@@ -292,7 +305,8 @@ func valuePart(name string, p []byte) part {
 	return part{name: name, value: value, lines: lines, cuttable: true}
 }
 
-// textLines tells text of several lines, bare or as JSON, by its first line, and gives them all. Other text is shown by one.
+// textLines tells text of several lines, bare or as JSON, by its first line, and gives them all.
+// Other text is shown by one.
 func textLines(s string, one func(string) string) (value string, lines []string) {
 	text := strings.TrimSpace(s)
 	if strings.HasPrefix(text, `"`) {
@@ -305,7 +319,10 @@ func textLines(s string, one func(string) string) (value string, lines []string)
 		return one(s), nil
 	}
 	for line := range strings.Lines(text) {
-		lines = append(lines, cli.Sentence(strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    ")))
+		lines = append(
+			lines,
+			cli.Sentence(strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    ")),
+		)
 	}
 	return strconv.Quote(strings.TrimSpace(lines[0])) + "…", lines
 }

@@ -45,14 +45,16 @@ and who owned it last.`,
 }
 
 const (
-	// whyPatience is how long the owner may take to answer before the streams are asked whether there is one.
+	// whyPatience is how long the owner may take to answer before the streams are asked whether
+	// there is one.
 	whyPatience = 5 * time.Second
-	// unservedTimeout bounds the look into the streams, which comes when the caller's patience may be over.
+	// unservedTimeout bounds the look into the streams, which comes when the caller's patience may
+	// be over.
 	unservedTimeout = 5 * time.Second
 )
 
-// whyOrUnserved asks the owner of a workflow, or explains why there is none. It asks on as long as any command does if
-// neither helps.
+// whyOrUnserved asks the owner of a workflow, or explains why there is none. It asks on as long as
+// any command does if neither helps.
 func whyOrUnserved(ctx context.Context, c *drover.Client, id, runID string) (string, error) {
 	run := c.Run(id, runID)
 	first, cancel := context.WithTimeout(ctx, whyPatience)
@@ -70,7 +72,8 @@ func whyOrUnserved(ctx context.Context, c *drover.Client, id, runID string) (str
 	return run.Why(ctx)
 }
 
-// unserved explains why nobody answered for a workflow; it returns "" if the failure was another, or is not explained.
+// unserved explains why nobody answered for a workflow; it returns "" if the failure was another,
+// or is not explained.
 func unserved(ctx context.Context, c *drover.Client, id string, failure error) string {
 	if !errors.Is(failure, drover.ErrUnavailable) && !errors.Is(failure, drover.ErrTimeout) {
 		return ""
@@ -81,7 +84,13 @@ func unserved(ctx context.Context, c *drover.Client, id string, failure error) s
 	if err != nil {
 		return ""
 	}
-	because, err := audit.Unserved(ctx, natsconn.Of(c), subject.Namespace(c.Namespace()), partitions, id)
+	because, err := audit.Unserved(
+		ctx,
+		natsconn.Of(c),
+		subject.Namespace(c.Namespace()),
+		partitions,
+		id,
+	)
 	if err != nil {
 		return ""
 	}

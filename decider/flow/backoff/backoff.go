@@ -1,14 +1,17 @@
-// Package backoff judges retries of a flow: how long to wait before the next one, and whether there may be one.
+// Package backoff judges retries of a flow: how long to wait before the next one, and whether there
+// may be one.
 //
 //	1s 5s increasing 2x up to 5m jitter 10%     a [Backoff]: the delay before each retry
 //	10   1h   2 in 1m                           a [Limit]: how many retries, for how long, how many within how long
 //
-// Invariants: the k-th delay is a function of k and one random number, which the caller brings; a delay is never negative and never
-// longer than [Longest], nor than "up to" if it is given, jitter included; what is remembered of the retries of a run,
-// [Records], does not grow with their number. The package is pure: the caller passes the time.
+// Invariants: the k-th delay is a function of k and one random number, which the caller brings; a
+// delay is never negative and never longer than [Longest], nor than "up to" if it is given, jitter
+// included; what is remembered of the retries of a run, [Records], does not grow with their number.
+// The package is pure: the caller passes the time.
 //
-// The words of a backoff may come in any order after the first durations, and "max" means "up to". A duration in it is one word, so
-// "1m 30s" is two: one minute before the first retry, thirty seconds before the others. Write 1m30s for the sum.
+// The words of a backoff may come in any order after the first durations, and "max" means "up to".
+// A duration in it is one word, so "1m 30s" is two: one minute before the first retry, thirty
+// seconds before the others. Write 1m30s for the sum.
 package backoff
 
 import (
@@ -22,7 +25,8 @@ import (
 	"github.com/droverhq/drover/internal/duration"
 )
 
-// Longest is the longest delay. It keeps the sum of an instant and a delay within what time.Time can do.
+// Longest is the longest delay. It keeps the sum of an instant and a delay within what time.Time
+// can do.
 const Longest = 10 * 365 * 24 * time.Hour
 
 // Bounds of what an author may write.
@@ -42,8 +46,9 @@ type Backoff struct {
 	Max     time.Duration   // 0 is Longest
 }
 
-// Parse reads a backoff: one or more durations, then in any order "increasing" with a factor (2x), a percentage (50%) or a duration
-// (10s), "up to" or "max" with a duration, and "jitter" with a factor (0.1) or a percentage (10%). Errors are of type *syntax.Error.
+// Parse reads a backoff: one or more durations, then in any order "increasing" with a factor (2x),
+// a percentage (50%) or a duration (10s), "up to" or "max" with a duration, and "jitter" with a
+// factor (0.1) or a percentage (10%). Errors are of type *syntax.Error.
 func Parse(text string) (*Backoff, error) {
 	words, err := syntax.Words(what, text)
 	if err != nil {
@@ -52,11 +57,15 @@ func Parse(text string) (*Backoff, error) {
 	p := parser{text: text, words: words, seen: map[string]bool{}}
 	b := &Backoff{}
 	for p.more() && !isKeyword(p.peek()) {
-		if len(b.Initial) > 0 && !strings.ContainsAny(p.peek()[:min(1, len(p.peek()))], "0123456789.-+") {
+		if len(b.Initial) > 0 &&
+			!strings.ContainsAny(p.peek()[:min(1, len(p.peek()))], "0123456789.-+") {
 			return nil, p.stranger()
 		}
 		if len(b.Initial) == maxInitial {
-			return nil, p.problem("there are too many delays", "at most "+strconv.Itoa(maxInitial)+" can be listed")
+			return nil, p.problem(
+				"there are too many delays",
+				"at most "+strconv.Itoa(maxInitial)+" can be listed",
+			)
 		}
 		d, err := p.delay()
 		if err != nil {
@@ -77,8 +86,9 @@ func Parse(text string) (*Backoff, error) {
 
 // Delay is the time to wait before the retry that has k retries before it. random is in [0,1).
 //
-// A delay that reaches Max with a positive Jitter is Max divided by 1 + random*Jitter, so that retries which all reached it are still
-// spread. With a negative Jitter that would be more than Max, so it is Max.
+// A delay that reaches Max with a positive Jitter is Max divided by 1 + random*Jitter, so that
+// retries which all reached it are still spread. With a negative Jitter that would be more than
+// Max, so it is Max.
 func (b *Backoff) Delay(k int, random float64) time.Duration {
 	if b == nil || len(b.Initial) == 0 {
 		return 0
@@ -166,8 +176,11 @@ func (p *parser) problem(problem, hint string) error {
 }
 
 func (p *parser) stranger() error {
-	return p.problem(syntax.Quote(p.peek())+" does not belong here",
-		"after the delays come increasing, up to (or max) and jitter, each at most once; a limit of a retry stands before its backoff")
+	return p.problem(
+		syntax.Quote(p.peek())+" does not belong here",
+		"after the delays come increasing, up to (or max) and jitter, each at most once; a "+
+			"limit of a retry stands before its backoff",
+	)
 }
 
 func (p *parser) delay() (time.Duration, error) {
@@ -199,7 +212,10 @@ func (p *parser) option(b *Backoff) error {
 	}
 	p.seen[name] = true
 	if p.at++; !p.more() {
-		return p.problem("the value of "+name+" is missing", "write, for example, increasing 2x up to 5m jitter 10%")
+		return p.problem(
+			"the value of "+name+" is missing",
+			"write, for example, increasing 2x up to 5m jitter 10%",
+		)
 	}
 	switch name {
 	case "increasing":
@@ -210,7 +226,10 @@ func (p *parser) option(b *Backoff) error {
 	d, err := p.delay()
 	if err == nil && d == 0 {
 		p.at--
-		return p.problem("a limit of zero would mean none", "leave the backoff out if there is to be no delay")
+		return p.problem(
+			"a limit of zero would mean none",
+			"leave the backoff out if there is to be no delay",
+		)
 	}
 	b.Max = d
 	return err
@@ -221,7 +240,10 @@ func (p *parser) increasing(b *Backoff) error {
 	if number, ok := strings.CutSuffix(word, "x"); ok {
 		f, err := parseNumber(number)
 		if err != nil || f <= 0 || f > maxFactor {
-			return p.problem(syntax.Quote(word)+" is no factor", "write a number above 0 with an x, such as 2x")
+			return p.problem(
+				syntax.Quote(word)+" is no factor",
+				"write a number above 0 with an x, such as 2x",
+			)
 		}
 		b.Factor = f
 		p.at++
@@ -230,14 +252,20 @@ func (p *parser) increasing(b *Backoff) error {
 	if number, ok := strings.CutSuffix(word, "%"); ok {
 		f, err := parseNumber(number)
 		if err != nil || f <= -100 || f/100 > maxFactor {
-			return p.problem(syntax.Quote(word)+" is no percentage", "write a number above -100 with a %, such as 50%")
+			return p.problem(
+				syntax.Quote(word)+" is no percentage",
+				"write a number above -100 with a %, such as 50%",
+			)
 		}
 		b.Factor = 1 + f/100
 		p.at++
 		return nil
 	}
 	if _, err := parseNumber(word); err == nil {
-		return p.problem(syntax.Quote(word)+" has no unit", "write a factor (2x), a percentage (50%) or a duration (10s)")
+		return p.problem(
+			syntax.Quote(word)+" has no unit",
+			"write a factor (2x), a percentage (50%) or a duration (10s)",
+		)
 	}
 	d, err := p.delay()
 	b.Step = d
@@ -252,7 +280,10 @@ func (p *parser) jitter(b *Backoff) error {
 		f /= 100
 	}
 	if err != nil || f < -1 || f > maxFactor {
-		return p.problem(syntax.Quote(word)+" is no jitter", "write a factor (0.1) or a percentage (10%), at least -100%")
+		return p.problem(
+			syntax.Quote(word)+" is no jitter",
+			"write a factor (0.1) or a percentage (10%), at least -100%",
+		)
 	}
 	b.Jitter = f
 	p.at++

@@ -24,15 +24,21 @@ type Limit struct {
 	Counted bool
 }
 
-// ParseLimit reads "N" (so many retries in all), "D" (none once D has passed since the first) or "N in D" (so many within the
-// last D). Errors are of type *syntax.Error.
+// ParseLimit reads "N" (so many retries in all), "D" (none once D has passed since the first) or "N
+// in D" (so many within the last D). Errors are of type *syntax.Error.
 func ParseLimit(text string) (Limit, error) {
 	words, err := syntax.Words(whatLimit, text)
 	if err != nil {
 		return Limit{}, err
 	}
 	refuse := func(offset int, problem string) (Limit, error) {
-		return Limit{}, syntax.New(whatLimit, text, offset, problem, "write a number (10), a duration (1h) or both (2 in 1m)")
+		return Limit{}, syntax.New(
+			whatLimit,
+			text,
+			offset,
+			problem,
+			"write a number (10), a duration (1h) or both (2 in 1m)",
+		)
 	}
 	if len(words) == 0 {
 		return refuse(0, "it is empty")
@@ -56,7 +62,10 @@ func ParseLimit(text string) (Limit, error) {
 	case len(words) == 2:
 		return refuse(len(text), "the duration after in is missing")
 	case n > MaxWindow:
-		return refuse(words[0].Start, fmt.Sprintf("at most %d retries can be counted within a duration", MaxWindow))
+		return refuse(
+			words[0].Start,
+			fmt.Sprintf("at most %d retries can be counted within a duration", MaxWindow),
+		)
 	}
 	from := words[2].Start
 	d, err := duration.Parse(text[from:])
@@ -80,16 +89,18 @@ func (l Limit) String() string {
 	return strconv.Itoa(l.Count) + " in " + duration.String(l.Within)
 }
 
-// Records is what a run remembers of its retries under one key. It is plain data: the state of the run keeps it.
+// Records is what a run remembers of its retries under one key. It is plain data: the state of the
+// run keeps it.
 type Records struct {
 	Count  int         `json:"count"`            // retries so far
 	First  time.Time   `json:"first,omitzero"`   // when the first one was
 	Recent []time.Time `json:"recent,omitempty"` // the last ones, oldest first, at most MaxWindow
-	Keep   int         `json:"keep,omitempty"`   // how many of them the limits need, the largest N of "N in D" that was seen
+	// how many of them the limits need, the largest N of "N in D" that was seen
+	Keep int `json:"keep,omitempty"`
 }
 
-// Add returns the records with one more retry at now. limits are those of the retry step; they say how many times are worth
-// remembering. The records that were given stay as they were.
+// Add returns the records with one more retry at now. limits are those of the retry step; they say
+// how many times are worth remembering. The records that were given stay as they were.
 func (r Records) Add(now time.Time, limits []Limit) Records {
 	r.Keep = r.need(limits)
 	if r.Count == 0 {
@@ -113,8 +124,9 @@ func (r Records) need(limits []Limit) int {
 	return min(n, MaxWindow)
 }
 
-// Reached returns the first limit that forbids another retry at now. A limit that is used for the first time with records that were
-// made under smaller ones may be reached late: times that nobody needed are forgotten.
+// Reached returns the first limit that forbids another retry at now. A limit that is used for the
+// first time with records that were made under smaller ones may be reached late: times that nobody
+// needed are forgotten.
 func (r Records) Reached(limits []Limit, now time.Time) (Limit, bool) {
 	for _, l := range limits {
 		if r.reaches(l, now) {
@@ -140,8 +152,8 @@ func (r Records) reaches(l Limit, now time.Time) bool {
 	return n >= l.Count
 }
 
-// Expired reports whether the first retry is more than timeout ago, which is what the timeout of a retry step means. Zero is no
-// timeout.
+// Expired reports whether the first retry is more than timeout ago, which is what the timeout of a
+// retry step means. Zero is no timeout.
 func (r Records) Expired(timeout time.Duration, now time.Time) bool {
 	return timeout > 0 && r.Count > 0 && now.Sub(r.First) > timeout
 }

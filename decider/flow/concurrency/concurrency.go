@@ -1,4 +1,5 @@
-// Package concurrency reads how many runs of a loop may go on at once: 5, all, 50%, all - 10, max(1, min(50%, -10)).
+// Package concurrency reads how many runs of a loop may go on at once: 5, all, 50%, all - 10,
+// max(1, min(50%, -10)).
 //
 //	number        so many
 //	all           as many as there are targets; "unlimited" means the same
@@ -8,10 +9,12 @@
 //	min(a, b …)   the smallest
 //	max(a, b …)   the largest
 //
-// Fractions are kept until the end and then dropped, so 50% + 50% of three targets is three. The result has to be at least
-// one: 0, 10% of three and -10 of ten targets are errors before anything runs, and max(1, …) is the way to say otherwise.
+// Fractions are kept until the end and then dropped, so 50% + 50% of three targets is three. The
+// result has to be at least one: 0, 10% of three and -10 of ten targets are errors before anything
+// runs, and max(1, …) is the way to say otherwise.
 //
-// The package is pure. Its arithmetic cannot overflow: numbers, percentages and the length of an expression are bounded.
+// The package is pure. Its arithmetic cannot overflow: numbers, percentages and the length of an
+// expression are bounded.
 package concurrency
 
 import (
@@ -24,7 +27,8 @@ import (
 
 // Bounds, which keep every sum of parts within an int64.
 const (
-	// MaxTargets is the largest number of targets that At takes and the largest number that may be written.
+	// MaxTargets is the largest number of targets that At takes and the largest number that may be
+	// written.
 	MaxTargets = 1_000_000
 
 	maxPercent = 1000
@@ -43,7 +47,8 @@ type Expr struct {
 	root node
 }
 
-// Parse reads an expression. Names and units have no case, and white space does not matter. Errors are of type *syntax.Error.
+// Parse reads an expression. Names and units have no case, and white space does not matter. Errors
+// are of type *syntax.Error.
 func Parse(text string) (*Expr, error) {
 	p := parser{text: text}
 	root, err := p.sum(0)
@@ -51,7 +56,10 @@ func Parse(text string) (*Expr, error) {
 		return nil, err
 	}
 	if p.skip(); p.at < len(text) {
-		return nil, p.problem(syntax.Quote(text[p.at:])+" does not continue the expression", "join two parts with + or -")
+		return nil, p.problem(
+			syntax.Quote(text[p.at:])+" does not continue the expression",
+			"join two parts with + or -",
+		)
 	}
 	return &Expr{text: text, root: root}, nil
 }
@@ -59,11 +67,21 @@ func Parse(text string) (*Expr, error) {
 // At returns how many of n targets may run at once, 1 or more; n is from 1 to MaxTargets.
 func (e *Expr) At(n int) (int, error) {
 	if n < 1 || n > MaxTargets {
-		return 0, fmt.Errorf("concurrency %q: asked for %d targets, want 1 to %d", syntax.Clip(e.text), n, MaxTargets)
+		return 0, fmt.Errorf(
+			"concurrency %q: asked for %d targets, want 1 to %d",
+			syntax.Clip(e.text),
+			n,
+			MaxTargets,
+		)
 	}
 	got := floor(e.root.of(int64(n)))
 	if got < 1 {
-		return 0, fmt.Errorf("concurrency %q is %d for %d targets, want at least 1: write max(1, …) to run one at a time then", syntax.Clip(e.text), got, n)
+		return 0, fmt.Errorf(
+			"concurrency %q is %d for %d targets, want at least 1: write max(1, …) to run one at a time then",
+			syntax.Clip(e.text),
+			got,
+			n,
+		)
 	}
 	return int(got), nil
 }
@@ -237,7 +255,9 @@ func (p *parser) number() (node, error) {
 	case point && !isPercent:
 		return back("a number has no fraction unless it is a percentage")
 	case point && (fraction == "" || len(fraction) > 4 || strings.Contains(fraction, ".")) || whole == "":
-		return back(syntax.Quote(digits) + " is no percentage with up to four digits after the point")
+		return back(
+			syntax.Quote(digits) + " is no percentage with up to four digits after the point",
+		)
 	}
 	limit := int64(MaxTargets)
 	if isPercent {

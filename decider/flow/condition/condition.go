@@ -1,5 +1,5 @@
-// Package condition reads and evaluates the predicates of flows: the condition of a step, the cases of a switch, what an error handler
-// is for, and the require of an atomic write.
+// Package condition reads and evaluates the predicates of flows: the condition of a step, the cases
+// of a switch, what an error handler is for, and the require of an atomic write.
 //
 //	5                                       equality; a boolean is always or never
 //	{target: "${x}", less-than: 3}          all checks of a map have to pass
@@ -9,17 +9,21 @@
 //
 // Invariants:
 //
-//   - Parse checks everything that does not depend on variables: words, patterns, ranges, expressions, that no key is unknown. Its errors
-//     name the key, as does every error of evaluation. A Condition is immutable.
-//   - A value that is not there passes no check except when and what not turns around. What target, key, index and the others do
-//     not find is such a value; a target that is missing, null or not yet available too.
-//   - Values that cannot be compared are neither less nor greater, which is no error; null is none of both. Equality coerces as value.Equal
-//     does.
+//   - Parse checks everything that does not depend on variables: words, patterns, ranges,
+//     expressions, that no key is unknown. Its errors name the key, as does every error of
+//     evaluation. A Condition is immutable.
+//   - A value that is not there passes no check except when and what not turns around. What target,
+//     key, index and the others do not find is such a value; a target that is missing, null or not
+//     yet available too.
+//   - Values that cannot be compared are neither less nor greater, which is no error; null is none
+//     of both. Equality coerces as value.Equal does.
 //   - assert raises an error where a check would be false.
-//   - Evaluation pays from the budget of its expr.Env and is as deep as the predicate is written, at most maxDepth.
+//   - Evaluation pays from the budget of its expr.Env and is as deep as the predicate is written,
+//     at most maxDepth.
 //
-// What AMP has and this engine has not is refused with the way out: tag, java-instance-of for classes other than those that
-// stand for the types of values, and all of JSONPath but names and indices.
+// What AMP has and this engine has not is refused with the way out: tag, java-instance-of for
+// classes other than those that stand for the types of values, and all of JSONPath but names and
+// indices.
 package condition
 
 import (
@@ -35,8 +39,8 @@ const maxDepth = 32
 // ErrAssert is what the error of an assert that does not hold is.
 var ErrAssert = errors.New("the assertion does not hold")
 
-// Error says at which key of a condition something is wrong. Path is empty for the condition itself; Err is a *syntax.Error if a text
-// could not be read.
+// Error says at which key of a condition something is wrong. Path is empty for the condition
+// itself; Err is a *syntax.Error if a text could not be read.
 type Error struct {
 	Path string // such as any[0].regex
 	Err  error
@@ -67,8 +71,8 @@ func Parse(v any) (*Condition, error) {
 	return &Condition{root}, nil
 }
 
-// Eval reports whether a subject passes. An error means that it could not be judged: an expression has no value, an assert does not
-// hold, or the budget is used up.
+// Eval reports whether a subject passes. An error means that it could not be judged: an expression
+// has no value, an assert does not hold, or the budget is used up.
 func (c *Condition) Eval(env *expr.Env, s Subject) (bool, error) { return c.root.holds(env, s) }
 
 // Subject is what a condition judges: a value, an error, or nothing. The zero value is nothing.
@@ -112,7 +116,8 @@ func (s Subject) plain() any {
 	return s.value
 }
 
-// weight is what a check of the subject costs. It is known at once: checks that go through a value pay for what they meet.
+// weight is what a check of the subject costs. It is known at once: checks that go through a value
+// pay for what they meet.
 func (s Subject) weight() int {
 	switch v := s.plain().(type) {
 	case string:
@@ -171,7 +176,9 @@ func (t *test) equals(env *expr.Env, s Subject) (bool, error) {
 		return false, t.located(err)
 	}
 	if _, ok := s.value.([]any); ok {
-		return false, t.located(errors.New("a list is compared with a bare value: write equals or has-element"))
+		return false, t.located(
+			errors.New("a list is compared with a bare value: write equals or has-element"),
+		)
 	}
 	return s.present && value.Equal(s.plain(), want), nil
 }

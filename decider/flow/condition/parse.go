@@ -13,7 +13,8 @@ import (
 
 // keys are those of a predicate, for hints.
 var keys = []string{
-	"equals", "regex", "glob", "less-than", "greater-than", "less-than-or-equal-to", "greater-than-or-equal-to", "in-range",
+	"equals", "regex", "glob", "less-than", "greater-than", "less-than-or-equal-to",
+	"greater-than-or-equal-to", "in-range",
 	"size", "has-element", "java-instance-of", "not", "any", "all", "check", "when", "assert",
 	"target", "key", "index", "filter", "jsonpath", "error-field", "error-cause", "config", "sensor", "state",
 }
@@ -54,7 +55,11 @@ func (t *test) parseMap(m map[string]any, depth int) error {
 		to, isRetarget, err := p.retarget(m[key])
 		if isRetarget {
 			if err == nil && retargeted != "" {
-				err = fmt.Errorf("%s and %s cannot both say what is judged: put one into the check of the other", retargeted, key)
+				err = fmt.Errorf(
+					"%s and %s cannot both say what is judged: put one into the check of the other",
+					retargeted,
+					key,
+				)
 			}
 			if err != nil {
 				return located(p.path, err)
@@ -72,11 +77,22 @@ func (t *test) parseMap(m map[string]any, depth int) error {
 		return nil
 	}
 	switch {
-	case t.target != nil, retargeted == "config", retargeted == "sensor", retargeted == "state", retargeted == "error-cause":
-		t.checks = []check{func(_ *expr.Env, s Subject) (bool, error) { return presence["present_non_null"](s), nil }}
+	case t.target != nil,
+		retargeted == "config",
+		retargeted == "sensor",
+		retargeted == "state",
+		retargeted == "error-cause":
+		t.checks = []check{
+			func(_ *expr.Env, s Subject) (bool, error) { return presence["present_non_null"](s), nil },
+		}
 		return nil
 	}
-	return &Error{Path: t.path, Err: errors.New("there is nothing to check: write, for example, when: present or equals: 5")}
+	return &Error{
+		Path: t.path,
+		Err: errors.New(
+			"there is nothing to check: write, for example, when: present or equals: 5",
+		),
+	}
 }
 
 func join(path, key string) string {
@@ -87,7 +103,11 @@ func join(path, key string) string {
 }
 
 // expression reads a value that may have ${…} in it.
-func expression(v any) (*expr.Expr, error) { return expr.ParseValue(v, expr.Options{Mode: expr.Full}) }
+func expression(
+	v any,
+) (*expr.Expr, error) {
+	return expr.ParseValue(v, expr.Options{Mode: expr.Full})
+}
 
 // comparable reads a value to compare with, which null is not.
 func comparable(v any) (*expr.Expr, error) {
@@ -152,7 +172,9 @@ func (p *parser) check(v any) (check, error) {
 		if err != nil {
 			return nil, err
 		}
-		return map[string]func(*test) check{"size": size, "has-element": hasElement, "not": not, "check": same}[p.key](inner), nil
+		return map[string]func(*test) check{"size": size, "has-element": hasElement, "not": not, "check": same}[p.key](
+			inner,
+		), nil
 	case "any", "all":
 		inner, err := p.tests(v)
 		if err != nil {

@@ -85,7 +85,8 @@ func atJSONPath(v any) (retarget, error) {
 	if err != nil {
 		err = syntax.Within(what, text, at, err)
 		if e, ok := errors.AsType[*syntax.Error](err); ok {
-			e.Hint = "only names, ['names'] and [indices] from 0 are supported, as in $.a['b c'][0]: use filter, has-element or the transforms for more"
+			e.Hint = "only names, ['names'] and [indices] from 0 are supported, as in $.a['b " +
+				"c'][0]: use filter, has-element or the transforms for more"
 		}
 		return nil, err
 	}
@@ -163,7 +164,8 @@ func atField(v any) (retarget, error) {
 	}, nil
 }
 
-// atName looks up what an author may also write as ${entity.sensor.NAME}, where sensor is a kind. The name is one step of the path, dots and all.
+// atName looks up what an author may also write as ${entity.sensor.NAME}, where sensor is a kind.
+// The name is one step of the path, dots and all.
 func atName(kind string, v any) (retarget, error) {
 	x, err := comparable(v)
 	if err != nil {
@@ -174,7 +176,15 @@ func atName(kind string, v any) (retarget, error) {
 		if err != nil {
 			return Subject{}, fmt.Errorf("%s: %w", kind, err)
 		}
-		s, err := found(env.Lookup(value.Path{{Kind: value.Key, Key: "entity"}, {Kind: value.Key, Key: kind}, {Kind: value.Key, Key: name}}))
+		s, err := found(
+			env.Lookup(
+				value.Path{
+					{Kind: value.Key, Key: "entity"},
+					{Kind: value.Key, Key: kind},
+					{Kind: value.Key, Key: name},
+				},
+			),
+		)
 		if err != nil {
 			return s, fmt.Errorf("%s: %w", kind, err)
 		}

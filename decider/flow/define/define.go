@@ -1,11 +1,12 @@
-// Package define turns the text of a flow, or of a step type, into a definition whose embedded languages have been checked too:
-// it is where model meets expr, condition, backoff and concurrency.
+// Package define turns the text of a flow, or of a step type, into a definition whose embedded
+// languages have been checked too: it is where model meets expr, condition, backoff and
+// concurrency.
 //
 // Invariants:
 //
 //   - What Parse accepts, [machine.Compile] accepts: nobody deploys what no run could begin.
-//   - An error points at the place within an expression, not at the line that holds it. Of a condition, which
-//     is a tree, it names the key too.
+//   - An error points at the place within an expression, not at the line that holds it. Of a
+//     condition, which is a tree, it names the key too.
 //   - It is pure. Registered step types come from the caller.
 //
 // The commands and whoever deploys call it.
@@ -36,12 +37,13 @@ type Result struct {
 	Warnings []*model.Error // what is allowed but hardly meant
 }
 
-// Parse reads a text that defines a flow or, if it has an id, a step type. The file is for messages only. Errors are of type
-// [model.Errors].
+// Parse reads a text that defines a flow or, if it has an id, a step type. The file is for messages
+// only. Errors are of type [model.Errors].
 //
-// The model is told beforehand which of the two a text is, and only reading tells it. So a text that is no flow is read once more as a
-// step type, and the reading with fewer errors is taken for what was meant; a draw is a flow. One that is a flow but for what it means
-// is not read again: those errors come last, so the other reading would never get to them.
+// The model is told beforehand which of the two a text is, and only reading tells it. So a text
+// that is no flow is read once more as a step type, and the reading with fewer errors is taken for
+// what was meant; a draw is a flow. One that is a flow but for what it means is not read again:
+// those errors come last, so the other reading would never get to them.
 func Parse(file string, text []byte, known Registry) (*Result, error) {
 	flow, d, err := parse(file, text, known, false)
 	if d != nil && d.ID == "" {
@@ -60,10 +62,16 @@ func count(err error) int {
 }
 
 // parse also returns the definition of a text that is well formed, although it has no result.
-func parse(file string, text []byte, known Registry, stepType bool) (*Result, *model.Definition, error) {
+func parse(
+	file string,
+	text []byte,
+	known Registry,
+	stepType bool,
+) (*Result, *model.Definition, error) {
 	r := &Result{StepType: stepType}
 	d, err := model.Parse(file, text, &model.Options{
-		StepType: stepType, Types: known, Checks: checks(), Warn: func(e *model.Error) { r.Warnings = append(r.Warnings, e) },
+		StepType: stepType, Types: known, Checks: checks(),
+		Warn: func(e *model.Error) { r.Warnings = append(r.Warnings, e) },
 	})
 	if err != nil {
 		return nil, nil, err

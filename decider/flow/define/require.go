@@ -8,8 +8,9 @@ import (
 	"github.com/droverhq/drover/schemas/requirement"
 )
 
-// required refuses a require of set-state that the broker cannot judge. It is judged together with the write, where there are no
-// expressions, patterns and sizes: the broker knows some checks of conditions only.
+// required refuses a require of set-state that the broker cannot judge. It is judged together with
+// the write, where there are no expressions, patterns and sizes: the broker knows some checks of
+// conditions only.
 func required(file string, text []byte, d *model.Definition) error {
 	var all model.Errors
 	for s := range d.All() {

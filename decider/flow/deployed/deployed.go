@@ -1,18 +1,21 @@
-// Package deployed runs the flows that are deployed in a namespace: it brings package store, which keeps them, together with package
-// flow, which runs them.
+// Package deployed runs the flows that are deployed in a namespace: it brings package store, which
+// keeps them, together with package flow, which runs them.
 //
 //	w := deployed.New(client, &deployed.Options{Namespace: client.Namespace()})
 //	err := w.Run(ctx) // any number of these, anywhere
 //
 // Invariants:
 //
-//   - A run takes the version that is current when its first decision is made, as the leader of the bucket has it: so a start after a
-//     deployment runs what was deployed. It keeps that version to its end.
+//   - A run takes the version that is current when its first decision is made, as the leader of the
+//     bucket has it: so a start after a deployment runs what was deployed. It keeps that version to
+//     its end.
 //   - A version is read once and kept; it never changes. What is current is kept nowhere.
-//   - A worker serves every flow of the namespace within a second of its deployment, and asks for nothing but that while there is none.
+//   - A worker serves every flow of the namespace within a second of its deployment, and asks for
+//     nothing but that while there is none.
 //   - It reads the bucket of flows and writes nothing.
 //
-// The server's role flows, "drover worker --flows" and "drover flow run" are its callers; programs may be.
+// The server's role flows, "drover worker --flows" and "drover flow run" are its callers; programs
+// may be.
 package deployed
 
 import (
@@ -42,13 +45,16 @@ type Options struct {
 	Identity string
 	// Concurrency is how many decisions are made at once. Defaults to 64.
 	Concurrency int
-	// DrainTimeout is how long a stopping worker lets decisions end. -1 cancels at once. Defaults to 30 s.
+	// DrainTimeout is how long a stopping worker lets decisions end. -1 cancels at once. Defaults
+	// to 30 s.
 	DrainTimeout time.Duration
-	// List is the task list of activities for which neither step, nor the run's activity defaults name one. Defaults to [DefaultList].
+	// List is the task list of activities for which neither step, nor the run's activity defaults
+	// name one. Defaults to [DefaultList].
 	List string
 	// Every is how often new flows are looked for. Defaults to 500 ms.
 	Every time.Duration
-	// Kept is how many versions are kept in memory, as they were read and compiled. Defaults to 100.
+	// Kept is how many versions are kept in memory, as they were read and compiled. Defaults to
+	// 100.
 	Kept int
 	// Trace is told what steps do, as in [flow.Options]. Defaults to nobody.
 	Trace func(flow.Trace)
@@ -56,7 +62,8 @@ type Options struct {
 	Logger logrus.FieldLogger
 }
 
-// New returns a worker on a connection, which stays the caller's. Invalid options are reported by Run.
+// New returns a worker on a connection, which stays the caller's. Invalid options are reported by
+// Run.
 func New(conn decider.Conn, o *Options) *Worker {
 	var opts Options
 	if o != nil {
@@ -68,12 +75,22 @@ func New(conn decider.Conn, o *Options) *Worker {
 	w := &Worker{
 		log: opts.Logger,
 		deciders: decider.New(conn, &decider.Options{
-			Namespace: string(ns), Identity: opts.Identity, Concurrency: opts.Concurrency, DrainTimeout: opts.DrainTimeout, Logger: opts.Logger,
+			Namespace: string(
+				ns,
+			), Identity: opts.Identity, Concurrency: opts.Concurrency,
+			DrainTimeout: opts.DrainTimeout, Logger: opts.Logger,
 		}),
 	}
-	d := flow.New(newLibrary(bucket, opts.Kept), &flow.Options{List: cmp.Or(opts.List, DefaultList), Kept: opts.Kept, Trace: opts.Trace})
+	d := flow.New(
+		newLibrary(bucket, opts.Kept),
+		&flow.Options{List: cmp.Or(opts.List, DefaultList), Kept: opts.Kept, Trace: opts.Trace},
+	)
 	w.deciders.Follow(func(ctx context.Context, serve func([]string)) error {
-		return bucket.Follow(ctx, &store.FollowOptions{Every: opts.Every, Trouble: w.trouble}, serve)
+		return bucket.Follow(
+			ctx,
+			&store.FollowOptions{Every: opts.Every, Trouble: w.trouble},
+			serve,
+		)
 	}, d)
 	return w
 }
@@ -84,11 +101,12 @@ type Worker struct {
 	log      logrus.FieldLogger
 }
 
-// Run decides until ctx is done, then lets what runs end. Errors are those of [decider.Worker.Run], and a [natsconn.RefusedError] if the
-// bucket of flows may not be read.
+// Run decides until ctx is done, then lets what runs end. Errors are those of [decider.Worker.Run],
+// and a [natsconn.RefusedError] if the bucket of flows may not be read.
 func (w *Worker) Run(ctx context.Context) error { return w.deciders.Run(ctx) }
 
-// Polls says that the worker asks the server now and then, even if nothing happens. A test in virtual time stops it before it leaps.
+// Polls says that the worker asks the server now and then, even if nothing happens. A test in
+// virtual time stops it before it leaps.
 func (w *Worker) Polls() bool { return true }
 
 func (w *Worker) trouble(err error) {
@@ -98,6 +116,7 @@ func (w *Worker) trouble(err error) {
 	case errors.Is(err, natsconn.ErrDisconnected):
 		w.log.WithField("err", err).Debug("the bucket of flows cannot be read now")
 	default:
-		w.log.WithField("err", err).Warn("the bucket of flows cannot be read now: flows that are deployed meanwhile wait")
+		w.log.WithField("err", err).
+			Warn("the bucket of flows cannot be read now: flows that are deployed meanwhile wait")
 	}
 }

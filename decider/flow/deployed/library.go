@@ -31,7 +31,11 @@ type library struct {
 
 // reader is what the library needs of a [store.Store].
 type reader interface {
-	Get(ctx context.Context, kind store.Kind, name, version string) (*model.Definition, string, error)
+	Get(
+		ctx context.Context,
+		kind store.Kind,
+		name, version string,
+	) (*model.Definition, string, error)
 	Current(ctx context.Context, kind store.Kind, name string) (version string, err error)
 }
 
@@ -41,11 +45,19 @@ func newLibrary(bucket reader, most int) *library {
 	if most <= 0 {
 		most = defaultKept
 	}
-	return &library{bucket: bucket, most: most, kept: map[edition]*model.Definition{}, current: map[string]*queue{}}
+	return &library{
+		bucket:  bucket,
+		most:    most,
+		kept:    map[edition]*model.Definition{},
+		current: map[string]*queue{},
+	}
 }
 
 // Definition implements [flow.Store]. The namespace is that of the library.
-func (l *library) Definition(ctx context.Context, _, name, version string) (*model.Definition, string, error) {
+func (l *library) Definition(
+	ctx context.Context,
+	_, name, version string,
+) (*model.Definition, string, error) {
 	if version == "" {
 		var err error
 		if version, err = l.now(ctx, name); err != nil {
@@ -76,14 +88,16 @@ func (l *library) Definition(ctx context.Context, _, name, version string) (*mod
 
 // explain tells what is not there, which no patience brings, from what may come.
 func explain(err error) error {
-	if e, ok := errors.AsType[*schemas.Error](err); ok && (e.Code == schemas.CodeNotFound || e.Code == schemas.CodeInvalid) {
+	if e, ok := errors.AsType[*schemas.Error](err); ok &&
+		(e.Code == schemas.CodeNotFound || e.Code == schemas.CodeInvalid) {
 		return fmt.Errorf("%w: %w", flow.ErrNoDefinition, err) // the hint is part of its text
 	}
 	return err
 }
 
-// queue are those who ask for the current version of a name. One read goes on at a time; whoever comes meanwhile waits for the next one,
-// because the one under way may have looked before a deployment that they know of.
+// queue are those who ask for the current version of a name. One read goes on at a time; whoever
+// comes meanwhile waits for the next one, because the one under way may have looked before a
+// deployment that they know of.
 type queue struct {
 	next *look // for those who came since the read under way began; nil if there are none
 }

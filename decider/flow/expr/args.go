@@ -40,7 +40,8 @@ var usage = map[string]string{
 	"return":             "write return",
 }
 
-const transformHint = "transforms are trim replace merge prepend append join split slice remove wait type json yaml bash first last min max " +
+const transformHint = "transforms are trim replace merge prepend append join split slice remove " +
+	"wait type json yaml bash first last min max " +
 	"sum average size to_string to_upper_case to_lower_case get resolve_expression set return"
 
 // args are the words after the name of a transform, of which the parsers take those that they know.

@@ -47,11 +47,18 @@ type Result struct {
 	Return bool         // the chain ends in return: the run ends with Value
 }
 
-// ParseChain reads transforms with | between them. The | is a word of its own; in quotes it is a text. Arguments are words as in a
-// let: in quotes a text, else interpolated. Errors are of type *syntax.Error.
+// ParseChain reads transforms with | between them. The | is a word of its own; in quotes it is a
+// text. Arguments are words as in a let: in quotes a text, else interpolated. Errors are of type
+// *syntax.Error.
 func ParseChain(text string) (*Chain, error) {
 	if len(text) > MaxText {
-		return nil, syntax.New(whatTransform, text, 0, "the text is too long", "split it over several steps")
+		return nil, syntax.New(
+			whatTransform,
+			text,
+			0,
+			"the text is too long",
+			"split it over several steps",
+		)
 	}
 	if !utf8.ValidString(text) {
 		return nil, syntax.New(whatTransform, text, 0, "the text is not valid UTF-8", "")
@@ -71,7 +78,13 @@ func ParseChain(text string) (*Chain, error) {
 			end = words[to].Start
 		}
 		if from == to {
-			return nil, syntax.New(whatTransform, text, end, "a transform is missing", "write one on each side of |; "+transformHint)
+			return nil, syntax.New(
+				whatTransform,
+				text,
+				end,
+				"a transform is missing",
+				"write one on each side of |; "+transformHint,
+			)
 		}
 		if err := c.add(text, words[from:to], end); err != nil {
 			return nil, err
@@ -100,7 +113,13 @@ func ParseChains(texts []string) (*Chain, error) {
 func (c *Chain) add(text string, words []syntax.Word, end int) error {
 	p := &args{text: text, name: words[0].Text, words: words[1:], last: words[0].Start, end: end}
 	if len(c.steps) == maxTransforms {
-		return syntax.New(whatTransform, text, words[0].Start, "there are too many transforms", "split them over several steps")
+		return syntax.New(
+			whatTransform,
+			text,
+			words[0].Start,
+			"there are too many transforms",
+			"split them over several steps",
+		)
 	}
 	apply, err := p.transform()
 	if err == nil && len(p.words) > 0 {
@@ -134,7 +153,8 @@ func (c *Chain) checked() (*Chain, error) {
 // Returns reports whether the chain ends the run.
 func (c *Chain) Returns() bool { return c.steps[len(c.steps)-1].name == "return" }
 
-// Waits reports whether the chain is to wait for its value: an error of evaluation for which Waiting is true is no failure then.
+// Waits reports whether the chain is to wait for its value: an error of evaluation for which
+// Waiting is true is no failure then.
 func (c *Chain) Waits() bool {
 	first := c.steps[0]
 	return first.name == "wait" || first.name == waitingMerge
@@ -146,7 +166,11 @@ func (c *Chain) Apply(env *Env, v any) (Result, error) {
 	for _, s := range c.steps {
 		var err error
 		if v, err = s.do(r, v); err != nil {
-			return Result{}, located(s.source, s.at, fmt.Errorf("%s: %w", strings.TrimSuffix(s.name, " wait"), err))
+			return Result{}, located(
+				s.source,
+				s.at,
+				fmt.Errorf("%s: %w", strings.TrimSuffix(s.name, " wait"), err),
+			)
 		}
 	}
 	return Result{Value: v, Sets: r.sets, Return: r.done}, nil
@@ -169,7 +193,8 @@ type Pipeline struct {
 	chain  *Chain
 }
 
-// From reads the value that a chain begins with, as ParseValue does. For merge a text is a list of words, each a value of its own.
+// From reads the value that a chain begins with, as ParseValue does. For merge a text is a list of
+// words, each a value of its own.
 func (c *Chain) From(v any, o Options) (*Pipeline, error) {
 	text, ok := v.(string)
 	if !ok || !c.merges() {
@@ -212,8 +237,8 @@ func (p *Pipeline) Eval(env *Env) (Result, error) {
 	return p.chain.Apply(env, v)
 }
 
-// operands is the list of values that merge begins with: a value for each that could be evaluated, and a failed for each other, for
-// merge to judge.
+// operands is the list of values that merge begins with: a value for each that could be evaluated,
+// and a failed for each other, for merge to judge.
 type operands struct{ list []node }
 
 // failed stands for an operand of merge that has no value. It never leaves a chain.

@@ -82,7 +82,9 @@ func bashQuote(text string) (any, error) {
 	if strings.ContainsRune(text, 0) {
 		return nil, errors.New("a shell cannot take a text with a NUL byte")
 	}
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`").Replace(text) + `"`, nil
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`").
+		Replace(text) +
+		`"`, nil
 }
 
 func (p *args) toType() (transform, error) {
@@ -96,8 +98,11 @@ func (p *args) toType() (transform, error) {
 	return func(r *run, v any) (any, error) { return value.Coerce(v, w.Text, r.env.ValueLimits()) }, nil
 }
 
-// parsedPath takes a path. One that does not depend on variables is read, and its errors found, at once.
-func (p *args) parsedPath(parse func(string) (value.Path, error)) (func(r *run) (value.Path, error), error) {
+// parsedPath takes a path. One that does not depend on variables is read, and its errors found, at
+// once.
+func (p *args) parsedPath(
+	parse func(string) (value.Path, error),
+) (func(r *run) (value.Path, error), error) {
 	var at int
 	if len(p.words) > 0 {
 		at = p.words[0].Start
@@ -171,7 +176,8 @@ func (p *args) set() (transform, error) {
 	}, nil
 }
 
-// waited leaves the value as it is: an evaluation that comes this far has nothing to wait for, except for null.
+// waited leaves the value as it is: an evaluation that comes this far has nothing to wait for,
+// except for null.
 func waited(_ *run, v any) (any, error) {
 	if v == nil {
 		return nil, fmt.Errorf("%w: it is still null", ErrUnavailable)

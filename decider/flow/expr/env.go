@@ -30,16 +30,18 @@ const (
 
 // Limits bound all that is evaluated with one Env.
 type Limits struct {
-	Steps int // operators, names, transforms; large texts count more than once. Defaults to DefaultSteps
+	// operators, names, transforms; large texts count more than once. Defaults to DefaultSteps
+	Steps int
 	Bytes int // of each result, as value.Size counts. Defaults to value.DefaultBytes
 	Depth int // evaluations inside each other. Defaults to DefaultDepth
 }
 
-// A Resolver gives names their values. It is called with the whole path and returns the value of the first used steps of
-// it; the rest is looked up in that value. used is at least 1.
+// A Resolver gives names their values. It is called with the whole path and returns the value of
+// the first used steps of it; the rest is looked up in that value. used is at least 1.
 //
-// The error for a name that does not exist is Missing, for one that will exist later NotYet. A Resolver may evaluate other expressions
-// with the env that it is given, so that their depth and cost count.
+// The error for a name that does not exist is Missing, for one that will exist later NotYet. A
+// Resolver may evaluate other expressions with the env that it is given, so that their depth and
+// cost count.
 type Resolver interface {
 	Resolve(env *Env, path value.Path) (v any, used int, err error)
 }
@@ -79,9 +81,11 @@ func Missing(path value.Path) error { return &NameError{Kind: ErrMissing, Path: 
 // NotYet is the error of a Resolver for a name that will have a value later.
 func NotYet(path value.Path) error { return &NameError{Kind: ErrUnavailable, Path: path} }
 
-// Absent reports whether an error means that there is no value: its name does not exist, is null, or will have one later.
+// Absent reports whether an error means that there is no value: its name does not exist, is null,
+// or will have one later.
 func Absent(err error) bool {
-	return !hard(err) && (errors.Is(err, ErrMissing) || errors.Is(err, ErrNull) || errors.Is(err, ErrUnavailable))
+	return !hard(err) &&
+		(errors.Is(err, ErrMissing) || errors.Is(err, ErrNull) || errors.Is(err, ErrUnavailable))
 }
 
 // hard errors are those that nothing may catch.
@@ -109,8 +113,8 @@ func located(text string, offset int, err error) error {
 	return &Error{Text: syntax.Clip(text), Offset: offset, Err: err}
 }
 
-// Env is what expressions are evaluated in: the names, and the budget that is left. One Env is for one step of one run and for
-// one goroutine.
+// Env is what expressions are evaluated in: the names, and the budget that is left. One Env is for
+// one step of one run and for one goroutine.
 type Env struct {
 	names  Resolver
 	limits Limits
@@ -118,7 +122,8 @@ type Env struct {
 	depth  int
 }
 
-// NewEnv returns an Env with a full budget. A nil Resolver knows no names, nil limits are the defaults.
+// NewEnv returns an Env with a full budget. A nil Resolver knows no names, nil limits are the
+// defaults.
 func NewEnv(names Resolver, limits *Limits) *Env {
 	e := &Env{names: names}
 	if names == nil {
@@ -133,11 +138,16 @@ func NewEnv(names Resolver, limits *Limits) *Env {
 	return e
 }
 
-// Spend takes steps from the budget. Callers that do work of their own for an expression call it too.
+// Spend takes steps from the budget. Callers that do work of their own for an expression call it
+// too.
 func (e *Env) Spend(steps int) error {
 	if steps > e.limits.Steps-e.steps {
 		e.steps = e.limits.Steps
-		return fmt.Errorf("%w: more than %d steps of evaluation: split the work over several steps of the flow", ErrLimit, e.limits.Steps)
+		return fmt.Errorf(
+			"%w: more than %d steps of evaluation: split the work over several steps of the flow",
+			ErrLimit,
+			e.limits.Steps,
+		)
 	}
 	e.steps += max(steps, 0)
 	return nil
@@ -162,7 +172,11 @@ func (e *Env) ValueLimits() value.Limits { return value.Limits{Bytes: e.limits.B
 
 func (e *Env) enter() error {
 	if e.depth >= e.limits.Depth {
-		return fmt.Errorf("%w: more than %d evaluations inside each other", ErrLimit, e.limits.Depth)
+		return fmt.Errorf(
+			"%w: more than %d evaluations inside each other",
+			ErrLimit,
+			e.limits.Depth,
+		)
 	}
 	e.depth++
 	return nil

@@ -23,7 +23,11 @@ const (
 
 // ParseMode reads the value of interpolation_mode: words, full or disabled.
 func ParseMode(text string) (Mode, error) {
-	return choice("interpolation_mode", text, map[string]Mode{"words": Words, "full": Full, "disabled": Disabled})
+	return choice(
+		"interpolation_mode",
+		text,
+		map[string]Mode{"words": Words, "full": Full, "disabled": Disabled},
+	)
 }
 
 // OnError says what stands for a ${…} that has no value or cannot be a text.
@@ -40,7 +44,11 @@ const (
 
 // ParseOnError reads the value of interpolation_errors: fail, ignore or blank.
 func ParseOnError(text string) (OnError, error) {
-	return choice("interpolation_errors", text, map[string]OnError{"fail": Fail, "ignore": Ignore, "blank": Blank})
+	return choice(
+		"interpolation_errors",
+		text,
+		map[string]OnError{"fail": Fail, "ignore": Ignore, "blank": Blank},
+	)
 }
 
 func choice[T any](what, text string, choices map[string]T) (T, error) {
@@ -52,7 +60,13 @@ func choice[T any](what, text string, choices map[string]T) (T, error) {
 				names = append(names, name)
 			}
 		}
-		return got, syntax.New(what, text, 0, "there is no such choice", "write "+strings.Join(names, ", "))
+		return got, syntax.New(
+			what,
+			text,
+			0,
+			"there is no such choice",
+			"write "+strings.Join(names, ", "),
+		)
 	}
 	return got, nil
 }
@@ -81,15 +95,22 @@ func ParseLet(text string) (*Expr, error) {
 	return ParseValue(text, Options{})
 }
 
-// ParseValue reads a value as it stands in a definition. Texts are read as the mode says. Texts inside lists and maps are always
-// interpolated in full, unless the mode is Disabled; keys never are. Errors about a text are of type *syntax.Error, wrapped in words
-// that say where in a list or map it is; others say that the value has no place in a flow.
+// ParseValue reads a value as it stands in a definition. Texts are read as the mode says. Texts
+// inside lists and maps are always interpolated in full, unless the mode is Disabled; keys never
+// are. Errors about a text are of type *syntax.Error, wrapped in words that say where in a list or
+// map it is; others say that the value has no place in a flow.
 func ParseValue(v any, o Options) (*Expr, error) {
 	if o.Mode == 0 {
 		o.Mode = Words
 	}
 	if text, ok := v.(string); ok && !utf8.ValidString(text) {
-		return nil, syntax.New(whatTemplate, text, 0, "the text is not valid UTF-8", "encode bytes, for example in base64")
+		return nil, syntax.New(
+			whatTemplate,
+			text,
+			0,
+			"the text is not valid UTF-8",
+			"encode bytes, for example in base64",
+		)
 	}
 	v, err := value.Of(v, value.Limits{})
 	if err != nil {
@@ -114,7 +135,8 @@ func made(root node, err error) (*Expr, error) {
 // Constant returns a value that needs no evaluation.
 func Constant(v any) *Expr { return &Expr{literal{v}} }
 
-// Eval returns the value of the expression. Errors point into its text and are told apart with errors.Is.
+// Eval returns the value of the expression. Errors point into its text and are told apart with
+// errors.Is.
 func (x *Expr) Eval(env *Env) (any, error) {
 	if err := env.enter(); err != nil {
 		return nil, err

@@ -9,18 +9,21 @@ import (
 	"github.com/droverhq/drover/decider/flow/value"
 )
 
-// Inputs are the inputs of one step: expressions that may refer to each other and are evaluated once, on first use. What they became is
-// remembered, so that a run that is resumed sees the same values.
+// Inputs are the inputs of one step: expressions that may refer to each other and are evaluated
+// once, on first use. What they became is remembered, so that a run that is resumed sees the same
+// values.
 //
-// An input may refer to the outer variable of its own name: while x is evaluated, Lookup finds no x, and the Resolver goes on to the
-// scopes further out. Any other way back to an input that is being evaluated is an error.
+// An input may refer to the outer variable of its own name: while x is evaluated, Lookup finds no
+// x, and the Resolver goes on to the scopes further out. Any other way back to an input that is
+// being evaluated is an error.
 type Inputs struct {
 	source map[string]*Expr
 	done   map[string]any
 	stack  []string // those being evaluated, the innermost last
 }
 
-// NewInputs returns inputs of which those in done, which may be nil, have been evaluated before. The maps are not changed.
+// NewInputs returns inputs of which those in done, which may be nil, have been evaluated before.
+// The maps are not changed.
 func NewInputs(source map[string]*Expr, done map[string]any) *Inputs {
 	in := &Inputs{source: source, done: maps.Clone(done)}
 	if in.done == nil {
@@ -29,8 +32,8 @@ func NewInputs(source map[string]*Expr, done map[string]any) *Inputs {
 	return in
 }
 
-// Lookup returns the input of a name, and whether there is one. The Resolver calls it when the search for a name comes to the
-// inputs of the step.
+// Lookup returns the input of a name, and whether there is one. The Resolver calls it when the
+// search for a name comes to the inputs of the step.
 func (in *Inputs) Lookup(env *Env, name string) (v any, found bool, err error) {
 	if v, ok := in.done[name]; ok {
 		return v, true, nil
@@ -40,7 +43,13 @@ func (in *Inputs) Lookup(env *Env, name string) (v any, found bool, err error) {
 		return nil, false, nil
 	}
 	if slices.Contains(in.stack, name) {
-		return nil, true, fmt.Errorf("input %s: %w: %s -> %s", name, ErrCycle, strings.Join(in.stack, " -> "), name)
+		return nil, true, fmt.Errorf(
+			"input %s: %w: %s -> %s",
+			name,
+			ErrCycle,
+			strings.Join(in.stack, " -> "),
+			name,
+		)
 	}
 	in.stack = append(in.stack, name)
 	defer func() { in.stack = in.stack[:len(in.stack)-1] }()

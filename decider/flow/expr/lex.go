@@ -28,17 +28,19 @@ type token struct {
 
 const quoteHint = "put the text in quotes if it is not meant to be computed"
 
-// precedence of the operators between two operands, from loose to tight. The two of ? : are handled apart.
+// precedence of the operators between two operands, from loose to tight. The two of ? : are handled
+// apart.
 var precedence = map[string]int{
-	"??": 1, "||": 2, "&&": 3, "==": 4, "!=": 4, "<": 5, "<=": 5, ">": 5, ">=": 5, "+": 6, "-": 6, "*": 7, "/": 7, "%": 7,
+	"??": 1, "||": 2, "&&": 3, "==": 4, "!=": 4, "<": 5, "<=": 5, ">": 5, ">=": 5, "+": 6, "-": 6,
+	"*": 7, "/": 7, "%": 7,
 }
 
 func isOperator(w syntax.Word) bool {
 	return !w.Quoted && (precedence[w.Text] > 0 || w.Text == "?" || w.Text == ":")
 }
 
-// lex splits a let into tokens. Whether a word is an operator, and whether a parenthesis groups, depends on whether an operand may
-// begin there.
+// lex splits a let into tokens. Whether a word is an operator, and whether a parenthesis groups,
+// depends on whether an operand may begin there.
 func lex(text string) ([]token, error) {
 	l := lexer{text: text, operand: true}
 	for l.at = syntax.SkipSpace(text, 0); l.at < len(text); l.at = syntax.SkipSpace(text, l.at) {
@@ -111,7 +113,13 @@ func (l *lexer) afterOperand() error {
 		return nil
 	}
 	if l.tokens[len(l.tokens)-1].kind == tokenClose {
-		return syntax.New(whatLet, l.text, w.Start, "there is no operator after the parenthesis", "write one with white space around it, or "+quoteHint)
+		return syntax.New(
+			whatLet,
+			l.text,
+			w.Start,
+			"there is no operator after the parenthesis",
+			"write one with white space around it, or "+quoteHint,
+		)
 	}
 	l.add(token{kind: tokenWord, word: w, at: w.Start})
 	return nil
@@ -130,11 +138,12 @@ func (l *lexer) scan() (syntax.Word, error) {
 	return w, err
 }
 
-// negates reports whether the ! here is an operator: one before white space, a group, a ${…}, another ! or true and false. Other
-// words may begin with it, as in !important.
+// negates reports whether the ! here is an operator: one before white space, a group, a ${…},
+// another ! or true and false. Other words may begin with it, as in !important.
 func (l *lexer) negates() bool {
 	rest := l.text[l.at+1:]
-	for n := 0; n < maxNesting && strings.HasPrefix(rest, "!"); n++ { // more would be refused, and looking for them takes long
+	for n := 0; n < maxNesting && strings.HasPrefix(rest, "!"); n++ {
+		// more would be refused, and looking for them takes long
 		rest = rest[1:]
 	}
 	if rest == "" || syntax.Space(rest[0]) || rest[0] == '(' || strings.HasPrefix(rest, "${") {

@@ -18,7 +18,8 @@ func size(_ *run, v any) (any, error) {
 	return int64(n), nil
 }
 
-// Length is the number of characters of a text, elements of a list or entries of a map. Nothing else has a length.
+// Length is the number of characters of a text, elements of a list or entries of a map. Nothing
+// else has a length.
 func Length(v any) (n int, ok bool) {
 	switch v := v.(type) {
 	case string:
@@ -195,7 +196,10 @@ func (p *args) merge() (transform, error) {
 			m.lax = true
 		default:
 			if m.kind != "" && m.kind != name {
-				return nil, p.problem("merge cannot give both a "+m.kind+" and a "+name, usage["merge"])
+				return nil, p.problem(
+					"merge cannot give both a "+m.kind+" and a "+name,
+					usage["merge"],
+				)
 			}
 			m.kind = name
 		}
@@ -315,7 +319,9 @@ func deepened(old, more any, m merging) any {
 func (m merging) result(kind string, items []any, merged map[string]any) (any, error) {
 	switch kind {
 	case "":
-		return nil, errors.New("there is nothing to merge: say list, set or map if that is no mistake")
+		return nil, errors.New(
+			"there is nothing to merge: say list, set or map if that is no mistake",
+		)
 	case "map":
 		if merged == nil {
 			merged = map[string]any{}

@@ -14,10 +14,17 @@ const (
 	maxOperators = 1000
 )
 
-// parseLet is a precedence parser: each level of binary takes all operators that bind at least as tight as its own.
+// parseLet is a precedence parser: each level of binary takes all operators that bind at least as
+// tight as its own.
 func parseLet(text string, onError OnError) (node, error) {
 	if len(text) > MaxText {
-		return nil, syntax.New(whatLet, text, 0, "the text is too long", "put it under the key value instead")
+		return nil, syntax.New(
+			whatLet,
+			text,
+			0,
+			"the text is too long",
+			"put it under the key value instead",
+		)
 	}
 	tokens, err := lex(text)
 	if err != nil {
@@ -90,7 +97,10 @@ func (p *parser) ternary(depth int) (node, error) {
 		return nil, err
 	}
 	if !p.isOp(":") {
-		return nil, p.problem("the : of a ? is missing", "write condition ? value : other; "+quoteHint)
+		return nil, p.problem(
+			"the : of a ? is missing",
+			"write condition ? value : other; "+quoteHint,
+		)
 	}
 	p.at++
 	otherwise, err := p.ternary(depth + 1)
@@ -108,7 +118,8 @@ func (p *parser) binary(least, depth int) (node, error) {
 		}
 		p.at++
 		inner := level + 1
-		if t.op == "??" { // groups to the right; the result is the same, but fewer errors are made and caught
+		if t.op == "??" {
+			// groups to the right; the result is the same, but fewer errors are made and caught
 			inner = level
 		}
 		var right node
@@ -116,8 +127,12 @@ func (p *parser) binary(least, depth int) (node, error) {
 			break
 		}
 		left = &binary{p.text, t.at, t.op, left, right}
-		if (level == 4 || level == 5) && p.peek().kind == tokenOperator && precedence[p.peek().op] == level {
-			return nil, p.problem(p.describe()+" follows another comparison", "join comparisons with &&, or put one in parentheses")
+		if (level == 4 || level == 5) && p.peek().kind == tokenOperator &&
+			precedence[p.peek().op] == level {
+			return nil, p.problem(
+				p.describe()+" follows another comparison",
+				"join comparisons with &&, or put one in parentheses",
+			)
 		}
 	}
 	return left, err
@@ -139,7 +154,10 @@ func (p *parser) unary(depth int) (node, error) {
 			return nil, err
 		}
 		if p.peek().kind != tokenClose {
-			return nil, p.problem("the parenthesis is not closed", "write ) after the group; "+quoteHint)
+			return nil, p.problem(
+				"the parenthesis is not closed",
+				"write ) after the group; "+quoteHint,
+			)
 		}
 		p.at++
 		return inner, nil
@@ -152,8 +170,8 @@ func (p *parser) unary(depth int) (node, error) {
 	return nil, p.problem(p.describe()+" has no value before it", quoteHint)
 }
 
-// words reads an operand: one word, or several that are one text. Words in quotes lose them, as in 'a b' c; where a quote belongs to
-// the text of one of them, as in say "a", "b", it does in all.
+// words reads an operand: one word, or several that are one text. Words in quotes lose them, as in
+// 'a b' c; where a quote belongs to the text of one of them, as in say "a", "b", it does in all.
 func (p *parser) words() (node, error) {
 	first := p.at
 	for p.peek().kind == tokenWord {
@@ -163,7 +181,10 @@ func (p *parser) words() (node, error) {
 		return wordNode(whatLet, p.text, p.tokens[first].word, p.onError)
 	}
 	words := p.tokens[first:p.at]
-	asWritten := slices.ContainsFunc(words, func(t token) bool { return !t.word.Quoted && strings.ContainsAny(t.word.Text[:1], `"'`) })
+	asWritten := slices.ContainsFunc(
+		words,
+		func(t token) bool { return !t.word.Quoted && strings.ContainsAny(t.word.Text[:1], `"'`) },
+	)
 	t := &text{source: p.text, at: p.tokens[first].at}
 	end := p.tokens[first].word.Start
 	for _, tok := range words {

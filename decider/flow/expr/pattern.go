@@ -10,28 +10,31 @@ import (
 	flow "github.com/droverhq/drover/decider/flow/syntax"
 )
 
-// maxPattern is how many bytes a regular expression or glob may have, and maxMatches how often it may match in one text.
+// maxPattern is how many bytes a regular expression or glob may have, and maxMatches how often it
+// may match in one text.
 const (
 	maxPattern = 1 << 10
 	maxProgram = 20_000 // instructions that it becomes
 	maxMatches = 1 << 16
 )
 
-// Pattern is a regular expression or glob. Matching takes time linear in the text and in the size of the pattern, and pays for both
-// from the budget of the Env.
+// Pattern is a regular expression or glob. Matching takes time linear in the text and in the size
+// of the pattern, and pays for both from the budget of the Env.
 type Pattern struct {
 	re   *regexp.Regexp
 	size int // instructions
 }
 
-// CompileRegex compiles a regular expression as package regexp knows it: without backward references and look around. whole makes it
-// match whole texts only, with a dot that matches newlines too.
+// CompileRegex compiles a regular expression as package regexp knows it: without backward
+// references and look around. whole makes it match whole texts only, with a dot that matches
+// newlines too.
 func CompileRegex(pattern string, whole bool) (*Pattern, error) {
 	if len(pattern) > maxPattern {
 		return nil, fmt.Errorf("the pattern has more than %d bytes", maxPattern)
 	}
 	if whole {
-		if _, err := syntax.Parse(pattern, syntax.Perl); err != nil { // so that the error shows what the author wrote
+		if _, err := syntax.Parse(pattern, syntax.Perl); err != nil {
+			// so that the error shows what the author wrote
 			return nil, fmt.Errorf("%s is no regular expression: %w", flow.Quote(pattern), err)
 		}
 		pattern = `\A(?s:` + pattern + `)\z`
@@ -45,7 +48,10 @@ func CompileRegex(pattern string, whole bool) (*Pattern, error) {
 		return nil, fmt.Errorf("%s is no regular expression: %w", flow.Quote(pattern), err)
 	}
 	if len(prog.Inst) > maxProgram {
-		return nil, fmt.Errorf("%s is too large: write fewer or smaller repetitions", flow.Quote(pattern))
+		return nil, fmt.Errorf(
+			"%s is too large: write fewer or smaller repetitions",
+			flow.Quote(pattern),
+		)
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
@@ -54,8 +60,8 @@ func CompileRegex(pattern string, whole bool) (*Pattern, error) {
 	return &Pattern{re: re, size: len(prog.Inst)}, nil
 }
 
-// CompileGlob compiles a pattern of * (any text), ? (one character) and {a,b} (one of them); a backslash takes the meaning from
-// what follows. Everything else, [ and ] too, stands for itself.
+// CompileGlob compiles a pattern of * (any text), ? (one character) and {a,b} (one of them); a
+// backslash takes the meaning from what follows. Everything else, [ and ] too, stands for itself.
 func CompileGlob(pattern string, whole bool) (*Pattern, error) {
 	return compileGlob(pattern, whole, false)
 }
@@ -92,7 +98,10 @@ func compileGlob(pattern string, whole, short bool) (*Pattern, error) {
 		}
 	}
 	if open > 0 {
-		return nil, fmt.Errorf("a { is not closed in the glob %s: write } or \\{", flow.Quote(pattern))
+		return nil, fmt.Errorf(
+			"a { is not closed in the glob %s: write } or \\{",
+			flow.Quote(pattern),
+		)
 	}
 	p, err := CompileRegex(b.String(), whole)
 	if err != nil {

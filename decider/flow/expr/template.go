@@ -8,7 +8,8 @@ import (
 	"github.com/droverhq/drover/decider/flow/value"
 )
 
-// MaxText is how many bytes an expression may have. Longer texts without ${ are no expressions and have no such limit.
+// MaxText is how many bytes an expression may have. Longer texts without ${ are no expressions and
+// have no such limit.
 const MaxText = 1 << 16
 
 const whatTemplate = "expression"
@@ -33,7 +34,13 @@ func parseTemplate(text string, onError OnError) (node, error) {
 		return literal{text}, nil
 	}
 	if len(text) > MaxText {
-		return nil, syntax.New(whatTemplate, text, 0, "the text is too long", "a text with ${…} has at most 65536 bytes; take interpolation_mode: disabled if it is to stay as it is")
+		return nil, syntax.New(
+			whatTemplate,
+			text,
+			0,
+			"the text is too long",
+			"a text with ${…} has at most 65536 bytes; take interpolation_mode: disabled if it is to stay as it is",
+		)
 	}
 	t := &template{text: text, onError: onError}
 	for at := 0; at < len(text); {
@@ -56,27 +63,52 @@ func parseTemplate(text string, onError OnError) (node, error) {
 	return t, nil
 }
 
-// parsePart reads the ${…} at offset at. The part that comes with an error is the text that could not be read.
+// parsePart reads the ${…} at offset at. The part that comes with an error is the text that could
+// not be read.
 func parsePart(text string, at int) (part, error) {
 	end := syntax.Braces(text, at)
 	p := part{text: text[at:end], offset: at}
 	inner, closed := strings.CutSuffix(text[at+2:end], "}")
 	if !closed {
-		return p, syntax.New(whatTemplate, text, at, "the ${ is not closed", "write } after the name; quote the word in a let if it is no expression")
+		return p, syntax.New(
+			whatTemplate,
+			text,
+			at,
+			"the ${ is not closed",
+			"write } after the name; quote the word in a let if it is no expression",
+		)
 	}
 	path, err := value.ParsePath(inner)
 	switch {
 	case err == nil:
 	case strings.Contains(inner, "${"):
-		return p, syntax.New(whatTemplate, text, at, "there is a ${ inside another", "put the inner one into a variable first, with let")
+		return p, syntax.New(
+			whatTemplate,
+			text,
+			at,
+			"there is a ${ inside another",
+			"put the inner one into a variable first, with let",
+		)
 	case strings.ContainsAny(inner, " \t\n"):
 		e, _ := errors.AsType[*syntax.Error](err)
-		return p, syntax.New(whatTemplate, text, at+2+e.Offset, e.Problem, "between ${ and } stands a name or path only; operators work in let, outside the braces")
+		return p, syntax.New(
+			whatTemplate,
+			text,
+			at+2+e.Offset,
+			e.Problem,
+			"between ${ and } stands a name or path only; operators work in let, outside the braces",
+		)
 	default:
 		return p, syntax.Within(whatTemplate, text, at+2, err)
 	}
 	if last := path[len(path)-1]; last.Kind == value.Append {
-		return p, syntax.New(whatTemplate, text, at, "nothing can be read after the last element", "take the last one with the transform last")
+		return p, syntax.New(
+			whatTemplate,
+			text,
+			at,
+			"nothing can be read after the last element",
+			"take the last one with the transform last",
+		)
 	}
 	p.path = path
 	return p, nil

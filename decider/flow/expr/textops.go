@@ -110,9 +110,13 @@ func (p *args) replace() (transform, error) {
 	}, nil
 }
 
-// compiler returns a function that gives the pattern. One that does not depend on variables is compiled, and its errors found,
-// at once. A nil pattern, with no error, is for the mode literal.
-func (p *args) compiler(mode string, pattern node, short bool) (func(r *run) (*Pattern, error), error) {
+// compiler returns a function that gives the pattern. One that does not depend on variables is
+// compiled, and its errors found, at once. A nil pattern, with no error, is for the mode literal.
+func (p *args) compiler(
+	mode string,
+	pattern node,
+	short bool,
+) (func(r *run) (*Pattern, error), error) {
 	read := func(text string) (*Pattern, error) {
 		switch mode {
 		case "regex":
@@ -187,7 +191,8 @@ func replacePattern(env *Env, s string, re *Pattern, text string, all, groups bo
 	return b.String(), err
 }
 
-// expand writes a replacement: $1 to $9 are the groups of the match m and $0 is all of it; \$ is a dollar sign.
+// expand writes a replacement: $1 to $9 are the groups of the match m and $0 is all of it; \$ is a
+// dollar sign.
 func expand(b *builder, s, text string, m []int) error {
 	for i := 0; i < len(text); i++ {
 		c := text[i]
@@ -254,7 +259,12 @@ func (p *args) split() (transform, error) {
 }
 
 // separators returns the places at which a text is to be split, in their order.
-func separators(r *run, s, mode string, separator node, compile func(*run) (*Pattern, error)) ([][]int, error) {
+func separators(
+	r *run,
+	s, mode string,
+	separator node,
+	compile func(*run) (*Pattern, error),
+) ([][]int, error) {
 	if mode == "regex" {
 		re, err := compile(r)
 		if err != nil {
@@ -351,7 +361,8 @@ func (p *args) join() (transform, error) {
 	}, nil
 }
 
-// extend puts one value before or lagging: to a list as an element, to a text or another scalar as text.
+// extend puts one value before or lagging: to a list as an element, to a text or another scalar as
+// text.
 func (p *args) extend() (transform, error) {
 	front := p.name == "prepend"
 	x, err := p.arg("a value")

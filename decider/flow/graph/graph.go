@@ -1,8 +1,9 @@
 // Package graph shows a definition to people: as a tree of text, and as a picture.
 //
-// Invariants: the same definition gives the same bytes; every step is shown once, in the order of the definition; what a text of the
-// definition holds cannot break out of a line of the tree or an element of the picture. Long texts are cut: this is for looking, not for
-// reading back. It is pure; the commands call it.
+// Invariants: the same definition gives the same bytes; every step is shown once, in the order of
+// the definition; what a text of the definition holds cannot break out of a line of the tree or an
+// element of the picture. Long texts are cut: this is for looking, not for reading back. It is
+// pure; the commands call it.
 package graph
 
 import (
@@ -23,9 +24,10 @@ type Kind string
 
 // The kinds.
 const (
-	Step     Kind = "step"
-	Workflow Kind = "workflow" // the steps below are a run of their own, or one for each element of a loop
-	Handler  Kind = "handler"  // the steps below run if what is above fails
+	Step Kind = "step"
+	// the steps below are a run of their own, or one for each element of a loop
+	Workflow Kind = "workflow"
+	Handler  Kind = "handler" // the steps below run if what is above fails
 	Root     Kind = "flow"
 )
 
@@ -38,8 +40,8 @@ type Node struct {
 	Label string   `json:"label"`
 	Notes []string `json:"notes,omitempty"` // conditions, timeouts and such
 	Loop  bool     `json:"loop,omitempty"`  // what is below runs for each element
-	// Jump is where the step goes on, as it stands there: an id, start, end, last. Target is the Ref of that step if it is known before it
-	// runs.
+	// Jump is where the step goes on, as it stands there: an id, start, end, last. Target is the
+	// Ref of that step if it is known before it runs.
 	Jump   string  `json:"jump,omitempty"`
 	Target string  `json:"target,omitempty"`
 	Below  []*Node `json:"below,omitempty"`
@@ -113,7 +115,15 @@ func (b *builder) handler(steps []*model.Step, outer *scope) []*Node {
 }
 
 func (b *builder) step(s *model.Step, in *scope) *Node {
-	n := &Node{Kind: Step, Ref: s.Ref, Type: s.Type, ID: s.ID, optional: s.Condition != nil, Label: line(b.label(s)), Notes: stepNotes(s)}
+	n := &Node{
+		Kind:     Step,
+		Ref:      s.Ref,
+		Type:     s.Type,
+		ID:       s.ID,
+		optional: s.Condition != nil,
+		Label:    line(b.label(s)),
+		Notes:    stepNotes(s),
+	}
 	if n.Jump = line(s.Next); n.Jump != "" {
 		n.Target = in.find(s.Next)
 	}
@@ -152,7 +162,8 @@ func (b *builder) label(s *model.Step) string {
 	return strings.TrimSpace(s.Type + " " + fill(template, s.Inputs))
 }
 
-// fill puts inputs into a shorthand template, leaving out what is not given. It reads templates loosely: the model has checked them.
+// fill puts inputs into a shorthand template, leaving out what is not given. It reads templates
+// loosely: the model has checked them.
 func fill(template string, inputs map[string]any) string {
 	out, _, _ := fillPart(template, inputs, 0)
 	return strings.Join(strings.Fields(strings.ReplaceAll(out, "\n", " ")), " ")

@@ -50,7 +50,8 @@ type picture struct {
 	right         int // where the lanes begin
 }
 
-// SVG draws the graph: a box for each step, one in the other, with arrows in the order of running and lines at the right for jumps.
+// SVG draws the graph: a box for each step, one in the other, with arrows in the order of running
+// and lines at the right for jumps.
 func (n *Node) SVG() string {
 	root := measure(n)
 	root.place(margin, margin)
@@ -60,12 +61,19 @@ func (n *Node) SVG() string {
 		p.jump(from)
 	}
 	w, h := p.right+margin+p.lanes*laneStep, root.y+root.h+margin
-	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[2]d" width="%[1]d" height="%[2]d">
+	return fmt.Sprintf(
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[2]d" width="%[1]d" height="%[2]d">
 <style>%[3]s</style>
 <defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0 L8 4 L0 8 z" fill="context-stroke"/></marker></defs>
 <rect width="%[1]d" height="%[2]d" fill="#ffffff"/>
 %[4]s%[5]s</svg>
-`, w, h, style, p.boxes.String(), p.arrows.String())
+`,
+		w,
+		h,
+		style,
+		p.boxes.String(),
+		p.arrows.String(),
+	)
 }
 
 // title is the first line of a box.
@@ -125,7 +133,15 @@ func (b *box) class() string {
 }
 
 func (p *picture) paint(b *box) {
-	fmt.Fprintf(&p.boxes, "<rect class=%q x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"5\"/>\n", b.class(), b.x, b.y, b.w, b.h)
+	fmt.Fprintf(
+		&p.boxes,
+		"<rect class=%q x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"5\"/>\n",
+		b.class(),
+		b.x,
+		b.y,
+		b.w,
+		b.h,
+	)
 	p.text("title", b.x+padding, b.y+padding+row-5, b.title())
 	for i, note := range b.Notes {
 		p.text("note", b.x+padding, b.y+padding+row*(i+2)-5, note)
@@ -159,7 +175,8 @@ func (b *box) looped() (first, last *box) {
 	return first, last
 }
 
-// goesOn tells whether the step below follows. It does not after a jump, unless that is under a condition.
+// goesOn tells whether the step below follows. It does not after a jump, unless that is under a
+// condition.
 func (b *box) goesOn() bool {
 	return b.optional || b.Jump == "" && b.Type != "return" && b.Type != "fail"
 }
@@ -171,7 +188,12 @@ func (p *picture) line(class string, path ...point) {
 	for i, at := range path {
 		points[i] = fmt.Sprintf("%d,%d", at.x, at.y)
 	}
-	fmt.Fprintf(&p.arrows, "<polyline class=%q points=\"%s\" marker-end=\"url(#head)\"/>\n", class, strings.Join(points, " "))
+	fmt.Fprintf(
+		&p.arrows,
+		"<polyline class=%q points=\"%s\" marker-end=\"url(#head)\"/>\n",
+		class,
+		strings.Join(points, " "),
+	)
 }
 
 // jump draws a line around everything, each in a lane of its own.

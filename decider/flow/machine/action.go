@@ -11,25 +11,26 @@ type Do string
 
 // The actions. Those with an answer are marked with the kind of Input that answers them.
 const (
-	Schedule     Do = "schedule"      // an activity: Result or Failed
-	CancelWork   Do = "cancel"        // the activity of that ID
-	StartChild   Do = "child"         // a run: Result or Failed
-	CancelChild  Do = "cancel-child"  // the child of that ID
-	StartTimer   Do = "timer"         // Fired or Failed
-	CancelTimer  Do = "cancel-timer"  // the timer of that ID
-	Acquire      Do = "lock"          // Granted or Failed
-	ReadState    Do = "read"          // Result, with a nil value if there is none
-	WriteState   Do = "write"         // Result or Refused
-	ClearState   Do = "clear"         // Result
-	SendSignal   Do = "signal"        // Failed, if it reached nobody
-	MarkPoint    Do = "replay-point"  // Name is the ref of the step
-	ResetPoints  Do = "replay-reset"  // all points are forgotten
-	SetRetention Do = "retention"     // Text and Hash
-	SetLabels    Do = "attributes"    // Labels; an empty value removes
-	LogLine      Do = "log"           // Level, Category and Text
-	Complete     Do = "complete"      // the run has ended with Value
-	Fail         Do = "fail"          // the run has failed with Failure
-	Cancel       Do = "cancel-itself" // the run has ended because it was asked to, or by its timeout
+	Schedule     Do = "schedule"     // an activity: Result or Failed
+	CancelWork   Do = "cancel"       // the activity of that ID
+	StartChild   Do = "child"        // a run: Result or Failed
+	CancelChild  Do = "cancel-child" // the child of that ID
+	StartTimer   Do = "timer"        // Fired or Failed
+	CancelTimer  Do = "cancel-timer" // the timer of that ID
+	Acquire      Do = "lock"         // Granted or Failed
+	ReadState    Do = "read"         // Result, with a nil value if there is none
+	WriteState   Do = "write"        // Result or Refused
+	ClearState   Do = "clear"        // Result
+	SendSignal   Do = "signal"       // Failed, if it reached nobody
+	MarkPoint    Do = "replay-point" // Name is the ref of the step
+	ResetPoints  Do = "replay-reset" // all points are forgotten
+	SetRetention Do = "retention"    // Text and Hash
+	SetLabels    Do = "attributes"   // Labels; an empty value removes
+	LogLine      Do = "log"          // Level, Category and Text
+	Complete     Do = "complete"     // the run has ended with Value
+	Fail         Do = "fail"         // the run has failed with Failure
+	// the run has ended because it was asked to, or by its timeout
+	Cancel Do = "cancel-itself"
 )
 
 // Action is something that is to be done for a run. Which fields count goes by Do.
@@ -39,7 +40,8 @@ type Action struct {
 	Name string // of an activity or workflow type, lock, state key, signal or replay point
 	// List is the task list of an activity.
 	List string
-	// Value is the input of an activity, what is written, sent, or the result of the run. Nil is none.
+	// Value is the input of an activity, what is written, sent, or the result of the run. Nil is
+	// none.
 	Value any
 	// Require is a predicate without expressions. Nil requires nothing.
 	Require any
@@ -115,7 +117,8 @@ type Begin struct {
 	IdempotentAll bool
 	// ID is the workflow id and Task the run id. Those who start a child leave them empty.
 	ID, Task string
-	// Mode says what began the run, as in [schemas.StartMode]. Those who start a child leave it empty.
+	// Mode says what began the run, as in [schemas.StartMode]. Those who start a child leave it
+	// empty.
 	Mode string
 	// Replay is set if the run repeats another that has ended.
 	Replay *Origin

@@ -51,8 +51,8 @@ func (m *machine) worked(x *act, in Input) (result, error) {
 	return x.store(v)
 }
 
-// loaded interpolates what was loaded, if the step says so. State keys cannot be read in it: the text would have to be loaded again once
-// they are known, and may be another one then.
+// loaded interpolates what was loaded, if the step says so. State keys cannot be read in it: the
+// text would have to be loaded again once they are known, and may be another one then.
 func (x *act) loaded(v any) (any, error) {
 	o := expr.Options{Mode: expr.Disabled, OnError: expr.Ignore}
 	var err error
@@ -77,7 +77,10 @@ func (x *act) loaded(v any) (any, error) {
 	v, err = e.Eval(x.env)
 	if key := x.need; key != "" {
 		if x.need = ""; o.OnError == expr.Fail {
-			return nil, fmt.Errorf("the text that was loaded names the state key %s: read it into a variable before", key)
+			return nil, fmt.Errorf(
+				"the text that was loaded names the state key %s: read it into a variable before",
+				key,
+			)
 		}
 	}
 	if err != nil {
@@ -120,12 +123,14 @@ func response(v any) any {
 			out["content_bytes"] = raw // in base64
 			break
 		}
-		if text, err := value.Encode(body); err == nil { // content is text always; a path into it reads content_json
+		if text, err := value.Encode(body); err == nil {
+			// content is text always; a path into it reads content_json
 			out["content"] = string(text)
 		}
 		out["content_json"] = body
 	}
-	if d, err := value.Coerce(in["duration"], "double", value.Limits{}); err == nil && in["duration"] != nil {
+	if d, err := value.Coerce(in["duration"], "double", value.Limits{}); err == nil &&
+		in["duration"] != nil {
 		out["duration"] = time.Duration(d.(float64) * float64(time.Second)).Round(time.Microsecond)
 	}
 	return out
@@ -146,7 +151,14 @@ func (m *machine) status(x *act, out any) error {
 		return err
 	}
 	shown, _ := value.Text(code)
-	message, fields := fmt.Sprintf("%s ended with %s %s", x.st.Type, name, shown), map[string]any{name: code}
+	message, fields := fmt.Sprintf(
+		"%s ended with %s %s",
+		x.st.Type,
+		name,
+		shown,
+	), map[string]any{
+		name: code,
+	}
 	for _, said := range []string{"stderr", "content"} {
 		text, _ := mapOf(Value{V: out})[said].(string)
 		if text = lastLines(text); text != "" {

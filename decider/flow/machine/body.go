@@ -10,8 +10,8 @@ import (
 	"github.com/droverhq/drover/decider/flow/value"
 )
 
-// start runs the body of a step until it is done, waits or goes elsewhere. It is called again from the beginning when a state key
-// has been read, so nothing is done before all has been evaluated.
+// start runs the body of a step until it is done, waits or goes elsewhere. It is called again from
+// the beginning when a state key has been read, so nothing is done before all has been evaluated.
 func (m *machine) start(x *act) (result, error) {
 	switch x.st.Type {
 	case "let":
@@ -71,7 +71,10 @@ func (m *machine) answer(x *act, in Input) (result, error) {
 			return m.partRefused(x)
 		}
 		if in.Kind == Refused {
-			return result{}, NewFailure(NameRequire, "the state key does not have the required value")
+			return result{}, NewFailure(
+				NameRequire,
+				"the state key does not have the required value",
+			)
 		}
 		if in.Kind == Failed {
 			return result{}, in.Failure
@@ -167,7 +170,8 @@ func (m *machine) log(x *act) (result, error) {
 	return result{}, nil
 }
 
-// fail raises. With rethrow the error that is handled is the cause, or is raised itself if there is nothing to add.
+// fail raises. With rethrow the error that is handled is the cause, or is raised itself if there is
+// nothing to add.
 func (m *machine) fail(x *act) (result, error) {
 	message, err := x.text("message")
 	if err != nil {
@@ -265,7 +269,13 @@ func (m *machine) choose(x *act) (result, error) {
 		}
 	}
 	shown, _ := value.Text(v)
-	return result{}, NewFailure(NameNoCase, fmt.Sprintf("no case of the switch is for %q: add one without a condition as the last", shown))
+	return result{}, NewFailure(
+		NameNoCase,
+		fmt.Sprintf(
+			"no case of the switch is for %q: add one without a condition as the last",
+			shown,
+		),
+	)
 }
 
 // retain changes how the run is kept.
@@ -293,26 +303,32 @@ func (m *machine) retain(x *act) error {
 	return m.keepBy(a, e.Disabled)
 }
 
-// keepBy says how the run is kept. The service refuses a whole reply that disables the retention of a run with a lock, so that the run would
-// not get on: here it is an error of the step.
+// keepBy says how the run is kept. The service refuses a whole reply that disables the retention of
+// a run with a lock, so that the run would not get on: here it is an error of the step.
 func (m *machine) keepBy(a Action, disabled bool) error {
 	if disabled && m.s.Holds {
-		return errors.New("a run that has a lock cannot disable its retention, since nobody would know of the lock: write retention 0 instead")
+		return errors.New(
+			"a run that has a lock cannot disable its retention, since nobody would know of the " +
+				"lock: write retention 0 instead",
+		)
 	}
 	m.s.Unkept = disabled
 	m.do(a)
 	return nil
 }
 
-// poll looks again for a value that is not there yet, after 1 s, 2 s, 4 s … 30 s. State keys are read anew; nothing else of what
-// an expression can name comes while a step waits, so without any the wait has failed.
+// poll looks again for a value that is not there yet, after 1 s, 2 s, 4 s … 30 s. State keys are
+// read anew; nothing else of what an expression can name comes while a step waits, so without any
+// the wait has failed.
 func (m *machine) poll(x *act, missing error) error {
 	if len(x.inst.Reads) == 0 {
 		return fmt.Errorf("the wait would not end, for no state key is waited for: %w", missing)
 	}
 	delay := min(time.Second<<min(x.inst.Polls, 10), 30*time.Second)
 	x.inst.Polls = min(x.inst.Polls+1, 10)
-	return m.waitFor(Action{Do: StartTimer, ID: fmt.Sprintf("%s!poll", x.inst.id(x.st.Ref)), Delay: delay})
+	return m.waitFor(
+		Action{Do: StartTimer, ID: fmt.Sprintf("%s!poll", x.inst.id(x.st.Ref)), Delay: delay},
+	)
 }
 
 func (m *machine) waitAgain(x *act) (result, error) {

@@ -35,7 +35,8 @@ func (m *machine) broke(f *Failure) {
 	m.close(Broke, Action{Do: Fail, ID: "end", Failure: f})
 }
 
-// close ends the run. Locks are not given back by hand: the service frees them when the run closes, and not before.
+// close ends the run. Locks are not given back by hand: the service frees them when the run closes,
+// and not before.
 func (m *machine) close(status Status, a Action) {
 	m.s.Status, m.s.Wait = status, nil
 	m.s.Timers = nil // they end with the run
@@ -95,20 +96,26 @@ func (m *machine) abandonChildren() {
 	for i, c := range inst.Children {
 		if c.Status == open {
 			m.do(Action{Do: CancelChild, ID: inst.id(st.Ref) + "/" + fmt.Sprint(i)})
-			// Where it was resumed from is not where it stands: what it has done since might be done twice.
-			c.Status, c.Ending, c.State, c.Fault = childFailed, true, nil, NewFailure(NameCanceled, "the run around it has ended it")
+			// Where it was resumed from is not where it stands: what it has done since might be
+			// done twice.
+			c.Status, c.Ending, c.State, c.Fault = childFailed, true, nil, NewFailure(
+				NameCanceled,
+				"the run around it has ended it",
+			)
 		}
 	}
 }
 
-// stop ends the run without handlers. One that holds a lock keeps it until the work that it has begun has ended.
+// stop ends the run without handlers. One that holds a lock keeps it until the work that it has
+// begun has ended.
 func (m *machine) stop(f *Failure) {
 	if m.s.Status == Stopping {
 		return
 	}
 	m.s.Failure = f
 	w := m.s.Wait
-	waits := m.s.Locked != "" && m.s.Status == Running && w != nil && (w.For == Schedule || w.For == StartChild)
+	waits := m.s.Locked != "" && m.s.Status == Running && w != nil &&
+		(w.For == Schedule || w.For == StartChild)
 	m.abandon()
 	if !waits {
 		m.stopped()

@@ -12,7 +12,8 @@ import (
 	"github.com/droverhq/drover/decider/flow/value"
 )
 
-// Formats of a state. One without packed loops and values apart has the first, which every version reads.
+// Formats of a state. One without packed loops and values apart has the first, which every version
+// reads.
 const (
 	format       = 1
 	formatPacked = 2
@@ -62,7 +63,8 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// Encode writes a state as JSON. A value that several instances share is written once, and shared again by Decode.
+// Encode writes a state as JSON. A value that several instances share is written once, and shared
+// again by Decode.
 func Encode(s *State) ([]byte, error) { return encode(s, nil, true) }
 
 func encode(s *State, a *apart, outputs bool) ([]byte, error) {
@@ -88,14 +90,23 @@ func Decode(data []byte) (*State, error) { return DecodeLean(data, nil) }
 // DecodeLean reads what EncodeLean wrote, with the values that were told apart.
 func DecodeLean(data []byte, values map[int]Value) (*State, error) {
 	if len(data) > MaxState {
-		return nil, fmt.Errorf("the state of the run has %d bytes, more than %d", len(data), MaxState)
+		return nil, fmt.Errorf(
+			"the state of the run has %d bytes, more than %d",
+			len(data),
+			MaxState,
+		)
 	}
 	s := &State{}
 	if err := json.Unmarshal(data, s); err != nil {
 		return nil, fmt.Errorf("decode the state of a run: %w", err)
 	}
 	if s.Format != format && s.Format != formatPacked {
-		return nil, fmt.Errorf("the state of the run has format %d, want %d or %d: let a worker of that release answer", s.Format, format, formatPacked)
+		return nil, fmt.Errorf(
+			"the state of the run has format %d, want %d or %d: let a worker of that release answer",
+			s.Format,
+			format,
+			formatPacked,
+		)
 	}
 	pooled := s.Pool
 	s.Pool = nil
@@ -116,7 +127,11 @@ func DecodeLean(data []byte, values map[int]Value) (*State, error) {
 func (v *Value) resolve(pooled []Value, values map[int]Value) error {
 	from := v.ref
 	if from > len(pooled) {
-		return fmt.Errorf("the state of the run names value %d of %d: it is damaged", from, len(pooled))
+		return fmt.Errorf(
+			"the state of the run names value %d of %d: it is damaged",
+			from,
+			len(pooled),
+		)
 	}
 	if from > 0 {
 		*v = pooled[from-1]
@@ -127,7 +142,10 @@ func (v *Value) resolve(pooled []Value, values map[int]Value) error {
 	}
 	found, ok := values[-v.ref]
 	if !ok {
-		return fmt.Errorf("the state of the run names a value %d that stands in its history: it is to be read with that", -v.ref)
+		return fmt.Errorf(
+			"the state of the run names a value %d that stands in its history: it is to be read with that",
+			-v.ref,
+		)
 	}
 	*v = Value{V: found.V}
 	return nil

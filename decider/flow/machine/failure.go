@@ -107,10 +107,16 @@ func (f *Failure) subject() *condition.Failure {
 		return nil
 	}
 	fields, _ := f.Fields.V.(map[string]any)
-	return &condition.Failure{Message: f.Message, Names: f.Names, Fields: fields, Cause: f.Cause.subject()}
+	return &condition.Failure{
+		Message: f.Message,
+		Names:   f.Names,
+		Fields:  fields,
+		Cause:   f.Cause.subject(),
+	}
 }
 
-// Shown is the failure as ${workflow.error} and the end of its run show it: message, type, step, fields and cause.
+// Shown is the failure as ${workflow.error} and the end of its run show it: message, type, step,
+// fields and cause.
 func (f *Failure) Shown() map[string]any {
 	m := map[string]any{"message": f.Message}
 	if len(f.Names) > 0 {

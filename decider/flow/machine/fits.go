@@ -6,11 +6,15 @@ import (
 	"slices"
 )
 
-// fits tells whether the state is one of this program. What a replay is given may come from anybody, and a context from another
-// version of a flow: what holds in every state that Step leaves is checked here, once, and relied on everywhere else.
+// fits tells whether the state is one of this program. What a replay is given may come from
+// anybody, and a context from another version of a flow: what holds in every state that Step leaves
+// is checked here, once, and relied on everywhere else.
 func (m *machine) fits() error {
 	s := m.s
-	if !slices.Contains([]Status{Staged, Running, Closing, Stopping, Succeeded, Broke, Canceled}, s.Status) {
+	if !slices.Contains(
+		[]Status{Staged, Running, Closing, Stopping, Succeeded, Broke, Canceled},
+		s.Status,
+	) {
 		return fmt.Errorf("the state has the status %q: it is damaged", s.Status)
 	}
 	for ref, r := range s.Records {
@@ -36,17 +40,23 @@ func (m *machine) fits() error {
 	if s.Entered && st != nil && m.last(st.Ref) == nil {
 		return fmt.Errorf("step %q is said to run and has no record", st.Ref)
 	}
-	if w := s.Wait; w != nil && !w.Whole && (st == nil || !s.Entered && (s.Trial == nil || w.For != ReadState)) {
+	if w := s.Wait; w != nil && !w.Whole &&
+		(st == nil || !s.Entered && (s.Trial == nil || w.For != ReadState)) {
 		return errors.New("the state waits for something and no step does: it is damaged")
 	}
 	return nil
 }
 
 func strange(ref string) error {
-	return fmt.Errorf("the state names step %q, which the flow does not have: %s", ref, otherVersion)
+	return fmt.Errorf(
+		"the state names step %q, which the flow does not have: %s",
+		ref,
+		otherVersion,
+	)
 }
 
-// otherVersion is the reason, and the way out, where a run does not fit the definition that a store has for its version.
+// otherVersion is the reason, and the way out, where a run does not fit the definition that a store
+// has for its version.
 const otherVersion = "the run began with another version: have the store give it that one"
 
 // frameFits checks a frame, and that it belongs to the step that the one below is at.
@@ -66,7 +76,8 @@ func (m *machine) frameFits(i int) error {
 		case fr.Kind == ofStep:
 			n = len(st.handlers.steps)
 		case fr.Kind == aCase && st.cases != nil:
-			n = len(st.cases.steps) - 1 // the index is that of the case, and not of a place in a list
+			// the index is that of the case, and not of a place in a list
+			n = len(st.cases.steps) - 1
 		case fr.Kind != aCase && st.block != nil && st.block.kind == fr.Kind:
 			n = len(st.block.steps)
 		default:
@@ -77,7 +88,12 @@ func (m *machine) frameFits(i int) error {
 	}
 	switch {
 	case fr.Index < 0 || fr.Index > n:
-		return fmt.Errorf("the state is at place %d of %d of a list of step %q: it is damaged", fr.Index, n, fr.Ref)
+		return fmt.Errorf(
+			"the state is at place %d of %d of a list of step %q: it is damaged",
+			fr.Index,
+			n,
+			fr.Ref,
+		)
 	case fr.Kind.handles() && (fr.Failure == nil || m.p.steps[fr.From] == nil):
 		return fmt.Errorf("the handler of step %q has no error: the state is damaged", fr.Ref)
 	case i == 0:
@@ -89,7 +105,10 @@ func (m *machine) frameFits(i int) error {
 	}
 	below := m.current(&m.s.Stack[i-1])
 	if below == nil || below != st || m.last(fr.Ref) == nil {
-		return fmt.Errorf("step %q is said to run, and the list around it is elsewhere: the state is damaged", fr.Ref)
+		return fmt.Errorf(
+			"step %q is said to run, and the list around it is elsewhere: the state is damaged",
+			fr.Ref,
+		)
 	}
 	return nil
 }
@@ -97,5 +116,8 @@ func (m *machine) frameFits(i int) error {
 // sound tells whether an instance can be gone on with.
 func (i *Instance) sound() bool {
 	return i.N >= 0 && i.Try >= 0 && i.Polls >= 0 && i.Armed >= 0 && i.Limit >= 0 && i.Width >= 0 &&
-		!slices.ContainsFunc(i.Children, func(c *Child) bool { return c == nil || c.Status == childFailed && c.Fault == nil })
+		!slices.ContainsFunc(
+			i.Children,
+			func(c *Child) bool { return c == nil || c.Status == childFailed && c.Fault == nil },
+		)
 }

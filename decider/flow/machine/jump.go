@@ -9,8 +9,8 @@ import (
 	"github.com/droverhq/drover/decider/flow/model"
 )
 
-// jump goes to a step of a list that is being run, from the inside to the outside, or to the start or end of the innermost one
-// that has these. A handler that is left by it is done.
+// jump goes to a step of a list that is being run, from the inside to the outside, or to the start
+// or end of the innermost one that has these. A handler that is left by it is done.
 func (m *machine) jump(to string) error {
 	word := lower(to)
 	if word == "exit" {
@@ -36,7 +36,10 @@ func (m *machine) jump(to string) error {
 			return errMoved
 		}
 	}
-	return NewFailure(NameExpression, "there is no step with the id "+to+" here or in a block around")
+	return NewFailure(
+		NameExpression,
+		"there is no step with the id "+to+" here or in a block around",
+	)
 }
 
 // exit leaves the innermost handler as handled.
@@ -46,7 +49,10 @@ func (m *machine) exit() error {
 			continue
 		}
 		if m.s.Stack[i].Kind == ofWorkflow {
-			return NewFailure(NameExpression, "exit in the handler of a workflow: there is no handler around it to go on with: write end")
+			return NewFailure(
+				NameExpression,
+				"exit in the handler of a workflow: there is no handler around it to go on with: write end",
+			)
 		}
 		m.s.Stack = m.s.Stack[:i+1]
 		m.handled()
@@ -81,7 +87,8 @@ func (m *machine) throw(f *Failure) {
 		}
 		f.Step = cmp.Or(f.Step, st.Ref)
 		from = cmp.Or(from, st.Ref)
-		if len(st.handlers.steps) > 0 && !errors.Is(m.push(Frame{Kind: ofStep, Ref: st.Ref, Failure: f, From: from}), errMoved) {
+		if len(st.handlers.steps) > 0 &&
+			!errors.Is(m.push(Frame{Kind: ofStep, Ref: st.Ref, Failure: f, From: from}), errMoved) {
 			m.broke(f)
 			return
 		}
@@ -105,7 +112,10 @@ func (m *machine) climb(f *Failure, from string) {
 		st := m.current(m.top())
 		m.s.record(st.Ref).Last.Failure = f
 		if len(st.handlers.steps) > 0 {
-			if !errors.Is(m.push(Frame{Kind: ofStep, Ref: st.Ref, Failure: f, From: from}), errMoved) {
+			if !errors.Is(
+				m.push(Frame{Kind: ofStep, Ref: st.Ref, Failure: f, From: from}),
+				errMoved,
+			) {
 				m.broke(f)
 			}
 			return
@@ -113,8 +123,9 @@ func (m *machine) climb(f *Failure, from string) {
 	}
 }
 
-// leave takes a failed list off the stack, and handlers with it: what is thrown in one is no business of the step that it
-// belongs to. It reports whether that was the end of it; else the step on top now is the one that fails.
+// leave takes a failed list off the stack, and handlers with it: what is thrown in one is no
+// business of the step that it belongs to. It reports whether that was the end of it; else the step
+// on top now is the one that fails.
 func (m *machine) leave(f *Failure, from string) bool {
 	for {
 		fr := *m.top()
@@ -138,21 +149,38 @@ func (m *machine) leave(f *Failure, from string) bool {
 	}
 }
 
-// mostResumes bounds how often in a row a run resumes by itself at one step: that step may be what ends its workers. An activity that may run again
-// is interrupted only when its worker was lost as often as the service lets it be, so that its step is resumed once.
+// mostResumes bounds how often in a row a run resumes by itself at one step: that step may be what
+// ends its workers. An activity that may run again is interrupted only when its worker was lost as
+// often as the service lets it be, so that its step is resumed once.
 const mostResumes = 10
 
 // unhandled fails the run, unless it was interrupted and resumes by itself.
 func (m *machine) unhandled(f *Failure, from string) {
 	if m.p.def.Replayable.Automatically && f.Has(NameInterrupted) {
 		if !m.resumesAgain(from) {
-			m.do(Action{Do: LogLine, Level: "warn", Text: fmt.Sprintf("interrupted at %s %d times in a row: the run does not resume by itself again", from, m.s.Resumes)})
+			m.do(
+				Action{
+					Do:    LogLine,
+					Level: "warn",
+					Text: fmt.Sprintf(
+						"interrupted at %s %d times in a row: the run does not resume by itself again",
+						from,
+						m.s.Resumes,
+					),
+				},
+			)
 			m.broke(f)
 			return
 		}
 		err := m.resume(from, false)
 		if err == nil || errors.Is(err, errMoved) {
-			m.do(Action{Do: LogLine, Level: "info", Text: "interrupted at " + from + ": the run resumes"})
+			m.do(
+				Action{
+					Do:    LogLine,
+					Level: "info",
+					Text:  "interrupted at " + from + ": the run resumes",
+				},
+			)
 			return
 		}
 		f = failureOf(err).because(f)

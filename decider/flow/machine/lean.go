@@ -9,14 +9,17 @@ import (
 	"github.com/droverhq/drover/decider/flow/value"
 )
 
-// A state is written with each decision. What is large and stays as it is, such as the input and the list of a loop, would be written as
-// often as there are decisions; and so would the outputs of a loop, which stand in the history already. A lean state has neither: a large
-// value that was in the state before is written once, apart, and named by its number; the outputs are filled in again by Fill.
+// A state is written with each decision. What is large and stays as it is, such as the input and
+// the list of a loop, would be written as often as there are decisions; and so would the outputs of
+// a loop, which stand in the history already. A lean state has neither: a large value that was in
+// the state before is written once, apart, and named by its number; the outputs are filled in again
+// by Fill.
 
 // leanFrom is how large a value is, as value.Size counts, that is written apart.
 const leanFrom = 2048
 
-// apart are the values that are written apart. It holds them, so that no other value gets the identity of one.
+// apart are the values that are written apart. It holds them, so that no other value gets the
+// identity of one.
 type apart struct {
 	numbers map[identity]numbered
 	used    map[identity]numbered // in the state that is being written
@@ -32,7 +35,8 @@ type numbered struct {
 	v any
 }
 
-// number is that of a value that is apart; 0 for one that is written in the state. The nil apart has none.
+// number is that of a value that is apart; 0 for one that is written in the state. The nil apart
+// has none.
 func (a *apart) number(id identity, v any) int {
 	if a == nil {
 		return 0
@@ -64,8 +68,9 @@ func recalled(values map[int]Value) *apart {
 	return a
 }
 
-// EncodeLean writes a state without the outputs of large loops, and without the values that are to be kept apart. fresh has those that
-// earlier calls have not told of: whoever keeps the state keeps them, and hands all of them to DecodeLean.
+// EncodeLean writes a state without the outputs of large loops, and without the values that are to
+// be kept apart. fresh has those that earlier calls have not told of: whoever keeps the state keeps
+// them, and hands all of them to DecodeLean.
 func EncodeLean(s *State) (data []byte, fresh map[int]Value, err error) {
 	if s.apart == nil {
 		s.apart = recalled(nil)
@@ -73,13 +78,22 @@ func EncodeLean(s *State) (data []byte, fresh map[int]Value, err error) {
 	a := s.apart
 	a.now, a.used, a.fresh = map[identity]any{}, map[identity]numbered{}, map[int]Value{}
 	data, err = encode(s, a, false)
-	a.before, a.numbers = a.now, a.used // one that has gone from the state is told anew if it comes back
+	// one that has gone from the state is told anew if it comes back
+	a.before, a.numbers = a.now, a.used
 	return data, a.fresh, err
 }
 
-// Completed is what a run that has succeeded needs to say so again, should that be refused because something has come in.
+// Completed is what a run that has succeeded needs to say so again, should that be refused because
+// something has come in.
 func (s *State) Completed() *State {
-	c := &State{Program: s.Program, Status: s.Status, Result: s.Result, Reducing: s.Reducing, Last: s.Last, Stack: []Frame{{Kind: theSteps}}}
+	c := &State{
+		Program:  s.Program,
+		Status:   s.Status,
+		Result:   s.Result,
+		Reducing: s.Reducing,
+		Last:     s.Last,
+		Stack:    []Frame{{Kind: theSteps}},
+	}
 	if len(s.Reducing) > 0 {
 		c.Vars = s.Vars
 	}
@@ -109,7 +123,8 @@ func (s *State) Lacks(inputs int) bool {
 // All is more inputs than a loop has children.
 const All = MaxTargets + 1
 
-// Fill puts the output of a child in its place, by the id of the action that started it, if the state misses it.
+// Fill puts the output of a child in its place, by the id of the action that started it, if the
+// state misses it.
 func (s *State) Fill(id string, output any) {
 	ref, rest, ok := strings.Cut(id, "#")
 	number, place, both := strings.Cut(rest, "/")
@@ -117,7 +132,9 @@ func (s *State) Fill(id string, output any) {
 	n, err := strconv.Atoi(number)
 	at, err2 := strconv.Atoi(place)
 	r := s.Records[ref]
-	if !ok || !both || err != nil || err2 != nil || r == nil || r.Last == nil || r.Last.N != n || at < 0 || at >= len(r.Last.Children) {
+	if !ok || !both || err != nil || err2 != nil || r == nil || r.Last == nil || r.Last.N != n ||
+		at < 0 ||
+		at >= len(r.Last.Children) {
 		return
 	}
 	if c := r.Last.Children[at]; c.lacks {
@@ -129,7 +146,8 @@ func (s *State) Fill(id string, output any) {
 func (s *State) FillFrom(earlier *State) {
 	for ref, r := range earlier.Records {
 		mine := s.Records[ref]
-		if r.Last == nil || mine == nil || mine.Last == nil || mine.Last.N != r.Last.N || len(mine.Last.Children) != len(r.Last.Children) {
+		if r.Last == nil || mine == nil || mine.Last == nil || mine.Last.N != r.Last.N ||
+			len(mine.Last.Children) != len(r.Last.Children) {
 			continue
 		}
 		for at, c := range r.Last.Children {

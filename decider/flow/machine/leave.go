@@ -18,7 +18,15 @@ func (m *machine) endList() {
 		m.rethrow()
 	default:
 		if fr.Skipped {
-			m.do(Action{Do: LogLine, Level: "warn", Text: "the last item of the handler of " + handlerName(fr) + " was skipped by its condition; the error is handled all the same"})
+			m.do(
+				Action{
+					Do:    LogLine,
+					Level: "warn",
+					Text: "the last item of the handler of " + handlerName(
+						fr,
+					) + " was skipped by its condition; the error is handled all the same",
+				},
+			)
 		}
 		m.handled()
 	}
@@ -59,7 +67,8 @@ func (m *machine) handled() {
 	}
 }
 
-// sweep takes back the timeouts of steps that are not running any more, and those of their earlier tries.
+// sweep takes back the timeouts of steps that are not running any more, and those of their earlier
+// tries.
 func (m *machine) sweep() {
 	if len(m.s.Timers) == 0 {
 		return

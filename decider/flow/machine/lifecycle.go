@@ -13,8 +13,9 @@ import (
 	"github.com/droverhq/drover/decider/flow/value"
 )
 
-// Start begins a run and returns its state and what is to be done first. What is wrong with the input fails the run; an error means
-// that the begin does not fit the program. random gives numbers in [0,1).
+// Start begins a run and returns its state and what is to be done first. What is wrong with the
+// input fails the run; an error means that the begin does not fit the program. random gives numbers
+// in [0,1).
 func Start(p *Program, b Begin, now time.Time, random func() float64) (*State, []Action, error) {
 	s := &State{Program: p.key, Status: Staged}
 	if b.Replay != nil {
@@ -76,7 +77,8 @@ func (m *machine) open(b Begin) {
 	}
 }
 
-// inputs merges what the definition gives, what the caller gives and the defaults, and judges it by the parameters.
+// inputs merges what the definition gives, what the caller gives and the defaults, and judges it by
+// the parameters.
 func (m *machine) inputs(given map[string]any) error {
 	x := m.act(nil, &m.s.Whole)
 	in := maps.Clone(given)
@@ -85,7 +87,8 @@ func (m *machine) inputs(given map[string]any) error {
 	}
 	m.s.Input = Value{V: in}
 	for _, name := range slices.Sorted(maps.Keys(m.p.def.Parameters)) {
-		if p := m.p.def.Parameters[name]; p.Required && in[name] == nil && p.Default == nil && m.p.inputs[name] == nil {
+		if p := m.p.def.Parameters[name]; p.Required && in[name] == nil && p.Default == nil &&
+			m.p.inputs[name] == nil {
 			return fmt.Errorf("input %s: it is required: give it when the run is started", name)
 		}
 	}
@@ -150,7 +153,8 @@ func (m *machine) parameter(x *act, in map[string]any, name string) error {
 
 // repeats finds where a replay begins. It reports whether there is anything to run.
 func (m *machine) repeats(o *Origin) bool {
-	m.s.Whole = Instance{Phase: m.s.Whole.Phase} // a condition that holds is not judged again; one that nobody has judged is
+	// a condition that holds is not judged again; one that nobody has judged is
+	m.s.Whole = Instance{Phase: m.s.Whole.Phase}
 	err := m.begins(o)
 	if err != nil && !errors.Is(err, errMoved) {
 		m.broke(failureOf(err))
@@ -162,10 +166,13 @@ func (m *machine) repeats(o *Origin) bool {
 	return false
 }
 
-// remark tells those who look at the new run which points it has from the old one, the one that was passed last after the others. That
-// at which it begins marks itself.
+// remark tells those who look at the new run which points it has from the old one, the one that was
+// passed last after the others. That at which it begins marks itself.
 func (m *machine) remark() {
-	points := slices.DeleteFunc(slices.Clone(m.s.Points), func(ref string) bool { return ref == m.s.Last })
+	points := slices.DeleteFunc(
+		slices.Clone(m.s.Points),
+		func(ref string) bool { return ref == m.s.Last },
+	)
 	if slices.Contains(m.s.Points, m.s.Last) {
 		points = append(points, m.s.Last)
 	}
@@ -176,7 +183,8 @@ func (m *machine) remark() {
 	}
 }
 
-// stage judges the condition of the run, asks for its lock, and begins. It is called again when a state key has been read.
+// stage judges the condition of the run, asks for its lock, and begins. It is called again when a
+// state key has been read.
 func (m *machine) stage() {
 	x := m.act(nil, &m.s.Whole)
 	if m.s.Whole.Phase != inBody {
@@ -192,7 +200,13 @@ func (m *machine) stage() {
 			m.broke(failureOf(err))
 			return
 		case !ok:
-			m.do(Action{Do: LogLine, Level: "info", Text: "the condition of the workflow does not hold: no step is run"})
+			m.do(
+				Action{
+					Do:    LogLine,
+					Level: "info",
+					Text:  "the condition of the workflow does not hold: no step is run",
+				},
+			)
 			m.close(Succeeded, Action{Do: Complete, ID: "end"})
 			return
 		}

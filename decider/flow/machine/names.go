@@ -17,8 +17,9 @@ import (
 // errRead says that an expression reads a state key that is not known yet.
 var errRead = errors.New("a state key has to be read first")
 
-// act is what the expressions of one step, or of the run as a whole, are evaluated in. A state key that they name and that has not
-// been read is noted in need; whatever an expression made of its absence is thrown away then.
+// act is what the expressions of one step, or of the run as a whole, are evaluated in. A state key
+// that they name and that has not been read is noted in need; whatever an expression made of its
+// absence is thrown away then.
 type act struct {
 	m     *machine
 	st    *step // nil for the run
@@ -44,7 +45,8 @@ func (m *machine) act(st *step, inst *Instance) *act {
 	return x
 }
 
-// keep remembers the inputs that have been evaluated, unless one was made of a state key that was not known.
+// keep remembers the inputs that have been evaluated, unless one was made of a state key that was
+// not known.
 func (x *act) keep() {
 	if x.need != "" {
 		return
@@ -135,7 +137,10 @@ func (x *act) meaning(env *expr.Env, path value.Path) (any, int, error) {
 		return x.state(path)
 	case "state": // whatever has this name comes first
 		v, used, err := x.bare(env, name, path)
-		if e, missing := errors.AsType[*expr.NameError](err); missing && e.Kind == expr.ErrMissing && len(e.Path) == 1 && len(path) > 1 {
+		if e, missing := errors.AsType[*expr.NameError](err); missing &&
+			e.Kind == expr.ErrMissing &&
+			len(e.Path) == 1 &&
+			len(path) > 1 {
 			return x.state(path)
 		}
 		return v, used, err
@@ -146,7 +151,8 @@ func (x *act) meaning(env *expr.Env, path value.Path) (any, int, error) {
 	}
 }
 
-// The output of http has its content as text, and as a value where that is JSON. A path into the text means the value.
+// The output of http has its content as text, and as a value where that is JSON. A path into the
+// text means the value.
 const contentKey, parsedKey = "content", "content_json"
 
 // parsed walks from v along the path, up to a content with a value of its own.
@@ -233,11 +239,19 @@ func (x *act) state(path value.Path) (any, int, error) {
 	if path[0].Key == "entity" {
 		used = 3
 		if len(path) > 1 && path[1].Key != "sensor" && path[1].Key != "state" {
-			return nil, 0, &expr.NameError{Kind: expr.ErrMissing, Path: path, Hint: "there are no entities here: read state keys as ${state.KEY}, and inputs by their names"}
+			return nil, 0, &expr.NameError{
+				Kind: expr.ErrMissing,
+				Path: path,
+				Hint: "there are no entities here: read state keys as ${state.KEY}, and inputs by their names",
+			}
 		}
 	}
 	if len(path) < used || path[used-1].Kind != value.Key {
-		return nil, 0, &expr.NameError{Kind: expr.ErrMissing, Path: path, Hint: "name the state key"}
+		return nil, 0, &expr.NameError{
+			Kind: expr.ErrMissing,
+			Path: path,
+			Hint: "name the state key",
+		}
 	}
 	key := path[used-1].Key
 	v, ok := x.inst.Reads[key]
@@ -261,7 +275,11 @@ func orNone(all Value) any {
 
 func (x *act) workflow(env *expr.Env, path value.Path) (any, int, error) {
 	if len(path) < 2 || path[1].Kind != value.Key {
-		return nil, 0, &expr.NameError{Kind: expr.ErrMissing, Path: path, Hint: "name a part of it, such as workflow.id"}
+		return nil, 0, &expr.NameError{
+			Kind: expr.ErrMissing,
+			Path: path,
+			Hint: "name a part of it, such as workflow.id",
+		}
 	}
 	s := x.m.s
 	switch part := path[1].Key; part {
@@ -303,7 +321,8 @@ func (x *act) workflow(env *expr.Env, path value.Path) (any, int, error) {
 		}
 	case "step":
 		if len(path) > 2 {
-			for ref, st := range x.m.p.steps { // ids within blocks may repeat: the first by ref would surprise nobody
+			for ref, st := range x.m.p.steps {
+				// ids within blocks may repeat: the first by ref would surprise nobody
 				if st.ID == path[2].Key && s.Records[ref] != nil && x.sees(st) {
 					return x.part(env, st, s.Records[ref].Last, path, 3)
 				}
@@ -335,8 +354,9 @@ func (x *act) around() *list {
 	return x.st.list
 }
 
-// nameOf is the name of a step, which is for people and fails nothing: what has no value in it stays as it is written. That of
-// another step is made of the inputs and variables which that one had.
+// nameOf is the name of a step, which is for people and fails nothing: what has no value in it
+// stays as it is written. That of another step is made of the inputs and variables which that one
+// had.
 func (x *act) nameOf(env *expr.Env, st *step, inst *Instance) string {
 	if st.name == nil || x.names {
 		return st.Name
@@ -357,7 +377,13 @@ func (x *act) nameOf(env *expr.Env, st *step, inst *Instance) string {
 }
 
 // part is what is known of a step.
-func (x *act) part(env *expr.Env, st *step, inst *Instance, path value.Path, at int) (any, int, error) {
+func (x *act) part(
+	env *expr.Env,
+	st *step,
+	inst *Instance,
+	path value.Path,
+	at int,
+) (any, int, error) {
 	if st == nil || inst == nil || len(path) <= at {
 		return nil, 0, expr.Missing(path)
 	}
@@ -402,8 +428,12 @@ func (x *act) util(path value.Path) (any, int, error) {
 		"now_utc":     now.UnixMilli(),
 		"now_instant": now,
 		"now_iso":     now.Format(time.RFC3339Nano),
-		"now_stamp":   now.Format("20060102-150405") + "000"[:3-len(strconv.Itoa(now.Nanosecond()/1e6))] + strconv.Itoa(now.Nanosecond()/1e6),
-		"now_nice":    now.Format("2006-01-02 15:04:05"),
+		"now_stamp": now.Format(
+			"20060102-150405",
+		) + "000"[:3-len(strconv.Itoa(now.Nanosecond()/1e6))] + strconv.Itoa(
+			now.Nanosecond()/1e6,
+		),
+		"now_nice": now.Format("2006-01-02 15:04:05"),
 	}
 	if v, ok := texts[path[2].Key]; ok {
 		return v, 3, nil
@@ -422,7 +452,10 @@ func (x *act) assign(path value.Path, v any) error {
 	}
 	parts, err := value.Measure(vars, value.Limits{Bytes: maxVars})
 	if err != nil {
-		return fmt.Errorf("the variables of the run: %w: clear what is not needed, or hand large values through state keys", err)
+		return fmt.Errorf(
+			"the variables of the run: %w: clear what is not needed, or hand large values through state keys",
+			err,
+		)
 	}
 	x.m.spent += parts / partsPerSpent
 	x.m.s.Vars = Value{V: vars}
@@ -431,7 +464,8 @@ func (x *act) assign(path value.Path, v any) error {
 
 const (
 	maxVars = 16 << 20
-	// partsPerSpent is how many parts of a value are looked at in the time of one step of evaluation.
+	// partsPerSpent is how many parts of a value are looked at in the time of one step of
+	// evaluation.
 	partsPerSpent = 10
 )
 

@@ -15,8 +15,8 @@ import (
 // MaxTargets is how many runs a loop has at most.
 const MaxTargets = 10_000
 
-// nested records the runs of a step, all of them before the first is started, and starts as many as may run at once. A step that is
-// resumed has them on record.
+// nested records the runs of a step, all of them before the first is started, and starts as many as
+// may run at once. A step that is resumed has them on record.
 func (m *machine) nested(x *act) (result, error) {
 	if x.inst.Width == 0 {
 		if err := m.plan(x); err != nil {
@@ -69,14 +69,17 @@ func (m *machine) plan(x *act) error {
 			return err
 		}
 	}
-	x.inst.Many, x.inst.Children, x.inst.Width, x.inst.Folded = many, children, width, Value{V: folded}
+	x.inst.Many, x.inst.Children, x.inst.Width, x.inst.Folded = many, children, width, Value{
+		V: folded,
+	}
 	if many && len(children) >= manyChildren {
 		x.inst.targets = targetsOf(targets)
 	}
 	return nil
 }
 
-// targets are what a loop runs over. A single value that is no list is run for once, and its output is no list.
+// targets are what a loop runs over. A single value that is no list is run for once, and its output
+// is no list.
 func (m *machine) targets(x *act) (all []any, many bool, err error) {
 	v, err := x.eval(x.st.target)
 	if err != nil {
@@ -93,7 +96,14 @@ func (m *machine) targets(x *act) (all []any, many bool, err error) {
 		all = []any{v}
 	}
 	if len(all) > MaxTargets {
-		return nil, false, NewFailure(NameLimit, fmt.Sprintf("the loop has %d targets, more than %d: loop over parts of the list in flows of their own", len(all), MaxTargets))
+		return nil, false, NewFailure(
+			NameLimit,
+			fmt.Sprintf(
+				"the loop has %d targets, more than %d: loop over parts of the list in flows of their own",
+				len(all),
+				MaxTargets,
+			),
+		)
 	}
 	return all, many, nil
 }
@@ -107,9 +117,19 @@ func span(text string) ([]any, bool, error) {
 	case !ok || err1 != nil || err2 != nil:
 		return []any{text}, false, nil
 	case first > last:
-		return nil, false, fmt.Errorf("the range %s ends before it begins: write the smaller number first", text)
+		return nil, false, fmt.Errorf(
+			"the range %s ends before it begins: write the smaller number first",
+			text,
+		)
 	case uint64(last)-uint64(first) >= MaxTargets:
-		return nil, false, NewFailure(NameLimit, fmt.Sprintf("the range %s has more than %d targets: loop over parts of it in flows of their own", text, MaxTargets))
+		return nil, false, NewFailure(
+			NameLimit,
+			fmt.Sprintf(
+				"the range %s has more than %d targets: loop over parts of it in flows of their own",
+				text,
+				MaxTargets,
+			),
+		)
 	}
 	all := make([]any, 0, last-first+1)
 	for n := first; ; n++ {
@@ -151,10 +171,12 @@ func (m *machine) wanted(x *act, c *Child) (bool, error) {
 
 func (x *act) childID(i int) string { return x.inst.id(x.st.Ref) + "/" + strconv.Itoa(i) }
 
-// openChildren is how many children a run may have open (execution.Config.OpenChildren): those beyond it would be refused, and count as failed.
+// openChildren is how many children a run may have open (execution.Config.OpenChildren): those
+// beyond it would be refused, and count as failed.
 const openChildren = 1000
 
-// launch starts what may run, or ends the step if nothing runs any more. After a failure nothing new is started.
+// launch starts what may run, or ends the step if nothing runs any more. After a failure nothing
+// new is started.
 func (m *machine) launch(x *act) (result, error) {
 	running, failed := 0, 0
 	for _, c := range x.inst.Children {
@@ -169,10 +191,15 @@ func (m *machine) launch(x *act) (result, error) {
 		if failed > 0 || running >= min(x.inst.Width, openChildren) || m.s.Draining && running > 0 {
 			break
 		}
-		// The others are started in the next decision. One is in this, however full it is: nothing under way would be the end of the step.
+		// The others are started in the next decision. One is in this, however full it is: nothing
+		// under way would be the end of the step.
 		if c.Status == recorded && running > 0 && m.full() {
 			id := x.inst.id(x.st.Ref) + moreChildren
-			if !slices.ContainsFunc(m.acts, func(a Action) bool { return a.Do == StartTimer && a.ID == id }) { // once, however many have ended
+			if !slices.ContainsFunc(
+				m.acts,
+				func(a Action) bool { return a.Do == StartTimer && a.ID == id },
+			) {
+				// once, however many have ended
 				m.do(Action{Do: StartTimer, ID: id})
 			}
 			break
@@ -276,7 +303,8 @@ func (x *act) failures() *Failure {
 	return NewFailure(NameChild, message).because(cause)
 }
 
-// gathered is what the runs come to: the output, the list of outputs, or what reducing has come to, which is set outside too.
+// gathered is what the runs come to: the output, the list of outputs, or what reducing has come to,
+// which is set outside too.
 func (m *machine) gathered(x *act) (result, error) {
 	if folded := mapOf(x.inst.Folded); folded != nil {
 		for _, name := range value.Keys(folded) {

@@ -167,8 +167,11 @@ func (m *machine) changeState(x *act) (result, error) {
 	}
 	if x.st.Type == "set-state" {
 		a.Do = WriteState
-		if lock, ok := strings.CutPrefix(a.Name, "lock-"); ok && lock != "" && m.s.Unkept { // see keepBy
-			return result{}, errors.New("the retention of the run is disabled, and nobody would know of the lock " + lock + " when it is purged: write retention 0 instead")
+		if lock, ok := strings.CutPrefix(a.Name, "lock-"); ok && lock != "" && m.s.Unkept {
+			// see keepBy
+			return result{}, errors.New(
+				"the retention of the run is disabled, and nobody would know of the lock " + lock + " when it is purged: write retention 0 instead",
+			)
 		}
 		v, err := x.input("value")
 		if err == nil {
@@ -195,7 +198,11 @@ func (m *machine) changeState(x *act) (result, error) {
 }
 
 func (m *machine) activity(x *act) error {
-	a := Action{Do: Schedule, ID: x.inst.id(x.st.Ref), Idempotent: m.idempotent(x.st) == model.Idempotent}
+	a := Action{
+		Do:         Schedule,
+		ID:         x.inst.id(x.st.Ref),
+		Idempotent: m.idempotent(x.st) == model.Idempotent,
+	}
 	var err error
 	if a.Name, err = x.text("activity"); err != nil {
 		return err
@@ -227,7 +234,15 @@ func (m *machine) kind(x *act) error {
 			delete(in, name)
 		}
 	}
-	return m.waitFor(Action{Do: Schedule, ID: x.inst.id(x.st.Ref), Name: x.st.Type, Value: in, Idempotent: m.idempotent(x.st) == model.Idempotent})
+	return m.waitFor(
+		Action{
+			Do:         Schedule,
+			ID:         x.inst.id(x.st.Ref),
+			Name:       x.st.Type,
+			Value:      in,
+			Idempotent: m.idempotent(x.st) == model.Idempotent,
+		},
+	)
 }
 
 // once schedules the activity of the service that knows who is the first of a period.
@@ -283,7 +298,15 @@ func (m *machine) http(x *act) error {
 			call[name] = in[name]
 		}
 	}
-	return m.waitFor(Action{Do: Schedule, ID: x.inst.id(x.st.Ref), Name: "http", Value: call, Idempotent: m.idempotent(x.st) == model.Idempotent})
+	return m.waitFor(
+		Action{
+			Do:         Schedule,
+			ID:         x.inst.id(x.st.Ref),
+			Name:       "http",
+			Value:      call,
+			Idempotent: m.idempotent(x.st) == model.Idempotent,
+		},
+	)
 }
 
 func address(in map[string]any) (string, error) {

@@ -7,16 +7,18 @@ import (
 	"strings"
 )
 
-// manyChildren is from how many children on a loop is packed: what has not begun, and what is done, take ranges instead of a record each. A
-// decision writes the state, so a record of each child would be written as often as there are children.
+// manyChildren is from how many children on a loop is packed: what has not begun, and what is done,
+// take ranges instead of a record each. A decision writes the state, so a record of each child
+// would be written as often as there are children.
 const manyChildren = 50
 
 // packedLoop are the children of a loop in a state.
 type packedLoop struct {
-	N       int      `json:"n"`
-	First   *int64   `json:"first,omitempty"`  // the targets are the whole numbers from here on
-	Targets Value    `json:"targets,omitzero"` // or this list
-	Index   string   `json:"index,omitempty"`  // of the targets that are run for, as ranges; all if it is empty
+	N       int    `json:"n"`
+	First   *int64 `json:"first,omitempty"`  // the targets are the whole numbers from here on
+	Targets Value  `json:"targets,omitzero"` // or this list
+	// of the targets that are run for, as ranges; all if it is empty
+	Index   string   `json:"index,omitempty"`
 	Done    string   `json:"done,omitempty"`   // places of children that are done, as ranges
 	Outputs Value    `json:"outputs,omitzero"` // theirs, in that order; none in a lean state
 	Lean    bool     `json:"lean,omitempty"`   // the outputs stand in the history
@@ -153,7 +155,8 @@ func (i *Instance) place(p *packedLoop) error {
 		}
 	}
 	for _, one := range p.Rest {
-		if one.At < 0 || one.At >= p.N || one.Child == nil || i.Children[one.At].Status != recorded {
+		if one.At < 0 || one.At >= p.N || one.Child == nil ||
+			i.Children[one.At].Status != recorded {
 			return errLoop
 		}
 		one.Child.Index, one.Child.Target = i.Children[one.At].Index, i.Children[one.At].Target

@@ -11,11 +11,13 @@ import (
 
 // Route is what a replay would run.
 type Route struct {
-	// From is where it begins: start, end if nothing is left to run, or the ref of a step; after the last step of a list, of that one.
+	// From is where it begins: start, end if nothing is left to run, or the ref of a step; after
+	// the last step of a list, of that one.
 	From string
 	// Resumes: the step goes on with the inputs that it had, and its condition is not judged again.
 	Resumes bool
-	// Again are the steps that have run since that place, those in blocks too, in the order of the text.
+	// Again are the steps that have run since that place, those in blocks too, in the order of the
+	// text.
 	Again []Again
 }
 
@@ -26,8 +28,8 @@ type Again struct {
 	Risky bool
 }
 
-// Preview tells what a replay would run, and runs nothing. A [*Failure] says that the run cannot be replayed from there; any other error
-// that the state is none of this program.
+// Preview tells what a replay would run, and runs nothing. A [*Failure] says that the run cannot be
+// replayed from there; any other error that the state is none of this program.
 func Preview(p *Program, o Origin) (*Route, error) {
 	s, err := replayed(p, o.State)
 	if err != nil {
@@ -52,15 +54,19 @@ func Preview(p *Program, o Origin) (*Route, error) {
 	return &Route{From: stood}, nil
 }
 
-// replayed reads the state of a run that has ended as that of one which is about to begin. What was still open ended with the old run
-// without a word: no answer to it comes to the new one.
+// replayed reads the state of a run that has ended as that of one which is about to begin. What was
+// still open ended with the old run without a word: no answer to it comes to the new one.
 func replayed(p *Program, state []byte) (*State, error) {
 	s, err := Decode(state)
 	if err != nil {
 		return nil, err
 	}
 	if s.Program != p.key {
-		return nil, fmt.Errorf("the state is of part %q of the flow, and the run is of part %q", s.Program, p.key)
+		return nil, fmt.Errorf(
+			"the state is of part %q of the flow, and the run is of part %q",
+			s.Program,
+			p.key,
+		)
 	}
 	s.Status, s.Wait, s.Timers, s.Locked, s.Failure, s.Idle = Staged, nil, nil, "", nil, 0
 	for _, r := range s.Records {
@@ -118,7 +124,8 @@ func (p *Program) path(ref string) []int {
 
 var listKinds = []listKind{theSteps, oneLine, aBlock, aCase, ofStep, ofWorkflow}
 
-// risky tells whether a step may not simply run twice. A block is not: its steps are judged on their own.
+// risky tells whether a step may not simply run twice. A block is not: its steps are judged on
+// their own.
 func (m *machine) risky(st *step) bool {
 	if r := m.s.Records[st.Ref]; r != nil && r.Started == 1 && r.Last != nil && r.Last.Unasked {
 		return false

@@ -91,7 +91,8 @@ type step struct {
 	require  *condition.Condition // of that part
 }
 
-// Compile reads the expressions of a definition. What this engine cannot do is an error here, with its place.
+// Compile reads the expressions of a definition. What this engine cannot do is an error here, with
+// its place.
 func Compile(d *model.Definition) (*Flow, error) {
 	f := &Flow{definition: d, programs: map[string]*Program{}}
 	if err := f.compile("", "", d); err != nil {
@@ -106,7 +107,8 @@ func Compile(d *model.Definition) (*Flow, error) {
 	return f, nil
 }
 
-// alias lets runs go on that were begun before the keys of parts of types had a slash, where such a key means nothing else.
+// alias lets runs go on that were begun before the keys of parts of types had a slash, where such a
+// key means nothing else.
 func (f *Flow) alias() {
 	for _, key := range slices.Sorted(maps.Keys(f.programs)) {
 		old := strings.Replace(key, "/", "", 1)
@@ -121,7 +123,8 @@ func (f *Flow) alias() {
 
 func typeKey(name string) string { return "type:" + name }
 
-// Program returns the program of a key that an action of this flow named; the empty key is the root.
+// Program returns the program of a key that an action of this flow named; the empty key is the
+// root.
 func (f *Flow) Program(key string) (*Program, error) {
 	p := f.programs[key]
 	if p == nil {
@@ -130,7 +133,8 @@ func (f *Flow) Program(key string) (*Program, error) {
 	return p, nil
 }
 
-// compile reads a definition and those within it. prefix tells those within registered types from those of the root.
+// compile reads a definition and those within it. prefix tells those within registered types from
+// those of the root.
 func (f *Flow) compile(key, prefix string, d *model.Definition) error {
 	p := &Program{flow: f, key: key, def: d, steps: map[string]*step{}, signals: map[string]bool{}}
 	f.programs[key] = p
@@ -157,19 +161,26 @@ func (f *Flow) compile(key, prefix string, d *model.Definition) error {
 	return errors.Join(c.errs...)
 }
 
-// given says how a name gets into the runs of a workflow or foreach step, which see nothing of what stands around them; "" for other programs.
+// given says how a name gets into the runs of a workflow or foreach step, which see nothing of what
+// stands around them; "" for other programs.
 func (p *Program) given(name string) string {
 	if p.key == "" || strings.HasPrefix(p.key, "type:") && !strings.Contains(p.key, "/") {
 		return ""
 	}
-	return fmt.Sprintf("workflow and foreach have names of their own: give them what stands around by input: {%s: \"${%s}\"}", name, name)
+	return fmt.Sprintf(
+		"workflow and foreach have names of their own: give them what stands around by input: {%s: \"${%s}\"}",
+		name,
+		name,
+	)
 }
 
-// IsWork tells whether the action of an id is an activity or a child, and no request on a state key.
+// IsWork tells whether the action of an id is an activity or a child, and no request on a state
+// key.
 func (p *Program) IsWork(id string) bool {
 	ref, rest, _ := strings.Cut(id, "#")
 	st := p.steps[ref]
-	return st != nil && st.Type != "set-state" && st.Type != "clear-state" && !strings.Contains(rest, "?")
+	return st != nil && st.Type != "set-state" && st.Type != "clear-state" &&
+		!strings.Contains(rest, "?")
 }
 
 // compiler reads one program and collects what is wrong.
@@ -208,7 +219,8 @@ func (c *compiler) step(s *step) {
 	s.cond = c.condition(at+": condition", s.Condition)
 	s.handlers = c.list(ofStep, s, s.OnError)
 	if strings.Contains(s.Name, "${") {
-		s.name, _ = expr.ParseValue(s.Name, expr.Options{Mode: expr.Full, OnError: expr.Ignore}) // with Ignore nothing is an error
+		// with Ignore nothing is an error
+		s.name, _ = expr.ParseValue(s.Name, expr.Options{Mode: expr.Full, OnError: expr.Ignore})
 	}
 	if s.Output != nil {
 		s.output = c.full(at+": output", s.Output)
@@ -238,7 +250,8 @@ func (c *compiler) step(s *step) {
 
 func (c *compiler) nested(s *step, at string) {
 	if s.child = s.Ref; c.prefix != "" {
-		s.child = c.prefix + "/" + s.Ref // no name of a type has one: deploy2 is another than step 2 of deploy
+		// no name of a type has one: deploy2 is another than step 2 of deploy
+		s.child = c.prefix + "/" + s.Ref
 	}
 	s.inputs = c.all(at, s.Nested.Input)
 	if err := c.p.flow.compile(s.child, c.prefix, s.Nested); err != nil {
@@ -261,7 +274,8 @@ func (c *compiler) nested(s *step, at string) {
 	}
 }
 
-// special reads the inputs that have a language of their own, and refuses what this engine does not do.
+// special reads the inputs that have a language of their own, and refuses what this engine does not
+// do.
 func (c *compiler) special(s *step, at string) {
 	if name, ok := s.Inputs["variable"].(string); ok {
 		path, err := value.ParsePath(name)
@@ -285,7 +299,12 @@ func (c *compiler) special(s *step, at string) {
 		c.statusOf(s, at)
 	case "wait":
 		if s.Inputs["task"] != nil {
-			c.fail(at, errors.New("wait task is not there: an activity step waits for its activity by itself"))
+			c.fail(
+				at,
+				errors.New(
+					"wait task is not there: an activity step waits for its activity by itself",
+				),
+			)
 		}
 	case "wait-for-signal":
 		c.waitsFor(s.Inputs["signal"])
@@ -302,8 +321,9 @@ func (c *compiler) special(s *step, at string) {
 	}
 }
 
-// operand reads what an if compares: an expression, as in a let. The line has taken the quotes off what was one word, so a text of
-// which no expression can be made, as "" and "+", stands for itself.
+// operand reads what an if compares: an expression, as in a let. The line has taken the quotes off
+// what was one word, so a text of which no expression can be made, as "" and "+", stands for
+// itself.
 func operand(v any) (*expr.Expr, error) {
 	if text, ok := v.(string); ok && strings.Trim(text, " \t\r\n+-*/%!=<>&|?:()") == "" {
 		return expr.ParseValue(v, expr.Options{Mode: expr.Disabled})
@@ -401,7 +421,12 @@ func (c *compiler) transform(s *step, at string) {
 	}
 	c.fail(at+": value", err)
 	if s.chain.Returns() && s.Inputs["variable"] != nil {
-		c.fail(at, errors.New("a transform with return sets no variable: leave the variable out, or return in a step of its own"))
+		c.fail(
+			at,
+			errors.New(
+				"a transform with return sets no variable: leave the variable out, or return in a step of its own",
+			),
+		)
 	}
 }
 

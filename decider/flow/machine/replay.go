@@ -65,16 +65,23 @@ func (m *machine) replay(from string, force bool) error {
 		switch {
 		case ok:
 		case from == atStart:
-			return notReplayable("there is no replay point at start: say replayable: from start in the flow, or mark a step with replayable: from here")
+			return notReplayable(
+				"there is no replay point at start: say replayable: from start in the flow, or " +
+					"mark a step with replayable: from here",
+			)
 		default:
-			return notReplayable("there is no replay point at %s or before it: mark a step with replayable: from here", from)
+			return notReplayable(
+				"there is no replay point at %s or before it: mark a step with replayable: from here",
+				from,
+			)
 		}
 		to = point
 	}
 	return m.restart(to)
 }
 
-// restart runs a step as it ran last: with the variables of then, its condition and inputs evaluated anew.
+// restart runs a step as it ran last: with the variables of then, its condition and inputs
+// evaluated anew.
 func (m *machine) restart(to string) error {
 	s := m.s
 	s.Wait, s.Trial, s.Entered, m.began = nil, nil, false, to
@@ -99,7 +106,8 @@ func (m *machine) restart(to string) error {
 	return errMoved
 }
 
-// armAll begins the time of steps that are gone on with: it was over for those whose handlers had begun.
+// armAll begins the time of steps that are gone on with: it was over for those whose handlers had
+// begun.
 func (m *machine) armAll(frames []Frame) error {
 	for i := range frames {
 		if st := m.current(&frames[i]); st != nil && m.last(st.Ref) != nil {
@@ -128,8 +136,8 @@ func (m *machine) last(ref string) *Instance {
 	return nil
 }
 
-// resume goes on in the step where the run stood: with its inputs as they were, and without its condition. If that step may not run
-// twice, it is the last replay point.
+// resume goes on in the step where the run stood: with its inputs as they were, and without its
+// condition. If that step may not run twice, it is the last replay point.
 func (m *machine) resume(from string, force bool) error {
 	s := m.s
 	if from == "" || from == atStart {
@@ -151,7 +159,8 @@ func (m *machine) resume(from string, force bool) error {
 		inst.Try++
 		inst.Armed = 0 // by another name
 		inst.Output, inst.Failure, inst.Phase, inst.Polls = Value{}, nil, inBody, 0
-		inst.Reads = nil // inputs that were finished are kept; what was only read for them may have changed
+		// inputs that were finished are kept; what was only read for them may have changed
+		inst.Reads = nil
 		for _, c := range inst.Children {
 			if c.Status == childFailed {
 				c.Status, c.Fault, c.Ending = recorded, nil, false
@@ -167,10 +176,16 @@ func (m *machine) resume(from string, force bool) error {
 	case s.Last != "":
 		return m.replay(s.Last, force)
 	}
-	return notReplayable("step %s (%s) may not run twice, and there is no replay point: mark a step with replayable: from here, or the step with idempotent: yes", from, st.Type)
+	return notReplayable(
+		"step %s (%s) may not run twice, and there is no replay point: mark a step with "+
+			"replayable: from here, or the step with idempotent: yes",
+		from,
+		st.Type,
+	)
 }
 
-// afterReplayed goes from the step on top, which is done, to where it led: after return that is the end of the steps.
+// afterReplayed goes from the step on top, which is done, to where it led: after return that is the
+// end of the steps.
 func (m *machine) afterReplayed(inst *Instance) error {
 	switch {
 	case inst.Return:
@@ -211,9 +226,11 @@ func idempotence() map[string]model.Idempotence {
 	return all
 }
 
-// resumable tells whether an instance may go on. What has asked nobody for work may. An activity that nobody has called idempotent may not
-// once it was scheduled, nor a workflow of another type once it was started. Runs within go on if they have left a state from which that can
-// be done. A block that has failed as a whole begins anew, so nothing in it may have run that may not run twice.
+// resumable tells whether an instance may go on. What has asked nobody for work may. An activity
+// that nobody has called idempotent may not once it was scheduled, nor a workflow of another type
+// once it was started. Runs within go on if they have left a state from which that can be done. A
+// block that has failed as a whole begins anew, so nothing in it may have run that may not run
+// twice.
 func (m *machine) resumable(st *step, inst *Instance) bool {
 	if inst.Unasked {
 		return true
@@ -244,7 +261,9 @@ func (m *machine) resumable(st *step, inst *Instance) bool {
 func (m *machine) ranRisky(block *step) bool {
 	for ref, st := range m.p.steps {
 		for l := st.list; l.owner != nil; l = l.owner.list {
-			if r := m.s.Records[ref]; l.owner == block && r != nil && r.Last != nil && st.Type != "fail" && m.risky(st) {
+			if r := m.s.Records[ref]; l.owner == block && r != nil && r.Last != nil &&
+				st.Type != "fail" &&
+				m.risky(st) {
 				return true
 			}
 		}
@@ -252,8 +271,9 @@ func (m *machine) ranRisky(block *step) bool {
 	return false
 }
 
-// goesOn tells whether a run within a step has left a state from which it can go on. Runs hand on no other, but did once, and what was handed
-// on stays in the state of the run around them. To find out in the new run would be too late: it has begun by then, and fails.
+// goesOn tells whether a run within a step has left a state from which it can go on. Runs hand on
+// no other, but did once, and what was handed on stays in the state of the run around them. To find
+// out in the new run would be too late: it has begun by then, and fails.
 func (m *machine) goesOn(st *step, c *Child) bool {
 	p := m.p.flow.programs[st.child]
 	if p == nil || st.child == "" || len(c.State) == 0 {
@@ -285,7 +305,11 @@ func (m *machine) begins(o *Origin) error {
 	}
 	ref := m.refOf(from)
 	if ref == "" {
-		return notReplayable("the flow has no step %q: name an id%s, a ref such as 2 or 2.steps.0, start, last or end", from, m.p.someIDs())
+		return notReplayable(
+			"the flow has no step %q: name an id%s, a ref such as 2 or 2.steps.0, start, last or end",
+			from,
+			m.p.someIDs(),
+		)
 	}
 	err := m.replay(ref, o.Force)
 	if st := m.current(m.top()); errors.Is(err, errMoved) && s.Status == Staged && st != nil {
@@ -322,7 +346,10 @@ func (m *machine) refOf(name string) string {
 
 // someIDs lists the ids of steps, in the order of the text, for a message.
 func (p *Program) someIDs() string {
-	refs := slices.DeleteFunc(slices.Collect(maps.Keys(p.steps)), func(ref string) bool { return p.steps[ref].ID == "" })
+	refs := slices.DeleteFunc(
+		slices.Collect(maps.Keys(p.steps)),
+		func(ref string) bool { return p.steps[ref].ID == "" },
+	)
 	slices.SortFunc(refs, p.order)
 	var ids []string
 	for i, ref := range refs {

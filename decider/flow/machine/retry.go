@@ -68,7 +68,10 @@ func (m *machine) retry(x *act) (result, error) {
 	}
 	before := m.s.Retries[a.key]
 	if l, hit := before.Reached(a.limits, m.now); hit {
-		f := NewFailure(NameRetries, fmt.Sprintf("the limit of %s is reached after %d retries", l, before.Count))
+		f := NewFailure(
+			NameRetries,
+			fmt.Sprintf("the limit of %s is reached after %d retries", l, before.Count),
+		)
 		if h := m.handler(); h != nil {
 			f.because(h.Failure)
 		}
@@ -80,7 +83,10 @@ func (m *machine) retry(x *act) (result, error) {
 			return result{}, fmt.Errorf("timeout: %w", err)
 		}
 		if before.Expired(d, m.now) {
-			return result{}, NewFailure(NameTimeout, fmt.Sprintf("the first retry is more than %s ago", d))
+			return result{}, NewFailure(
+				NameTimeout,
+				fmt.Sprintf("the first retry is more than %s ago", d),
+			)
 		}
 	}
 	if d := a.delay.Delay(before.Count, m.random()); d > 0 {
@@ -130,7 +136,13 @@ func (m *machine) goBack(x *act, a attempts) error {
 		}
 		return last
 	case word == atEnd && replay:
-		m.do(Action{Do: LogLine, Level: "warn", Text: "retry from end at step " + x.st.Ref + " is in no handler: it goes to the last replay point"})
+		m.do(
+			Action{
+				Do:    LogLine,
+				Level: "warn",
+				Text:  "retry from end at step " + x.st.Ref + " is in no handler: it goes to the last replay point",
+			},
+		)
 		return m.replayLast(x.st, force)
 	case word == "" || word == atLast && a.mode != "false":
 		return m.replayLast(x.st, force)
@@ -161,5 +173,8 @@ func (m *machine) find(id string) (string, error) {
 			return l.steps[n].Ref, nil
 		}
 	}
-	return "", NewFailure(NameExpression, "there is no step with the id "+id+" here or in a block around")
+	return "", NewFailure(
+		NameExpression,
+		"there is no step with the id "+id+" here or in a block around",
+	)
 }

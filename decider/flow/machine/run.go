@@ -12,13 +12,13 @@ import (
 
 // Limits of what a run does at once.
 const (
-	// MaxIdle is how many steps run without a wait before the run fails. Those that make much of large values count for more, or
-	// a run could keep its decider busy for minutes: see weigh.
+	// MaxIdle is how many steps run without a wait before the run fails. Those that make much of
+	// large values count for more, or a run could keep its decider busy for minutes: see weigh.
 	MaxIdle = 100_000
 	// MaxActions is how many actions one decision has at most; then the run goes on in the next.
 	MaxActions = 500
-	// MaxActionBytes is how much the values and texts of these actions come to, as value.Size counts, before the run goes on in the next:
-	// a decision travels in one message.
+	// MaxActionBytes is how much the values and texts of these actions come to, as value.Size
+	// counts, before the run goes on in the next: a decision travels in one message.
 	MaxActionBytes = 128 << 10
 	// MaxDepth is how many lists of steps are inside each other.
 	MaxDepth = 200
@@ -27,7 +27,8 @@ const (
 // What a body returns besides a failure.
 var (
 	errWaiting = errors.New("the step waits")
-	errMoved   = errors.New("the run goes on elsewhere") // into a list of the step, or to another step
+	// into a list of the step, or to another step
+	errMoved = errors.New("the run goes on elsewhere")
 )
 
 // result is what a body comes to. A step that sets no output passes on the one before it.
@@ -113,7 +114,13 @@ func (m *machine) handler() *Frame {
 
 func (m *machine) push(fr Frame) error {
 	if len(m.s.Stack) >= MaxDepth {
-		return NewFailure(NameLimit, fmt.Sprintf("more than %d lists of steps are inside each other: move parts into workflows of their own", MaxDepth))
+		return NewFailure(
+			NameLimit,
+			fmt.Sprintf(
+				"more than %d lists of steps are inside each other: move parts into workflows of their own",
+				MaxDepth,
+			),
+		)
 	}
 	m.s.Stack = append(m.s.Stack, fr)
 	m.s.Entered = false
@@ -132,7 +139,17 @@ func (m *machine) advance() {
 			m.endList()
 		case m.s.Idle >= MaxIdle:
 			m.s.Idle = 0
-			m.broke(NewFailure(NameLimit, fmt.Sprintf("%d steps have run, or fewer with as much work, and none of them waits, the last one is %s: the flow goes round in circles; put a sleep or a limit into the loop", MaxIdle, st.Ref)))
+			m.broke(
+				NewFailure(
+					NameLimit,
+					fmt.Sprintf(
+						"%d steps have run, or fewer with as much work, and none of them waits, "+
+							"the last one is %s: the flow goes round in circles; put a sleep or a limit into the loop",
+						MaxIdle,
+						st.Ref,
+					),
+				),
+			)
 		case m.full():
 			m.pause()
 		case m.s.Entered:
@@ -172,7 +189,12 @@ func (m *machine) spends(next *expr.Env) {
 
 // fresh is an instance that has not begun.
 func (m *machine) fresh(st *step) *Instance {
-	return &Instance{N: m.s.record(st.Ref).Started + 1, Previous: m.s.At, Prev: m.s.Prev, Vars: m.s.Vars}
+	return &Instance{
+		N:        m.s.record(st.Ref).Started + 1,
+		Previous: m.s.At,
+		Prev:     m.s.Prev,
+		Vars:     m.s.Vars,
+	}
 }
 
 // begin judges the condition of a step and enters it.
@@ -252,7 +274,8 @@ func (m *machine) adopt(st *step, inst *Instance) {
 	m.s.Trace.tell(st.Ref, Began, nil, nil)
 }
 
-// timed tells whether a step has a timeout. Of retry it has another meaning; that of nested runs is theirs.
+// timed tells whether a step has a timeout. Of retry it has another meaning; that of nested runs is
+// theirs.
 func (st *step) timed() bool { return st.timeout != nil && st.Type != "retry" }
 
 // limit is how long a step with a timeout may take.
@@ -306,7 +329,8 @@ func (m *machine) work(st *step) {
 	m.settle(x, r, err)
 }
 
-// noteAsked notes whether the body has asked for work, or has failed before: nothing was done then, so nothing can be done twice.
+// noteAsked notes whether the body has asked for work, or has failed before: nothing was done then,
+// so nothing can be done twice.
 func (m *machine) noteAsked(x *act, err error) {
 	switch {
 	case err == nil, errors.Is(err, errRead), errors.Is(err, errMoved):
@@ -322,7 +346,16 @@ func (m *machine) noteAsked(x *act, err error) {
 // works tells whether a step asks somebody for work: an activity, or a workflow of another type.
 func (st *step) works() bool {
 	switch st.Type {
-	case "activity", "child", "http", "ssh", "shell", "container", "publish", "request", "load", "once":
+	case "activity",
+		"child",
+		"http",
+		"ssh",
+		"shell",
+		"container",
+		"publish",
+		"request",
+		"load",
+		"once":
 		return st.child == ""
 	}
 	return false
@@ -429,7 +462,8 @@ func textOf(v any, err error) (string, error) {
 func (m *machine) returned(v Value) {
 	m.s.Result = v
 	m.s.Stack = m.s.Stack[:1]
-	m.s.Status, m.s.Whole.Reads = Closing, nil // what was read before the first step may have changed since
+	// what was read before the first step may have changed since
+	m.s.Status, m.s.Whole.Reads = Closing, nil
 	m.closeRun()
 }
 

@@ -22,9 +22,10 @@ func (t *trail) isPoint(place string) bool {
 	return place == t.at && place == t.last || slices.Contains(t.points, place)
 }
 
-// nearest is the replay point that is reached first when one goes back from a place the way that the run came, which is not the
-// order of the text. At a place that the search has been at before, it takes the one way that it has left aside; if there is none, or
-// more than one, it gives up and goes to the start. There is no point if that is none.
+// nearest is the replay point that is reached first when one goes back from a place the way that
+// the run came, which is not the order of the text. At a place that the search has been at before,
+// it takes the one way that it has left aside; if there is none, or more than one, it gives up and
+// goes to the start. There is no point if that is none.
 func (t *trail) nearest(place string) (string, bool) {
 	seen := map[string]bool{}
 	var aside []string

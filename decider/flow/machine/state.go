@@ -14,10 +14,11 @@ type Status string
 
 // The statuses of a run.
 const (
-	Staged    Status = "staged"   // it waits for its lock
-	Running   Status = "running"  // it runs, or waits for something
-	Closing   Status = "closing"  // its steps are done, its output is being made
-	Stopping  Status = "stopping" // it holds a lock, and waits for the end of the work that it has canceled
+	Staged  Status = "staged"  // it waits for its lock
+	Running Status = "running" // it runs, or waits for something
+	Closing Status = "closing" // its steps are done, its output is being made
+	// it holds a lock, and waits for the end of the work that it has canceled
+	Stopping  Status = "stopping"
 	Succeeded Status = "succeeded"
 	Broke     Status = "failed"
 	Canceled  Status = "canceled"
@@ -51,34 +52,44 @@ type State struct {
 	Reducing      []string `json:"reducing,omitempty"`
 	IdempotentAll bool     `json:"idempotent_all,omitempty"`
 
-	Stack   []Frame            `json:"stack,omitempty"` // the lists that are being run, the innermost last
+	// the lists that are being run, the innermost last
+	Stack   []Frame            `json:"stack,omitempty"`
 	Records map[string]*Record `json:"records,omitempty"`
-	At      string             `json:"at,omitempty"`      // the step that was entered last, outside of handlers
-	Entered bool               `json:"entered,omitempty"` // the step on top has begun, and its last instance goes on
-	Trial   *Instance          `json:"trial,omitempty"`   // of the step on top while its condition is not judged yet
-	Wait    *Wait              `json:"wait,omitempty"`
-	Timers  map[string]string  `json:"timers,omitempty"` // timeouts that are armed, with the ref of the step; run for the run's
-	Whole   Instance           `json:"whole,omitzero"`   // what was read for the run's own lock and output
-	Idle    int                `json:"idle,omitempty"`   // steps since the last wait
-	Pauses  int                `json:"pauses,omitempty"`
+	// the step that was entered last, outside of handlers
+	At string `json:"at,omitempty"`
+	// the step on top has begun, and its last instance goes on
+	Entered bool `json:"entered,omitempty"`
+	// of the step on top while its condition is not judged yet
+	Trial *Instance `json:"trial,omitempty"`
+	Wait  *Wait     `json:"wait,omitempty"`
+	// timeouts that are armed, with the ref of the step; run for the run's
+	Timers map[string]string `json:"timers,omitempty"`
+	// what was read for the run's own lock and output
+	Whole  Instance `json:"whole,omitzero"`
+	Idle   int      `json:"idle,omitempty"` // steps since the last wait
+	Pauses int      `json:"pauses,omitempty"`
 
 	Last      string   `json:"last,omitempty"`   // the replay point that was passed last
 	Points    []string `json:"points,omitempty"` // refs of steps that are marked
 	FromStart bool     `json:"from_start,omitempty"`
 
-	Resumed string `json:"resumed,omitempty"` // the step at which the run resumed by itself last, and how often in a row
+	// the step at which the run resumed by itself last, and how often in a row
+	Resumed string `json:"resumed,omitempty"`
 	Resumes int    `json:"resumes,omitempty"`
 
 	Retries map[string]backoff.Records `json:"retries,omitempty"`
-	Signals map[string][]Value         `json:"signals,omitempty"` // that came before they were waited for
-	Locked  string                     `json:"locked,omitempty"`  // the lock that is held
-	Unkept  bool                       `json:"unkept,omitempty"`  // the retention is disabled
-	Pool    []Value                    `json:"pool,omitempty"`    // values that occur more than once, while the state is encoded
+	// that came before they were waited for
+	Signals map[string][]Value `json:"signals,omitempty"`
+	Locked  string             `json:"locked,omitempty"` // the lock that is held
+	Unkept  bool               `json:"unkept,omitempty"` // the retention is disabled
+	// values that occur more than once, while the state is encoded
+	Pool []Value `json:"pool,omitempty"`
 
-	// Draining says that the history is full: a loop starts nothing new while something runs, so that all is answered in the end and another run
-	// can go on. No part of the run either.
+	// Draining says that the history is full: a loop starts nothing new while something runs, so
+	// that all is answered in the end and another run can go on. No part of the run either.
 	Draining bool `json:"-"`
-	// Holds says that the run has taken locks by their state keys. They are kept track of elsewhere.
+	// Holds says that the run has taken locks by their state keys. They are kept track of
+	// elsewhere.
 	Holds bool `json:"-"`
 
 	Trace Trace `json:"-"` // no part of the run; nil tells nobody
@@ -93,10 +104,11 @@ type Frame struct {
 	Index int      `json:"index"`
 	// The rest is for handlers.
 	Failure *Failure `json:"failure,omitempty"`
-	From    string   `json:"from,omitempty"` // the step that failed, the innermost outside of handlers
-	Ran     bool     `json:"ran,omitempty"`
-	Skipped bool     `json:"skipped,omitempty"` // the last item was not run
-	Out     Value    `json:"out,omitzero"`
+	// the step that failed, the innermost outside of handlers
+	From    string `json:"from,omitempty"`
+	Ran     bool   `json:"ran,omitempty"`
+	Skipped bool   `json:"skipped,omitempty"` // the last item was not run
+	Out     Value  `json:"out,omitzero"`
 }
 
 // Record is what is known of a step.
@@ -131,9 +143,12 @@ type Instance struct {
 	Next     string           `json:"next,omitempty"` // where it goes, if not to the step after it
 	Return   bool             `json:"return,omitempty"`
 	Polls    int              `json:"polls,omitempty"`
-	Limit    time.Duration    `json:"limit,omitempty"`   // of its timeout, if that may be what a state key said
-	Armed    int              `json:"armed,omitempty"`   // how often its timeout was armed, since it was resumed
-	Unasked  bool             `json:"unasked,omitempty"` // it has failed before anybody was asked for work
+	// of its timeout, if that may be what a state key said
+	Limit time.Duration `json:"limit,omitempty"`
+	// how often its timeout was armed, since it was resumed
+	Armed int `json:"armed,omitempty"`
+	// it has failed before anybody was asked for work
+	Unasked bool `json:"unasked,omitempty"`
 
 	Many     bool     `json:"many,omitempty"`  // it runs a loop
 	Folded   Value    `json:"folded,omitzero"` // what reducing has come to
@@ -173,7 +188,8 @@ const (
 type Wait struct {
 	For Do     `json:"for"`
 	ID  string `json:"id"`
-	Key string `json:"key,omitempty"` // a state key that an expression reads, or the name of a signal
+	// a state key that an expression reads, or the name of a signal
+	Key string `json:"key,omitempty"`
 	// Whole says that it is not for the step on top but for the run.
 	Whole bool `json:"whole,omitempty"`
 }
@@ -229,7 +245,8 @@ func (i *Instance) id(ref string) string {
 	return id
 }
 
-// timer names the timeout that was armed last. Each has a name of its own: one that passed when it was taken back may still be told of.
+// timer names the timeout that was armed last. Each has a name of its own: one that passed when it
+// was taken back may still be told of.
 func (i *Instance) timer(ref string) string {
 	id := i.id(ref) + "!timeout"
 	if i.Armed > 1 {

@@ -13,8 +13,9 @@ import (
 	"github.com/droverhq/drover/decider/flow/value"
 )
 
-// A part of a state key, as in set-state counts['${colour}'] = 1, is changed as who changes it by hand would: the key is read, and written
-// with the requirement that it still has the value that was read. If it has not, all of that is done again, so no change of others is lost.
+// A part of a state key, as in set-state counts['${colour}'] = 1, is changed as who changes it by
+// hand would: the key is read, and written with the requirement that it still has the value that
+// was read. If it has not, all of that is done again, so no change of others is lost.
 
 // statePart is a place within the value of a state key.
 type statePart struct {
@@ -29,7 +30,8 @@ type statePlace struct {
 	index *expr.Expr // an expression alone: a whole number is an index, a text a key
 }
 
-// parsePart reads a key with brackets after it; nil if it has none. Brackets within ${…} are those of expressions.
+// parsePart reads a key with brackets after it; nil if it has none. Brackets within ${…} are those
+// of expressions.
 func parsePart(text string) (*statePart, error) {
 	at := 0
 	for at < len(text) && text[at] != '[' {
@@ -52,7 +54,10 @@ func parsePart(text string) (*statePart, error) {
 	}
 	for at < len(text) {
 		if text[at] != '[' {
-			return nil, fmt.Errorf("%s does not continue the part of a state key: write further keys in brackets, as in a['b']['c']", syntax.Quote(text[at:]))
+			return nil, fmt.Errorf(
+				"%s does not continue the part of a state key: write further keys in brackets, as in a['b']['c']",
+				syntax.Quote(text[at:]),
+			)
 		}
 		var one statePlace
 		if one, at, err = parsePlace(text, at+1); err != nil {
@@ -65,7 +70,8 @@ func parsePart(text string) (*statePart, error) {
 	return p, nil
 }
 
-// parsePlace reads what stands after a bracket, and returns where it goes on after the one that closes it.
+// parsePlace reads what stands after a bracket, and returns where it goes on after the one that
+// closes it.
 func parsePlace(text string, at int) (statePlace, int, error) {
 	if at < len(text) && (text[at] == '\'' || text[at] == '"') {
 		return parseQuoted(text, at)
@@ -91,7 +97,10 @@ func parsePlace(text string, at int) (statePlace, int, error) {
 	}
 	n, err := strconv.ParseInt(inside, 10, 64)
 	if err != nil {
-		return statePlace{}, 0, fmt.Errorf("%s is no index: write a number, an expression, or a key in quotes, as in a['key']", syntax.Quote(inside))
+		return statePlace{}, 0, fmt.Errorf(
+			"%s is no index: write a number, an expression, or a key in quotes, as in a['key']",
+			syntax.Quote(inside),
+		)
 	}
 	step, err := indexStep(n)
 	return statePlace{step: step}, end + 1, err
@@ -100,7 +109,8 @@ func parsePlace(text string, at int) (statePlace, int, error) {
 func parseQuoted(text string, at int) (statePlace, int, error) {
 	key, end, err := value.QuotedKey(text, at)
 	if wrong, ok := errors.AsType[*syntax.Error](err); ok {
-		return statePlace{}, 0, errors.New(wrong.Problem + ": " + wrong.Hint) // the key stands beside it
+		// the key stands beside it
+		return statePlace{}, 0, errors.New(wrong.Problem + ": " + wrong.Hint)
 	}
 	x, err := expr.ParseValue(key, expr.Options{Mode: expr.Full})
 	return statePlace{key: x}, end, err
@@ -111,7 +121,11 @@ func indexStep(n int64) (value.Step, error) {
 	case n == -1:
 		return value.Step{Kind: value.Append}, nil
 	case n < 0 || int64(int(n)) != n:
-		return value.Step{}, fmt.Errorf("the index %d is not one of a list: only -1 is allowed of those below 0, for the place after the last element", n)
+		return value.Step{}, fmt.Errorf(
+			"the index %d is not one of a list: only -1 is allowed of those below 0, for the "+
+				"place after the last element",
+			n,
+		)
 	}
 	return value.Step{Kind: value.Index, Index: int(n)}, nil
 }
@@ -134,7 +148,8 @@ func (p *statePart) at(x *act) (path value.Path, err error) {
 				step = value.Step{Kind: value.Key, Key: v}
 			default:
 				if err == nil {
-					err = fmt.Errorf("a %s is no place in a state key: give a whole number or a text", value.TypeName(v))
+					err = fmt.Errorf("a %s is no place in a state key: give a whole number or a "+
+						"text", value.TypeName(v))
 				}
 			}
 		}
@@ -146,15 +161,16 @@ func (p *statePart) at(x *act) (path value.Path, err error) {
 	return path, nil
 }
 
-// Where an instance remembers the value that it changes a part of, the one before, and how often it was refused with the same one. State keys
-// have no control characters in their names.
+// Where an instance remembers the value that it changes a part of, the one before, and how often it
+// was refused with the same one. State keys have no control characters in their names.
 const (
 	partNow    = "\x00now"
 	partBefore = "\x00before"
 	partVain   = "\x00vain"
 )
 
-// changePart makes of a change of a part that of the whole key. A part that is not there is cleared.
+// changePart makes of a change of a part that of the whole key. A part that is not there is
+// cleared.
 func (m *machine) changePart(x *act, a Action) (result, error) {
 	path, err := x.st.part.at(x)
 	if err != nil {
@@ -217,14 +233,16 @@ func (m *machine) askPart(x *act, a Action) error {
 }
 
 const (
-	// maxVain is how often in a row a change of the same value is tried: one that is another when it is written again would be for ever.
+	// maxVain is how often in a row a change of the same value is tried: one that is another when
+	// it is written again would be for ever.
 	maxVain = 20
 	// partPause is how long rivals wait at most before they try again; it grows to partPauseMost.
 	partPause     = 20 * time.Millisecond
 	partPauseMost = 2 * time.Second
 )
 
-// partRefused tries again: somebody else has changed the key meanwhile. Many who do so at once get out of each other's way.
+// partRefused tries again: somebody else has changed the key meanwhile. Many who do so at once get
+// out of each other's way.
 func (m *machine) partRefused(x *act) (result, error) {
 	reads := x.inst.Reads
 	vain, _ := reads[partVain].V.(int64)
@@ -234,10 +252,20 @@ func (m *machine) partRefused(x *act) (result, error) {
 		vain = 0
 	}
 	if vain >= maxVain {
-		return result{}, NewFailure(NameRequire, "the value of the state key is not the same when it is written again, so no part of it can be changed: set the whole key")
+		return result{}, NewFailure(
+			NameRequire,
+			"the value of the state key is not the same when it is written again, so no part of "+
+				"it can be changed: set the whole key",
+		)
 	}
 	x.inst.Reads = map[string]Value{partBefore: reads[partNow], partVain: {V: vain}}
 	x.inst.Polls++
 	pause := min(partPause<<min(x.inst.Polls, 10), partPauseMost)
-	return result{}, m.waitFor(Action{Do: StartTimer, ID: x.inst.id(x.st.Ref) + "!again", Delay: time.Duration(m.random() * float64(pause))})
+	return result{}, m.waitFor(
+		Action{
+			Do:    StartTimer,
+			ID:    x.inst.id(x.st.Ref) + "!again",
+			Delay: time.Duration(m.random() * float64(pause)),
+		},
+	)
 }

@@ -8,10 +8,21 @@ import (
 	"time"
 )
 
-// Step goes on with a run. The state is changed in place. Without inputs, a run that has ended says so again.
-func Step(p *Program, s *State, inputs []Input, now time.Time, random func() float64) ([]Action, error) {
+// Step goes on with a run. The state is changed in place. Without inputs, a run that has ended says
+// so again.
+func Step(
+	p *Program,
+	s *State,
+	inputs []Input,
+	now time.Time,
+	random func() float64,
+) ([]Action, error) {
 	if s.Program != p.key {
-		return nil, fmt.Errorf("the state is of part %q of the flow, and the program is part %q", s.Program, p.key)
+		return nil, fmt.Errorf(
+			"the state is of part %q of the flow, and the program is part %q",
+			s.Program,
+			p.key,
+		)
 	}
 	m := &machine{p: p, s: s, now: now, random: random}
 	if err := m.fits(); err != nil {
@@ -23,7 +34,8 @@ func Step(p *Program, s *State, inputs []Input, now time.Time, random func() flo
 		}
 		m.judge(in)
 	}
-	if s.Status.Ended() && !slices.ContainsFunc(m.acts, func(a Action) bool { return a.ID == "end" }) {
+	if s.Status.Ended() &&
+		!slices.ContainsFunc(m.acts, func(a Action) bool { return a.ID == "end" }) {
 		m.closing()
 	}
 	return m.acts, nil
@@ -40,7 +52,13 @@ func (m *machine) judge(in Input) {
 		m.stop(NewFailure(NameCanceled, "the run was asked to end"))
 	case Broken:
 		if cmp.Or(in.Name, m.s.Locked) == m.s.Locked && m.s.Locked != "" && m.s.Status == Running {
-			m.do(Action{Do: LogLine, Level: "warn", Text: "the lock " + m.s.Locked + " was taken away; the run goes on without it"})
+			m.do(
+				Action{
+					Do:    LogLine,
+					Level: "warn",
+					Text:  "the lock " + m.s.Locked + " was taken away; the run goes on without it",
+				},
+			)
 			m.s.Locked = ""
 		}
 	case Signal:
@@ -64,7 +82,13 @@ func (m *machine) signalCame(in Input) {
 		return
 	}
 	if !m.keepSignal(in.Name, in.Value) {
-		m.do(Action{Do: LogLine, Level: "error", Text: "signal " + in.Name + " was thrown away: too many signals wait for a step that takes them"})
+		m.do(
+			Action{
+				Do:    LogLine,
+				Level: "error",
+				Text:  "signal " + in.Name + " was thrown away: too many signals wait for a step that takes them",
+			},
+		)
 	}
 }
 
@@ -83,14 +107,21 @@ func (m *machine) answered(in Input) {
 	case w.For == Acquire && in.Kind == Failed:
 		m.s.Locked = ""
 		m.broke(in.Failure)
-	case w.For == StartTimer && w.Whole && in.Kind == Failed: // it parts two decisions, and no step could catch this
+	case w.For == StartTimer && w.Whole && in.Kind == Failed:
+		// it parts two decisions, and no step could catch this
 		m.s.Wait = nil // there is nothing to take back
 		m.broke(in.Failure)
 	case !w.Whole:
 		m.goOn(in)
 	}
 	if in.Kind == Failed && (w == nil || w.ID != in.ID) && in.Name != "" {
-		m.do(Action{Do: LogLine, Level: "warn", Text: "signal " + in.Name + " has reached nobody: " + in.Failure.Message})
+		m.do(
+			Action{
+				Do:    LogLine,
+				Level: "warn",
+				Text:  "signal " + in.Name + " has reached nobody: " + in.Failure.Message,
+			},
+		)
 	}
 }
 
@@ -190,7 +221,8 @@ func (m *machine) fired(in Input) {
 	m.overtake(ref, NewFailure(NameTimeout, "the timeout of step "+ref+" has passed"))
 }
 
-// untimed fails what has asked for a timeout and is not to have one: without it, it might wait for ever.
+// untimed fails what has asked for a timeout and is not to have one: without it, it might wait for
+// ever.
 func (m *machine) untimed(in Input) {
 	ref := m.s.Timers[in.ID]
 	delete(m.s.Timers, in.ID)

@@ -14,8 +14,9 @@ const (
 	Logged Did = "logged"
 )
 
-// Trace is told what the steps of a run do, while they do it: for those who look on. A decision that is made twice tells twice. The
-// output is that of a step that has ended, and never changed. Of a line of the log the ref is empty, and the output is the [Action].
+// Trace is told what the steps of a run do, while they do it: for those who look on. A decision
+// that is made twice tells twice. The output is that of a step that has ended, and never changed.
+// Of a line of the log the ref is empty, and the output is the [Action].
 type Trace func(ref string, did Did, output any, f *Failure)
 
 func (t Trace) tell(ref string, did Did, output any, f *Failure) {

@@ -7,28 +7,36 @@ import (
 	"github.com/droverhq/drover/internal/retention"
 )
 
-// Definition is a workflow: a flow, what an inline workflow or foreach step runs, or a registered step type.
+// Definition is a workflow: a flow, what an inline workflow or foreach step runs, or a registered
+// step type.
 //
-// Fields of type any hold plain data: nil, bool, int64, float64, string, []any, map[string]any. Texts may hold ${...}.
+// Fields of type any hold plain data: nil, bool, int64, float64, string, []any, map[string]any.
+// Texts may hold ${...}.
 type Definition struct {
-	ID          string               `json:"id,omitempty"`   // of a registered type: the word that names it
-	Name        string               `json:"name,omitempty"` // also the group of retention if that has no hash
+	// of a registered type: the word that names it
+	ID string `json:"id,omitempty"`
+	// also the group of retention if that has no hash
+	Name        string               `json:"name,omitempty"`
 	Description string               `json:"description,omitempty"`
 	Shorthand   string               `json:"shorthand,omitempty"` // of a registered type
 	Parameters  map[string]Parameter `json:"parameters,omitempty"`
-	Input       map[string]any       `json:"input,omitempty"` // of an inline workflow: evaluated in the outer scope
-	Output      any                  `json:"output,omitempty"`
-	Condition   any                  `json:"condition,omitempty"` // with a loop: tested for each element
-	OnError     []*Step              `json:"on_error,omitempty"`
-	Timeout     string               `json:"timeout,omitempty"` // a duration
-	Lock        *Lock                `json:"lock,omitempty"`
-	Retention   *retention.Expr      `json:"retention,omitempty"`
-	Replayable  Replayable           `json:"replayable,omitzero"`
-	// IdempotentAll says that each step may run again unless it says otherwise, those of inline blocks and workflows too.
+	// of an inline workflow: evaluated in the outer scope
+	Input  map[string]any `json:"input,omitempty"`
+	Output any            `json:"output,omitempty"`
+	// with a loop: tested for each element
+	Condition  any             `json:"condition,omitempty"`
+	OnError    []*Step         `json:"on_error,omitempty"`
+	Timeout    string          `json:"timeout,omitempty"` // a duration
+	Lock       *Lock           `json:"lock,omitempty"`
+	Retention  *retention.Expr `json:"retention,omitempty"`
+	Replayable Replayable      `json:"replayable,omitzero"`
+	// IdempotentAll says that each step may run again unless it says otherwise, those of inline
+	// blocks and workflows too.
 	IdempotentAll bool    `json:"idempotent_all,omitempty"`
 	Steps         []*Step `json:"steps,omitempty"`
-	// Types are the registered types that the steps use, and those that these use, by name. Only a root has any: those within
-	// Types have theirs in the same map. None of them comes to use itself.
+	// Types are the registered types that the steps use, and those that these use, by name. Only a
+	// root has any: those within Types have theirs in the same map. None of them comes to use
+	// itself.
 	Types map[string]*Definition `json:"types,omitempty"`
 	Pos   Position               `json:"pos,omitzero"`
 }
@@ -45,7 +53,17 @@ type Parameter struct {
 // ValueTypes are the names that let and its like, and parameters, understand as types.
 func ValueTypes() []string { return slices.Clone(valueTypes) }
 
-var valueTypes = []string{"any", "boolean", "double", "duration", "instant", "integer", "list", "map", "string"}
+var valueTypes = []string{
+	"any",
+	"boolean",
+	"double",
+	"duration",
+	"instant",
+	"integer",
+	"list",
+	"map",
+	"string",
+}
 
 // Lock is a lock, or a semaphore of Limit places. Name and Scope are texts that may hold ${...}.
 type Lock struct {
@@ -74,7 +92,8 @@ const (
 // Idempotence tells whether a step may run again.
 type Idempotence string
 
-// The values of a step's idempotent; empty is the type's default. Nested is a default only: the runs within decide.
+// The values of a step's idempotent; empty is the type's default. Nested is a default only: the
+// runs within decide.
 const (
 	Idempotent    Idempotence = "yes"
 	NotIdempotent Idempotence = "no"
@@ -83,8 +102,8 @@ const (
 
 // Step is one step. Which of Nested, Block, Then and Cases it has goes by its type.
 type Step struct {
-	// Ref is the path of indices from the definition that is a run's own, such as "2", "2.steps.0", "2.then", "2.cases.1",
-	// "on-error.0", "2.on-error.0". Within Types it begins anew.
+	// Ref is the path of indices from the definition that is a run's own, such as "2", "2.steps.0",
+	// "2.then", "2.cases.1", "on-error.0", "2.on-error.0". Within Types it begins anew.
 	Ref  string `json:"ref"`
 	Type string `json:"type"` // a name of Types() or a key of the root's Types; never an alias
 	ID   string `json:"id,omitempty"`
@@ -106,24 +125,28 @@ type Step struct {
 
 	Loop   *Loop       `json:"loop,omitempty"`   // of workflow with a target, and foreach
 	Nested *Definition `json:"nested,omitempty"` // of workflow and foreach: what each run of it is
-	Block  []*Step     `json:"block,omitempty"`  // of subworkflow, and of if with steps: they share the run's variables
-	Then   *Step       `json:"then,omitempty"`   // of if in one line
-	Cases  []*Step     `json:"cases,omitempty"`  // of switch: the first whose condition holds
+	// of subworkflow, and of if with steps: they share the run's variables
+	Block []*Step `json:"block,omitempty"`
+	Then  *Step   `json:"then,omitempty"`  // of if in one line
+	Cases []*Step `json:"cases,omitempty"` // of switch: the first whose condition holds
 
 	Pos Position `json:"pos,omitzero"`
 }
 
 // Loop is over what a workflow or foreach step runs.
 type Loop struct {
-	Target      any            `json:"target"`              // a list, "M..N" or an expression
-	Var         string         `json:"var"`                 // "target" unless named
-	Spread      []string       `json:"spread,omitempty"`    // keys of each element that become variables of these names
-	IndexVar    string         `json:"index_var,omitempty"` // "target_index" unless named
-	Concurrency string         `json:"concurrency,omitempty"`
-	Reducing    map[string]any `json:"reducing,omitempty"` // names and first values; concurrency is 1 then
+	Target any    `json:"target"` // a list, "M..N" or an expression
+	Var    string `json:"var"`    // "target" unless named
+	// keys of each element that become variables of these names
+	Spread      []string `json:"spread,omitempty"`
+	IndexVar    string   `json:"index_var,omitempty"` // "target_index" unless named
+	Concurrency string   `json:"concurrency,omitempty"`
+	// names and first values; concurrency is 1 then
+	Reducing map[string]any `json:"reducing,omitempty"`
 }
 
-// All are the steps with all that is within them, handlers too, and those of nested definitions; not those of Types.
+// All are the steps with all that is within them, handlers too, and those of nested definitions;
+// not those of Types.
 func (d *Definition) All() iter.Seq[*Step] {
 	return func(yield func(*Step) bool) { walkAll(d.OnError, walkAll(d.Steps, true, yield), yield) }
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/droverhq/drover/decider/flow/value"
 )
 
-// format is the number of the stored form. A reader refuses numbers and fields that it does not know: to run a part of a
-// definition would be worse than to run none of it.
+// format is the number of the stored form. A reader refuses numbers and fields that it does not
+// know: to run a part of a definition would be worse than to run none of it.
 const format = 1
 
 const maxEncoded = 16 << 20
@@ -39,35 +39,49 @@ func (d *Definition) Encode() ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// Version names the content: definitions that differ only in comments, layout and the order of keys have the same.
+// Version names the content: definitions that differ only in comments, layout and the order of keys
+// have the same.
 func (d *Definition) Version() string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(stored{format, d.mapped(conversion{value: toJSON, noPositions: true})}); err != nil {
-		panic("flow: a definition holds what is no plain data: " + err.Error()) // only if a program made it
+		// only if a program made it
+		panic("flow: a definition holds what is no plain data: " + err.Error())
 	}
 	sum := sha256.Sum256(b.Bytes())
 	return hex.EncodeToString(sum[:16])
 }
 
-// Decode reads what Encode wrote. What comes from elsewhere is refused where the interpreter would stumble over it.
+// Decode reads what Encode wrote. What comes from elsewhere is refused where the interpreter would
+// stumble over it.
 func Decode(data []byte) (*Definition, error) {
 	if len(data) > maxEncoded {
-		return nil, fmt.Errorf("flow: the stored definition has %d bytes, more than %d", len(data), maxEncoded)
+		return nil, fmt.Errorf(
+			"flow: the stored definition has %d bytes, more than %d",
+			len(data),
+			maxEncoded,
+		)
 	}
 	var s stored
 	j := json.NewDecoder(bytes.NewReader(data))
 	j.UseNumber()
 	j.DisallowUnknownFields()
 	if err := j.Decode(&s); err != nil {
-		return nil, fmt.Errorf("flow: read the stored definition; if a newer drover wrote it, upgrade this one: %w", err)
+		return nil, fmt.Errorf(
+			"flow: read the stored definition; if a newer drover wrote it, upgrade this one: %w",
+			err,
+		)
 	}
 	if _, err := j.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("flow: something follows the stored definition")
 	}
 	if s.Format != format || s.Definition == nil {
-		return nil, fmt.Errorf("flow: the stored definition has format %d, this drover reads %d: upgrade it", s.Format, format)
+		return nil, fmt.Errorf(
+			"flow: the stored definition has format %d, this drover reads %d: upgrade it",
+			s.Format,
+			format,
+		)
 	}
 	v := verifier{root: s.Definition}
 	if err := v.all(); err != nil {
@@ -76,7 +90,9 @@ func Decode(data []byte) (*Definition, error) {
 	bad := false
 	d := s.Definition.mapped(conversion{value: func(v any) any { return fromJSON(v, 0, &bad) }})
 	if bad {
-		return nil, errors.New("flow: the stored definition is damaged: a number does not fit, or values are nested too deep")
+		return nil, errors.New(
+			"flow: the stored definition is damaged: a number does not fit, or values are nested too deep",
+		)
 	}
 	return d, nil
 }
@@ -166,7 +182,15 @@ func (s *Step) mapped(c conversion) *Step {
 		return nil
 	}
 	to := *s
-	to.Inputs, to.Condition, to.Output, to.Metadata = c.dict(s.Inputs), c.value(s.Condition), c.value(s.Output), c.value(s.Metadata)
+	to.Inputs, to.Condition, to.Output, to.Metadata = c.dict(
+		s.Inputs,
+	), c.value(
+		s.Condition,
+	), c.value(
+		s.Output,
+	), c.value(
+		s.Metadata,
+	)
 	to.OnError, to.Block, to.Cases = c.steps(s.OnError), c.steps(s.Block), c.steps(s.Cases)
 	to.Then, to.Nested = s.Then.mapped(c), s.Nested.mapped(c)
 	if s.Loop != nil {
@@ -238,7 +262,10 @@ func (v *verifier) acyclic() error {
 }
 
 func (v *verifier) definition(d *Definition, base string, depth int) error {
-	return cmp.Or(v.list(d.Steps, stepsBase(base), depth+1), v.list(d.OnError, base+"on-error.", depth+1))
+	return cmp.Or(
+		v.list(d.Steps, stepsBase(base), depth+1),
+		v.list(d.OnError, base+"on-error.", depth+1),
+	)
 }
 
 func (v *verifier) list(steps []*Step, base string, depth int) error {
@@ -276,7 +303,11 @@ func (v *verifier) step(s *Step, ref string, depth int) error {
 			return err
 		}
 	}
-	return cmp.Or(v.list(s.Block, ref+".steps.", depth+1), v.list(s.Cases, ref+".cases.", depth+1), v.list(s.OnError, ref+".on-error.", depth+1))
+	return cmp.Or(
+		v.list(s.Block, ref+".steps.", depth+1),
+		v.list(s.Cases, ref+".cases.", depth+1),
+		v.list(s.OnError, ref+".on-error.", depth+1),
+	)
 }
 
 // shape tells whether a step has what its type says, and nothing else.
@@ -297,7 +328,13 @@ func (s *Step) shape() error {
 	for _, part := range []struct {
 		name string
 		has  bool
-	}{{"then", s.Then != nil}, {"block", len(s.Block) > 0}, {"cases", len(s.Cases) > 0}, {"nested", s.Nested != nil}, {"loop", s.Loop != nil}} {
+	}{
+		{"then", s.Then != nil},
+		{"block", len(s.Block) > 0},
+		{"cases", len(s.Cases) > 0},
+		{"nested", s.Nested != nil},
+		{"loop", s.Loop != nil},
+	} {
 		if part.has != want[part.name] {
 			return fmt.Errorf("the step at %s of type %s: %s", s.Ref, quoted(s.Type), part.name)
 		}

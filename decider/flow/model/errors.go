@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Position is a place in a text, both counted from 1, columns in characters. The zero Position is unknown.
+// Position is a place in a text, both counted from 1, columns in characters. The zero Position is
+// unknown.
 type Position struct {
 	Line   int `json:"line"`
 	Column int `json:"column"`
@@ -90,7 +91,11 @@ func newReport(file, text string) *report {
 
 func (r *report) add(at Position, problem, hint string) {
 	e := r.make(at, problem, hint)
-	if len(r.found) < maxErrors && !slices.ContainsFunc(r.found, func(o *Error) bool { return o.Position == at && o.Problem == problem }) {
+	if len(r.found) < maxErrors &&
+		!slices.ContainsFunc(
+			r.found,
+			func(o *Error) bool { return o.Position == at && o.Problem == problem },
+		) {
 		r.found = append(r.found, e)
 	}
 }
@@ -123,8 +128,8 @@ func (r *report) excerpt(at Position) string {
 	return b.String()
 }
 
-// window returns at most 100 characters of a line, and where the column is in them. Tabs and what cannot be shown become one
-// space or one mark each, so that the caret stands right.
+// window returns at most 100 characters of a line, and where the column is in them. Tabs and what
+// cannot be shown become one space or one mark each, so that the caret stands right.
 func window(line string, column int) (string, int) {
 	const most, before = 100, 60
 	line = strings.TrimSuffix(line, "\r")
@@ -170,14 +175,16 @@ func nearest(got string, names []string) string {
 		if max(len(got)-len(name), len(name)-len(got)) >= least {
 			continue
 		}
-		if d := distance(strings.ToLower(got), strings.ToLower(name)); d < least && 2*d < len(name) {
+		if d := distance(strings.ToLower(got), strings.ToLower(name)); d < least &&
+			2*d < len(name) {
 			best, least = name, d
 		}
 	}
 	return best
 }
 
-// distance counts the letters to insert, to remove or to change; two that changed places count as one.
+// distance counts the letters to insert, to remove or to change; two that changed places count as
+// one.
 func distance(a, b string) int {
 	var before []int
 	row := make([]int, len(b)+1)
@@ -209,7 +216,8 @@ func didYouMean(got string, names []string) string {
 	return ""
 }
 
-// At makes an error about a place in a text, for those who find more wrong with a definition than Parse does.
+// At makes an error about a place in a text, for those who find more wrong with a definition than
+// Parse does.
 func At(file string, text []byte, at Position, problem, hint string) *Error {
 	return newReport(file, strings.TrimPrefix(string(text), "\ufeff")).make(at, problem, hint)
 }

@@ -18,8 +18,8 @@ func (p *parser) finishLabel(r *reading) {
 	}
 }
 
-// finishRetry puts next and timeout where keys would. The order of the line is fixed, so a word out of order ends up in the text
-// before it.
+// finishRetry puts next and timeout where keys would. The order of the line is fixed, so a word out
+// of order ends up in the text before it.
 func (p *parser) finishRetry(r *reading) {
 	p.finishGoto(r)
 	if a, ok := r.take("timeout"); ok {
@@ -53,7 +53,11 @@ func (p *parser) retryPart(w words, what string, check func(string) error) {
 	for _, one := range split(w.s) {
 		switch one.s {
 		case "replay", "from", "limit", "backoff", "timeout":
-			p.add(w.at(one.from), one.s+" stands within "+what, "the order is fixed: retry [replay] [from ID] [limit L] [backoff B] [timeout D]")
+			p.add(
+				w.at(one.from),
+				one.s+" stands within "+what,
+				"the order is fixed: retry [replay] [from ID] [limit L] [backoff B] [timeout D]",
+			)
 			return
 		}
 	}
@@ -62,7 +66,8 @@ func (p *parser) retryPart(w words, what string, check func(string) error) {
 	}
 }
 
-// finishIf has a one-line step, which ends the workflow with goto end, or a block, which goto end leaves.
+// finishIf has a one-line step, which ends the workflow with goto end, or a block, which goto end
+// leaves.
 func (p *parser) finishIf(r *reading) {
 	p.constant(r, "target", "equals")
 	then, one := r.take("then")
@@ -123,7 +128,11 @@ func (p *parser) finishSwitch(r *reading) {
 	case !ok || !p.given(a.w.n, "cases"):
 		return
 	case a.node().kind != list || len(a.node().items) == 0:
-		p.add(a.place, "cases is "+a.node().is(), "write a list of steps, each but the last with a condition")
+		p.add(
+			a.place,
+			"cases is "+a.node().is(),
+			"write a list of steps, each but the last with a condition",
+		)
 		return
 	}
 	at := r.at
@@ -136,7 +145,11 @@ func (p *parser) finishSwitch(r *reading) {
 			continue
 		}
 		if s.Condition == nil && i < len(a.w.n.items)-1 {
-			p.add(n.pos, "a case that is not the last has no condition", "give it one, or make it the last")
+			p.add(
+				n.pos,
+				"a case that is not the last has no condition",
+				"give it one, or make it the last",
+			)
 		}
 		r.step.Cases = append(r.step.Cases, s)
 	}
@@ -145,7 +158,8 @@ func (p *parser) finishSwitch(r *reading) {
 // finishWorkflow reads a workflow within, or a change of how the run is replayed and kept.
 func (p *parser) finishWorkflow(r *reading) *Definition {
 	p.shortReplayable(r)
-	if r.arg("steps") || r.arg("target") || r.arg("lock") || r.has("output") && !r.arg("retention") {
+	if r.arg("steps") || r.arg("target") || r.arg("lock") ||
+		r.has("output") && !r.arg("retention") {
 		body := p.body(r)
 		if a, ok := r.take("target"); ok {
 			r.step.Loop = p.loop(r, a)
@@ -158,7 +172,11 @@ func (p *parser) finishWorkflow(r *reading) *Definition {
 	case ok:
 		p.changeRetention(r, a)
 	case !r.has("replayable"):
-		p.add(r.n.pos, "the workflow has no steps", "list them under steps, or write workflow replayable ... or workflow retention ...")
+		p.add(
+			r.n.pos,
+			"the workflow has no steps",
+			"list them under steps, or write workflow replayable ... or workflow retention ...",
+		)
 	}
 	p.onlyLoop(r)
 	return nil
@@ -177,8 +195,13 @@ func (p *parser) changeRetention(r *reading, a arg) {
 	if !p.given(n, "retention") {
 		return
 	}
-	if r.step.Retention = p.retention(n); r.step.Retention != nil && r.step.Retention.Disabled && r.at.locked {
-		p.add(a.place, "a run that has a lock disables its retention", "after a crash nobody would free the lock: write retention 0 instead")
+	if r.step.Retention = p.retention(n); r.step.Retention != nil && r.step.Retention.Disabled &&
+		r.at.locked {
+		p.add(
+			a.place,
+			"a run that has a lock disables its retention",
+			"after a crash nobody would free the lock: write retention 0 instead",
+		)
 	}
 }
 
@@ -217,7 +240,17 @@ func (p *parser) finishForeach(r *reading) *Definition {
 		p.add(steps.place, "the step has do and steps", "keep one of them")
 	case one:
 		n := do.node()
-		r.put("steps", arg{w: words{n: &node{kind: list, pos: n.pos, items: []*node{n}, shift: -1}, off: -1}, key: true, place: do.place})
+		r.put(
+			"steps",
+			arg{
+				w: words{
+					n:   &node{kind: list, pos: n.pos, items: []*node{n}, shift: -1},
+					off: -1,
+				},
+				key:   true,
+				place: do.place,
+			},
+		)
 	}
 	return body
 }
@@ -243,11 +276,17 @@ func (p *parser) loop(r *reading, target arg) *Loop {
 	}
 	if a, ok := r.take("concurrency"); ok {
 		n := a.node()
-		if l.Concurrency = p.line(n, "concurrency"); !dynamic(l.Concurrency) && l.Concurrency != "" && p.o.Checks.Concurrency != nil {
+		if l.Concurrency = p.line(n, "concurrency"); !dynamic(l.Concurrency) &&
+			l.Concurrency != "" &&
+			p.o.Checks.Concurrency != nil {
 			p.explain(n.words(), p.o.Checks.Concurrency(l.Concurrency))
 		}
 		if r.arg("reducing") && l.Concurrency != "1" {
-			p.add(a.place, "a step with reducing has concurrency "+quoted(l.Concurrency), "one run hands its variables to the next: write 1, or leave it out")
+			p.add(
+				a.place,
+				"a step with reducing has concurrency "+quoted(l.Concurrency),
+				"one run hands its variables to the next: write 1, or leave it out",
+			)
 		}
 	}
 	if a, ok := r.take("reducing"); ok {
@@ -265,10 +304,15 @@ func (p *parser) loopTarget(a arg) {
 		if n.text == "children" || n.text == "members" {
 			p.add(a.place, "target is "+quoted(n.text), noEntities)
 		} else if !dynamic(n.text) && !strings.Contains(n.text, "..") {
-			p.add(a.place, "target is "+quoted(n.text), "write a list, a range such as 1..10, or an expression such as ${items}")
+			p.add(a.place, "target is "+quoted(n.text),
+				"write a list, a range such as 1..10, or an expression such as ${items}")
 		}
 	default:
-		p.add(a.place, "target is "+n.is(), "write a list, a range such as 1..10, or an expression such as ${items}")
+		p.add(
+			a.place,
+			"target is "+n.is(),
+			"write a list, a range such as 1..10, or an expression such as ${items}",
+		)
 	}
 }
 
@@ -282,8 +326,13 @@ func (p *parser) loopVar(l *Loop, a arg) {
 	for i, name := range names {
 		name = strings.TrimSpace(name)
 		names[i] = name
-		if !variableRoot.MatchString(name) || slices.Contains(everywhere, name) || spread && !strings.HasSuffix(inner, "}") {
-			p.add(a.place, quoted(a.w.s)+" is no name of a variable", "write a name, or {a,b} to spread maps")
+		if !variableRoot.MatchString(name) || slices.Contains(everywhere, name) ||
+			spread && !strings.HasSuffix(inner, "}") {
+			p.add(
+				a.place,
+				quoted(a.w.s)+" is no name of a variable",
+				"write a name, or {a,b} to spread maps",
+			)
 			return
 		}
 	}
@@ -297,7 +346,11 @@ func (p *parser) loopVar(l *Loop, a arg) {
 func (p *parser) reducingNames(n *node) {
 	for _, pair := range n.pairs {
 		if !variableRoot.MatchString(pair.key) || slices.Contains(everywhere, pair.key) {
-			p.add(pair.pos, quoted(pair.key)+" is no name of a variable", "reducing has the names of variables with their first values")
+			p.add(
+				pair.pos,
+				quoted(pair.key)+" is no name of a variable",
+				"reducing has the names of variables with their first values",
+			)
 		}
 	}
 }

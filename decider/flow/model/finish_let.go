@@ -9,7 +9,8 @@ import (
 	"github.com/droverhq/drover/decider/flow/value"
 )
 
-// finishLet chooses the mode of interpolation: shorthand is read in words, and what is a list or a map there as under a key.
+// finishLet chooses the mode of interpolation: shorthand is read in words, and what is a list or a
+// map there as under a key.
 func (p *parser) finishLet(r *reading) {
 	p.container(r)
 	a, ok := r.args["value"]
@@ -37,15 +38,18 @@ func (p *parser) finishLet(r *reading) {
 	}
 }
 
-// container reads a value in the line that is a list or a map: one that begins with [ or {, and any YAML of one after the type
-// list or map. It then means what the same value under a key does. Others are left as they are.
+// container reads a value in the line that is a list or a map: one that begins with [ or {, and any
+// YAML of one after the type list or map. It then means what the same value under a key does.
+// Others are left as they are.
 func (p *parser) container(r *reading) {
 	a, ok := r.args["value"]
 	if !ok || a.key || r.arg("interpolation_mode") {
 		return
 	}
 	kind := r.args["type"].w.s
-	typed, begins := kind == "list" || kind == "map", strings.HasPrefix(a.w.s, "[") || strings.HasPrefix(a.w.s, "{")
+	typed, begins := kind == "list" ||
+		kind == "map", strings.HasPrefix(a.w.s, "[") ||
+		strings.HasPrefix(a.w.s, "{")
 	if !typed && !begins {
 		return
 	}
@@ -58,18 +62,33 @@ func (p *parser) container(r *reading) {
 		if err != nil {
 			problem += ": " + clip(strings.TrimPrefix(err.Error(), "read YAML: "))
 		}
-		p.add(a.place, problem, fmt.Sprintf("write the value under its key: {step: let %s %s, value: %s}", kind, r.args["variable"].w.s, map[string]string{"list": "[...]", "map": "{...}"}[kind]))
+		p.add(
+			a.place,
+			problem,
+			fmt.Sprintf(
+				"write the value under its key: {step: let %s %s, value: %s}",
+				kind,
+				r.args["variable"].w.s,
+				map[string]string{"list": "[...]", "map": "{...}"}[kind],
+			),
+		)
 	}
 }
 
-// Private use characters stand for an expression while YAML is read: it would take the braces of ${...} for a map.
+// Private use characters stand for an expression while YAML is read: it would take the braces of
+// ${...} for a map.
 const exprFrom, exprTo = "\ue000", "\ue001"
 
-// yaml reads a text of the line. Expressions in it are no YAML, so a value with commas or quotes cannot change the structure.
+// yaml reads a text of the line. Expressions in it are no YAML, so a value with commas or quotes
+// cannot change the structure.
 func (a arg) yaml() (*node, error) {
 	text := dedented(a.w)
 	if strings.ContainsAny(text, exprFrom+exprTo) {
-		return nil, fmt.Errorf("it has the character %s or %s", strconv.QuoteToASCII(exprFrom), strconv.QuoteToASCII(exprTo))
+		return nil, fmt.Errorf(
+			"it has the character %s or %s",
+			strconv.QuoteToASCII(exprFrom),
+			strconv.QuoteToASCII(exprTo),
+		)
 	}
 	var b strings.Builder
 	var inside []string
@@ -95,7 +114,8 @@ func (a arg) yaml() (*node, error) {
 	return nodeOf(v, a.place, strings.NewReplacer(restored...)), nil
 }
 
-// dedented is a text whose lines all lose the indentation of the first one, which the line before it has taken off.
+// dedented is a text whose lines all lose the indentation of the first one, which the line before
+// it has taken off.
 func dedented(w words) string {
 	if w.off < 0 || w.off+len(w.s) > len(w.n.text) || !strings.Contains(w.s, "\n") {
 		return w.s

@@ -32,8 +32,8 @@ func split(line string) []lineWord {
 	return all
 }
 
-// transformText reads [TYPE] (variable NAME | value VALUE | NAME [= VALUE] | VALUE) [| TRANSFORM], which is too much of a choice
-// for a template.
+// transformText reads [TYPE] (variable NAME | value VALUE | NAME [= VALUE] | VALUE) [| TRANSFORM],
+// which is too much of a choice for a template.
 func (p *parser) transformText(r *reading, rest words) bool {
 	all := split(rest.s)
 	part := func(name string, from, to int) {
@@ -45,7 +45,11 @@ func (p *parser) transformText(r *reading, rest words) bool {
 	}
 	if bar := slices.IndexFunc(all, func(w lineWord) bool { return w.s == "|" }); bar >= 0 {
 		if bar == len(all)-1 {
-			p.add(rest.at(all[bar].from), "nothing stands after |", "write a transform, such as trim")
+			p.add(
+				rest.at(all[bar].from),
+				"nothing stands after |",
+				"write a transform, such as trim",
+			)
 			return false
 		}
 		part("transform", all[bar+1].from, all[len(all)-1].to)
@@ -77,7 +81,8 @@ func (p *parser) transformText(r *reading, rest words) bool {
 
 func (p *parser) finishTransform(r *reading) {
 	under := r.value("input")
-	if !r.arg("value") && !r.arg("variable") && (under == nil || under.get("value") == nil && under.get("variable") == nil) {
+	if !r.arg("value") && !r.arg("variable") &&
+		(under == nil || under.get("value") == nil && under.get("variable") == nil) {
 		p.add(r.n.pos, "transform needs a variable or a value", r.usage())
 	}
 	a, ok := r.args["transform"]
@@ -87,7 +92,11 @@ func (p *parser) finishTransform(r *reading) {
 	case !a.key || a.w.n.kind == text:
 		p.checkTransform(a.w)
 	case a.w.n.kind != list:
-		p.add(a.place, "transform is "+a.w.n.is(), "write a chain such as trim | to_upper_case, or a list")
+		p.add(
+			a.place,
+			"transform is "+a.w.n.is(),
+			"write a chain such as trim | to_upper_case, or a list",
+		)
 	default:
 		for _, item := range a.w.n.items {
 			if item.kind != text {
@@ -99,8 +108,9 @@ func (p *parser) finishTransform(r *reading) {
 	}
 }
 
-// unquoteValue takes the quotes off a value that is one text in quotes in the line, as off any other but that of let. To merge each word is
-// a value of its own, and says by its quotes what belongs to it.
+// unquoteValue takes the quotes off a value that is one text in quotes in the line, as off any
+// other but that of let. To merge each word is a value of its own, and says by its quotes what
+// belongs to it.
 func (r *reading) unquoteValue(chain arg) {
 	v, ok := r.args["value"]
 	if !ok || v.key || merges(chain) {
@@ -146,12 +156,17 @@ func (p *parser) checkTransform(w words) {
 			continue
 		}
 		if root := rootOf(all[i+1].s); slices.Contains(everywhere, root) {
-			p.add(w.at(all[i+1].from), root+" is the name of what every run knows", "choose another name for the variable"+everywhereHint[root])
+			p.add(
+				w.at(all[i+1].from),
+				root+" is the name of what every run knows",
+				"choose another name for the variable"+everywhereHint[root],
+			)
 		}
 	}
 }
 
-// forSignal is how else a line waits for a signal. The variable may stand in front or where [wait-for-signal] has it: it is no part of the name.
+// forSignal is how else a line waits for a signal. The variable may stand in front or where
+// [wait-for-signal] has it: it is no part of the name.
 var forSignal = []*Template{
 	mustTemplate(`"for signal " [ [ ${type} ] ${variable} " = " ] ${signal}`),
 	mustTemplate(`[ [ ${type} ] ${variable} " = " ] "for signal " ${signal}`),
@@ -186,7 +201,11 @@ func (p *parser) finishArgs(r *reading) {
 	pairs := &node{kind: mapping, pos: a.place, shift: -1}
 	all, open := commas(a.w.s)
 	if open >= 0 {
-		p.add(a.w.at(open), "what begins with "+a.w.s[open:open+1]+" has no end, and a comma in it", "close it, or put the whole value in quotes")
+		p.add(
+			a.w.at(open),
+			"what begins with "+a.w.s[open:open+1]+" has no end, and a comma in it",
+			"close it, or put the whole value in quotes",
+		)
 		return
 	}
 	for _, one := range all {
@@ -196,19 +215,34 @@ func (p *parser) finishArgs(r *reading) {
 			w.off = a.w.off + one.from
 		}
 		if len(parts) < 3 || parts[1].s != "=" || !variableRoot.MatchString(parts[0].s) {
-			p.add(w.at(skipSpace(one.s, 0)), quoted(strings.TrimSpace(one.s))+" is no argument", "write NAME = VALUE, with spaces around = and commas between; quote a value with commas")
+			p.add(
+				w.at(skipSpace(one.s, 0)),
+				quoted(strings.TrimSpace(one.s))+" is no argument",
+				"write NAME = VALUE, with spaces around = and commas between; quote a value with commas",
+			)
 			return
 		}
 		if pairs.get(parts[0].s) != nil {
-			p.add(w.at(parts[0].from), "the argument "+parts[0].s+" is given twice", "keep one of them")
+			p.add(
+				w.at(parts[0].from),
+				"the argument "+parts[0].s+" is given twice",
+				"keep one of them",
+			)
 		}
-		pairs.pairs = append(pairs.pairs, pair{key: parts[0].s, pos: w.at(parts[0].from), value: bare(one.s[parts[2].from:parts[len(parts)-1].to])})
+		pairs.pairs = append(
+			pairs.pairs,
+			pair{
+				key:   parts[0].s,
+				pos:   w.at(parts[0].from),
+				value: bare(one.s[parts[2].from:parts[len(parts)-1].to]),
+			},
+		)
 	}
 	r.put("args", arg{w: words{s: a.w.s, n: pairs, off: -1}, key: true, place: a.place})
 }
 
-// bare reads a value of a line as YAML would: numbers and booleans are what they look like, if they are written in the one way
-// that loses nothing.
+// bare reads a value of a line as YAML would: numbers and booleans are what they look like, if they
+// are written in the one way that loses nothing.
 func bare(s string) *node {
 	n := &node{kind: text, value: s, text: s}
 	if inner, ok := unwrap(s); ok {
@@ -225,8 +259,9 @@ func bare(s string) *node {
 	return n
 }
 
-// commas splits at commas that neither quotes, brackets nor ${...} enclose. A quote or bracket without an end that holds a comma may
-// have been meant in two ways: open is where it begins, else -1.
+// commas splits at commas that neither quotes, brackets nor ${...} enclose. A quote or bracket
+// without an end that holds a comma may have been meant in two ways: open is where it begins, else
+// -1.
 func commas(s string) (all []lineWord, open int) {
 	from, depth, begin, holds := 0, 0, 0, false
 	var quote byte
@@ -272,7 +307,11 @@ func (p *parser) finishContainer(r *reading) {
 			continue
 		}
 		if n++; n > 1 {
-			p.add(a.place, "the container has more than one of command, commands and raw_command", "keep one of them")
+			p.add(
+				a.place,
+				"the container has more than one of command, commands and raw_command",
+				"keep one of them",
+			)
 		}
 	}
 }

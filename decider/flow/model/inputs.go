@@ -15,7 +15,8 @@ var (
 	variablePath = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+|\[[^\]\n]*\])*$`)
 )
 
-// everywhere are the names of what every run knows. A variable of that name would never be read, or hide what the name means.
+// everywhere are the names of what every run knows. A variable of that name would never be read, or
+// hide what the name means.
 var everywhere = []string{"workflow", "entity", "output", "state"}
 
 var everywhereHint = map[string]string{
@@ -101,18 +102,33 @@ func (p *parser) spread(r *reading, name string) {
 	}
 }
 
-// misspelt finds keys that would become inputs though a common key was meant. Short ones are left alone: text is not next.
+// misspelt finds keys that would become inputs though a common key was meant. Short ones are left
+// alone: text is not next.
 func (p *parser) misspelt(r *reading, name string, a arg, known []string) {
 	plain := strings.NewReplacer("_", "", "-", "", " ", "")
 	for _, key := range slices.Concat(stepKeys, known) {
-		same := strings.EqualFold(strings.TrimSuffix(plain.Replace(name), "s"), strings.TrimSuffix(plain.Replace(key), "s"))
-		if same && len(key) > 1 || len(key) >= 6 && distance(strings.ToLower(name), key) == 1 || len(key) >= 9 && distance(strings.ToLower(name), key) == 2 {
-			p.add(a.place, quoted(name)+" would become an input", "did you mean "+key+"? If not, put it under input")
+		same := strings.EqualFold(
+			strings.TrimSuffix(plain.Replace(name), "s"),
+			strings.TrimSuffix(plain.Replace(key), "s"),
+		)
+		if same && len(key) > 1 || len(key) >= 6 && distance(strings.ToLower(name), key) == 1 ||
+			len(key) >= 9 && distance(strings.ToLower(name), key) == 2 {
+			p.add(
+				a.place,
+				quoted(name)+" would become an input",
+				"did you mean "+key+"? If not, put it under input",
+			)
 			return
 		}
 	}
 	if r.own != nil && len(known) > 0 && p.o.Warn != nil {
-		p.o.Warn(p.make(a.place, r.step.Type+" has no parameter "+quoted(name), cmp.Or(didYouMean(name, known), "its parameters are "+strings.Join(known, ", "))))
+		p.o.Warn(
+			p.make(
+				a.place,
+				r.step.Type+" has no parameter "+quoted(name),
+				cmp.Or(didYouMean(name, known), "its parameters are "+strings.Join(known, ", ")),
+			),
+		)
 	}
 }
 
@@ -142,9 +158,15 @@ func (p *parser) checkKind(r *reading, in Input, a arg) {
 		return
 	}
 	if hint := p.wrong(in, n, a); hint != "" {
-		p.add(a.place, in.Name+" is "+cmp.Or(map[bool]string{true: quoted(n.text)}[n.kind == text], n.is()), hint)
+		p.add(
+			a.place,
+			in.Name+" is "+cmp.Or(map[bool]string{true: quoted(n.text)}[n.kind == text], n.is()),
+			hint,
+		)
 	}
-	if a.key && (n.kind == list || n.kind == mapping) && in.Kind != Predicate && in.Kind != Status && !special(r, in.Name) {
+	if a.key && (n.kind == list || n.kind == mapping) && in.Kind != Predicate &&
+		in.Kind != Status &&
+		!special(r, in.Name) {
 		p.checkTexts(n)
 	}
 }
@@ -157,7 +179,8 @@ func special(r *reading, name string) bool {
 	case "transform":
 		return name == "transform"
 	}
-	return name == "lock" || name == "reducing" || name == "concurrency" // whoever takes them checks them
+	// whoever takes them checks them
+	return name == "lock" || name == "reducing" || name == "concurrency"
 }
 
 func (p *parser) checkNames(in Input, a arg, n *node) {
@@ -177,14 +200,19 @@ func (p *parser) checkNames(in Input, a arg, n *node) {
 	default:
 		root := rootOf(n.text)
 		if slices.Contains(everywhere, root) {
-			p.add(a.place, root+" is the name of what every run knows", "choose another name for the variable"+everywhereHint[root])
+			p.add(
+				a.place,
+				root+" is the name of what every run knows",
+				"choose another name for the variable"+everywhereHint[root],
+			)
 		}
 	}
 }
 
 // rootOf is the name that a path begins with.
 func rootOf(path string) string {
-	return path[:len(path)-len(strings.TrimLeft(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"))]
+	return path[:len(path)-len(strings.TrimLeft(path,
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"))]
 }
 
 // wrong returns what to write instead, or "" if the value fits.
@@ -223,7 +251,8 @@ func (p *parser) wrong(in Input, n *node, a arg) string {
 			return "write one of " + strings.Join(in.Choices, ", ")
 		}
 	case Predicate, Status:
-		if (in.Kind == Predicate || n.kind == mapping || n.kind == list) && p.o.Checks.Condition != nil {
+		if (in.Kind == Predicate || n.kind == mapping || n.kind == list) &&
+			p.o.Checks.Condition != nil {
 			p.explainTree(n, p.o.Checks.Condition(n.plain()))
 		}
 	}

@@ -69,7 +69,11 @@ var plainWord = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
 func (p *parser) word(n *node, key string) string {
 	s := p.line(n, key)
 	if s != "" && !plainWord.MatchString(s) {
-		p.add(n.pos, key+" is "+quoted(s), "begin with a letter, then letters, digits, - and _ only")
+		p.add(
+			n.pos,
+			key+" is "+quoted(s),
+			"begin with a letter, then letters, digits, - and _ only",
+		)
 		return ""
 	}
 	return s
@@ -122,8 +126,9 @@ func (p *parser) length(n *node, key string) string {
 	return s
 }
 
-// condition reads one. A bare value is compared with what is judged: an element of a loop, the value of a switch, the error in a
-// handler. Where nothing is judged it never holds, which nobody means.
+// condition reads one. A bare value is compared with what is judged: an element of a loop, the
+// value of a switch, the error in a handler. Where nothing is judged it never holds, which nobody
+// means.
 func (p *parser) condition(n *node, judged bool) any {
 	if !p.given(n, "condition") {
 		return nil
@@ -136,7 +141,8 @@ func (p *parser) condition(n *node, judged bool) any {
 		}
 	}
 	p.judgesConstant(n)
-	if _, always := v.(bool); judged || always || n.kind != scalar && n.kind != text || dynamic(n.text) {
+	if _, always := v.(bool); judged || always || n.kind != scalar && n.kind != text ||
+		dynamic(n.text) {
 		return v
 	}
 	hint := "write true or false, ${...} with a value that is one of them, or a map such as {target: ${x}, equals: 5}"
@@ -146,7 +152,11 @@ func (p *parser) condition(n *node, judged bool) any {
 	case "no", "n", "off", "false":
 		hint = "write false"
 	}
-	p.add(n.pos, "the condition "+n.says()+" never holds, as there is nothing here that it is compared with", hint)
+	p.add(
+		n.pos,
+		"the condition "+n.says()+" never holds, as there is nothing here that it is compared with",
+		hint,
+	)
 	return v
 }
 
@@ -166,7 +176,8 @@ func (p *parser) parseRetention(w words) *retention.Expr {
 
 const maxPlaces = 1_000_000
 
-// lockWord reads the name of a lock, or its scope. What it is in the end is judged when the run asks for it; what stands here at once.
+// lockWord reads the name of a lock, or its scope. What it is in the end is judged when the run
+// asks for it; what stands here at once.
 func (p *parser) lockWord(n *node, what string) string {
 	s := p.line(n, what)
 	if check := p.o.Checks.Lock; check != nil && s != "" && !dynamic(s) {
@@ -201,7 +212,8 @@ func (p *parser) lock(n *node) *Lock {
 			if i, ok := v.value.(int64); ok && i >= 1 && i <= maxPlaces {
 				l.Limit = int(i)
 			} else {
-				p.add(v.pos, "the lock's limit is "+v.is(), fmt.Sprintf("write how many runs may hold it at once, 1 to %d", maxPlaces))
+				p.add(v.pos, "the lock's limit is "+v.is(),
+					fmt.Sprintf("write how many runs may hold it at once, 1 to %d", maxPlaces))
 			}
 		default:
 			p.add(pair.pos, "a lock has no "+quoted(pair.key), "its keys are name, scope and limit")
@@ -215,7 +227,10 @@ func (p *parser) lock(n *node) *Lock {
 
 // folded is a text without case, punctuation and white space at its ends: From-Start is from start.
 func folded(s string) string {
-	words := strings.FieldsFunc(strings.ToLower(s), func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') })
+	words := strings.FieldsFunc(
+		strings.ToLower(s),
+		func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') },
+	)
 	return strings.Join(words, " ")
 }
 
@@ -227,7 +242,9 @@ func (p *parser) replayable(n *node) Replayable {
 	if !ok || n.kind == list || n.kind == mapping {
 		hint := "write enabled, disabled, from start, automatically, or automatically from start"
 		if _, ok := replayPoint(n.text); ok {
-			hint = "it is a value of steps: write it on a step, or as a step workflow replayable " + folded(n.text)
+			hint = "it is a value of steps: write it on a step, or as a step workflow replayable " + folded(
+				n.text,
+			)
 		}
 		p.add(n.pos, "replayable of a workflow is "+n.says(), hint)
 	}
@@ -269,7 +286,11 @@ func (p *parser) parameters(d *Definition, n *node) {
 	d.Parameters = make(map[string]Parameter, len(n.pairs))
 	for _, pair := range n.pairs {
 		if !variableRoot.MatchString(pair.key) {
-			p.add(pair.pos, quoted(pair.key)+" is no name of a parameter", "begin with a letter or _, then letters, digits, - and _ only")
+			p.add(
+				pair.pos,
+				quoted(pair.key)+" is no name of a parameter",
+				"begin with a letter or _, then letters, digits, - and _ only",
+			)
 		}
 		d.Parameters[pair.key] = p.parameter(pair)
 	}
@@ -287,7 +308,11 @@ func (p *parser) parameter(of pair) Parameter {
 		return one
 	case mapping:
 	default:
-		p.add(of.value.pos, "the parameter "+of.key+" is "+of.value.is(), "write its type, or a map with type, defaultValue, required, description and constraints")
+		p.add(
+			of.value.pos,
+			"the parameter "+of.key+" is "+of.value.is(),
+			"write its type, or a map with type, defaultValue, required, description and constraints",
+		)
 		return one
 	}
 	var standard *node
@@ -322,7 +347,11 @@ func (p *parser) parameter(of pair) Parameter {
 	}
 	if one.Default != nil && one.Type != "" {
 		if _, err := value.Coerce(one.Default, one.Type, value.Limits{}); err != nil {
-			p.add(standard.pos, "the defaultValue of "+of.key+" does not fit its type: "+err.Error(), "")
+			p.add(
+				standard.pos,
+				"the defaultValue of "+of.key+" does not fit its type: "+err.Error(),
+				"",
+			)
 		}
 	}
 	return one
@@ -364,7 +393,11 @@ func (p *parser) shorthand(d *Definition, n *node) {
 		return
 	}
 	if !p.o.StepType {
-		p.add(n.pos, "shorthand is for step types", "leave it out, or register the definition as a step type")
+		p.add(
+			n.pos,
+			"shorthand is for step types",
+			"leave it out, or register the definition as a step type",
+		)
 		return
 	}
 	t, err := ParseTemplate(n.text)
@@ -377,7 +410,11 @@ func (p *parser) shorthand(d *Definition, n *node) {
 		v, _, _ = strings.Cut(v, ".")
 		if _, ok := d.Parameters[v]; !ok && len(d.Parameters) > 0 {
 			hint := didYouMean(v, slices.Sorted(maps.Keys(d.Parameters)))
-			p.add(n.pos, "the shorthand names "+v+", which is no parameter", strings.TrimSpace(hint+" declare it under parameters"))
+			p.add(
+				n.pos,
+				"the shorthand names "+v+", which is no parameter",
+				strings.TrimSpace(hint+" declare it under parameters"),
+			)
 		}
 	}
 }

@@ -27,14 +27,18 @@ const maxWork = 100_000
 // Match takes a text apart:
 //
 //   - Optional groups are greedy: they are tried with, then without.
-//   - ${v} takes one word. ${v...} takes one or more, as few as do. The last variable of the template takes all the rest. A word
-//     ends at white space that neither quotes nor ${...} enclose.
-//   - A literal with a space at its edge needs white space, or an end of the text, there. Otherwise white space never matters.
-//   - A word in quotes is unwrapped, and so is all that a variable took if it is one word in quotes. With raw, the last variable
-//     keeps its quotes. A word in which more follows the closing quote, as "a", keeps them.
+//   - ${v} takes one word. ${v...} takes one or more, as few as do. The last variable of the
+//     template takes all the rest. A word ends at white space that neither quotes nor ${...}
+//     enclose.
+//   - A literal with a space at its edge needs white space, or an end of the text, there. Otherwise
+//     white space never matters.
+//   - A word in quotes is unwrapped, and so is all that a variable took if it is one word in
+//     quotes. With raw, the last variable keeps its quotes. A word in which more follows the
+//     closing quote, as "a", keeps them.
 //
-// Captures come in the order of the template; a flag that is absent, and a variable of a group that is, have none. The error is
-// of type *Mismatch. A text that can be taken apart in very many ways is refused as one that does not fit.
+// Captures come in the order of the template; a flag that is absent, and a variable of a group that
+// is, have none. The error is of type *Mismatch. A text that can be taken apart in very many ways
+// is refused as one that does not fit.
 func (t *Template) Match(text string, raw bool) ([]Capture, error) {
 	m := &matcher{t: t, text: text, raw: raw, failed: map[[2]int]bool{}}
 	got, ok := m.run(0, 0, nil)
@@ -48,8 +52,8 @@ func (t *Template) Match(text string, raw bool) ([]Capture, error) {
 	return all, nil
 }
 
-// matcher goes back on its steps. It never tries a place of the program at a place of the text twice: whether the rest fits
-// depends on nothing else.
+// matcher goes back on its steps. It never tries a place of the program at a place of the text
+// twice: whether the rest fits depends on nothing else.
 type matcher struct {
 	t        *Template
 	text     string
@@ -176,8 +180,8 @@ func wordEnd(text string, from int) int {
 	return len(text)
 }
 
-// quoteEnd returns the offset after the first closing quote of a text in quotes. An apostrophe between two letters closes nothing: 'don't' is
-// one text.
+// quoteEnd returns the offset after the first closing quote of a text in quotes. An apostrophe
+// between two letters closes nothing: 'don't' is one text.
 func quoteEnd(text string, from int) (int, bool) {
 	quote := text[from]
 	if quote != '"' && quote != '\'' {
@@ -194,8 +198,9 @@ func quoteEnd(text string, from int) (int, bool) {
 	return 0, false
 }
 
-// unwrap takes the quotes off a text that is one word in quotes: its first closing quote is its last character. Of several, as in "a", "b",
-// the quotes belong to the text. A backslash stands for the quote or backslash after it.
+// unwrap takes the quotes off a text that is one word in quotes: its first closing quote is its
+// last character. Of several, as in "a", "b", the quotes belong to the text. A backslash stands for
+// the quote or backslash after it.
 func unwrap(text string) (string, bool) {
 	if len(text) < 2 {
 		return text, false

@@ -22,14 +22,16 @@ const (
 	mapping
 )
 
-// node is a value of the document with its place. Aliases point to one and the same node, so a node is never changed, and the
-// weight says how large the tree is with all aliases written out.
+// node is a value of the document with its place. Aliases point to one and the same node, so a node
+// is never changed, and the weight says how large the tree is with all aliases written out.
 type node struct {
 	kind  kind
 	pos   Position
 	value any    // of a scalar: bool, int64 or float64; of a text: the string
 	text  string // of a scalar or text: what stands there, without quotes
-	shift int    // characters from pos to the text if the text stands there as it is; -1 if it was folded or escaped
+	// characters from pos to the text if the text stands there as it is; -1 if it was folded or
+	// escaped
+	shift int
 	items []*node
 	pairs []pair
 	weight
@@ -139,14 +141,25 @@ func (t *tree) read(n ast.Node) (*node, error) {
 	t.depth++
 	defer func() { t.depth-- }()
 	if t.depth > maxDepth {
-		return nil, faulty(n.GetToken(), "move parts into flows or step types of their own", "is nested deeper than %d", maxDepth)
+		return nil, faulty(
+			n.GetToken(),
+			"move parts into flows or step types of their own",
+			"is nested deeper than %d",
+			maxDepth,
+		)
 	}
 	got, err := t.dispatch(n)
 	if err != nil {
 		return nil, err
 	}
 	if got.nodes > maxNodes || got.bytes > maxBytes {
-		return nil, faulty(n.GetToken(), "write less by way of aliases", "grows beyond %d values or %d bytes when its aliases are written out", maxNodes, maxBytes)
+		return nil, faulty(
+			n.GetToken(),
+			"write less by way of aliases",
+			"grows beyond %d values or %d bytes when its aliases are written out",
+			maxNodes,
+			maxBytes,
+		)
 	}
 	return got, nil
 }
@@ -166,7 +179,8 @@ func (t *tree) dispatch(n ast.Node) (*node, error) {
 	case *ast.LiteralNode:
 		return t.leaf(n.Start, text, n.Value.Value)
 	case *ast.InfinityNode, *ast.NanNode:
-		return nil, faulty(n.GetToken(), "quote it if it is a text", "%s is not a number that a flow can hold", clip(n.GetToken().Value))
+		return nil, faulty(n.GetToken(), "quote it if it is a text", "%s is not a number that a "+
+			"flow can hold", clip(n.GetToken().Value))
 	case *ast.SequenceNode:
 		return t.sequence(n)
 	case *ast.MappingNode:
@@ -180,7 +194,12 @@ func (t *tree) dispatch(n ast.Node) (*node, error) {
 	case *ast.TagNode:
 		return t.tag(n)
 	}
-	return nil, faulty(n.GetToken(), "use plain maps, lists, texts, numbers and booleans", "this kind of YAML (%s) is not understood", n.Type())
+	return nil, faulty(
+		n.GetToken(),
+		"use plain maps, lists, texts, numbers and booleans",
+		"this kind of YAML (%s) is not understood",
+		n.Type(),
+	)
 }
 
 func (t *tree) leaf(tk *token.Token, k kind, value any) (*node, error) {
@@ -225,14 +244,19 @@ var (
 	allDigits   = regexp.MustCompile(`^[-+]?[0-9]+$`)
 )
 
-// plain reads what the library takes for a text. Without quotes some numbers are among these: integers that no 64 bits hold, and
-// those with an exponent and no point. A sign in the exponent is how programs write them in JSON, and nobody writes in a text; without
-// one it may be either.
+// plain reads what the library takes for a text. Without quotes some numbers are among these:
+// integers that no 64 bits hold, and those with an exponent and no point. A sign in the exponent is
+// how programs write them in JSON, and nobody writes in a text; without one it may be either.
 func (t *tree) plain(n *ast.StringNode) (*node, error) {
 	switch s := n.Token.Value; {
 	case n.Token.Type != token.StringType:
 	case allDigits.MatchString(s):
-		return nil, faulty(n.Token, "quote it to keep it as a text", "the number %s does not fit into 64 bits", clip(s))
+		return nil, faulty(
+			n.Token,
+			"quote it to keep it as a text",
+			"the number %s does not fit into 64 bits",
+			clip(s),
+		)
 	case !realNumber.MatchString(s):
 	case !strings.ContainsAny(s[1:], "+-"):
 		return nil, unsure(n.Token)
@@ -243,7 +267,12 @@ func (t *tree) plain(n *ast.StringNode) (*node, error) {
 }
 
 func unsure(tk *token.Token) error {
-	return faulty(tk, "quote it if it is a text, or write it as a plain number", "%s is a number to some readers of YAML and a text to others", clip(tk.Value))
+	return faulty(
+		tk,
+		"quote it if it is a text, or write it as a plain number",
+		"%s is a number to some readers of YAML and a text to others",
+		clip(tk.Value),
+	)
 }
 
 func (t *tree) integer(n *ast.IntegerNode) (*node, error) {
@@ -252,7 +281,12 @@ func (t *tree) integer(n *ast.IntegerNode) (*node, error) {
 	}
 	i, err := strconv.ParseInt(strings.TrimPrefix(n.Token.Value, "+"), 0, 64)
 	if err != nil {
-		return nil, faulty(n.Token, "quote it to keep it as a text", "the number %s does not fit into 64 bits", clip(n.Token.Value))
+		return nil, faulty(
+			n.Token,
+			"quote it to keep it as a text",
+			"the number %s does not fit into 64 bits",
+			clip(n.Token.Value),
+		)
 	}
 	return t.leaf(n.Token, scalar, i)
 }
@@ -267,7 +301,12 @@ func (t *tree) float(n *ast.FloatNode) (*node, error) {
 func (t *tree) real(tk *token.Token) (*node, error) {
 	f, err := strconv.ParseFloat(tk.Value, 64)
 	if err != nil || math.IsInf(f, 0) {
-		return nil, faulty(tk, "quote it to keep it as a text", "the number %s is too large", clip(tk.Value))
+		return nil, faulty(
+			tk,
+			"quote it to keep it as a text",
+			"the number %s is too large",
+			clip(tk.Value),
+		)
 	}
 	return t.leaf(tk, scalar, f)
 }
@@ -306,7 +345,13 @@ func (t *tree) mapping(tk *token.Token, values []*ast.MappingValueNode) (*node, 
 			return nil, err
 		}
 		if first, ok := seen[key.text]; ok {
-			return nil, faulty(v.Key.GetToken(), "keep one of them", "the key %s was given before, in line %d", quoted(key.text), first.Line)
+			return nil, faulty(
+				v.Key.GetToken(),
+				"keep one of them",
+				"the key %s was given before, in line %d",
+				quoted(key.text),
+				first.Line,
+			)
 		}
 		seen[key.text] = key.pos
 		value, err := t.read(v.Value)
@@ -356,7 +401,11 @@ func (t *tree) merge(v *ast.MappingValueNode) ([]*node, error) {
 	}
 	for _, m := range all {
 		if m.kind != mapping {
-			return nil, faulty(v.Key.GetToken(), "put an alias of a map after <<", "<< takes maps only")
+			return nil, faulty(
+				v.Key.GetToken(),
+				"put an alias of a map after <<",
+				"<< takes maps only",
+			)
 		}
 	}
 	return all, nil
@@ -392,7 +441,12 @@ func (t *tree) alias(n *ast.AliasNode) (*node, error) {
 	if value, ok := t.anchors[name]; ok {
 		return value, nil
 	}
-	return nil, faulty(n.GetToken(), "set the anchor with & above it, not around it; quote the text if it is no alias", "there is no anchor %s before this alias", quoted(name))
+	return nil, faulty(
+		n.GetToken(),
+		"set the anchor with & above it, not around it; quote the text if it is no alias",
+		"there is no anchor %s before this alias",
+		quoted(name),
+	)
 }
 
 // tag understands !!str before a scalar.
@@ -406,5 +460,10 @@ func (t *tree) tag(n *ast.TagNode) (*node, error) {
 			return t.leaf(tk, text, tk.Value)
 		}
 	}
-	return nil, faulty(n.Start, "leave it out; quote what is to be a text", "the tag %s is not understood", clip(n.Start.Value))
+	return nil, faulty(
+		n.Start,
+		"leave it out; quote what is to be a text",
+		"the tag %s is not understood",
+		clip(n.Start.Value),
+	)
 }

@@ -11,9 +11,11 @@ import (
 	"github.com/droverhq/drover/internal/retention"
 )
 
-// Options say how a text is parsed. The zero value knows no registered types and checks no expressions.
+// Options say how a text is parsed. The zero value knows no registered types and checks no
+// expressions.
 type Options struct {
-	// StepType is true if the text defines a step type: then it needs an id and may have a shorthand.
+	// StepType is true if the text defines a step type: then it needs an id and may have a
+	// shorthand.
 	StepType bool
 	// Types finds a registered step type by its name. Nil knows none.
 	Types func(name string) (*Definition, bool)
@@ -33,22 +35,27 @@ type Checks struct {
 	Concurrency func(text string) error // without ${...}
 	Condition   func(value any) error   // plain data
 	Lock        func(text string) error // the name of a lock, or its scope, without ${...}
-	// Explain takes an error of the others apart. The offset is that within the text; -1 if it is unknown. Nil takes the
-	// error's text.
+	// Explain takes an error of the others apart. The offset is that within the text; -1 if it is
+	// unknown. Nil takes the error's text.
 	Explain func(err error) (offset int, problem, hint string)
-	// Place says where in a condition an error is, such as any[0].regex; the offset that Explain gives is within the text there.
-	// Nil, and an empty path, is the condition itself.
+	// Place says where in a condition an error is, such as any[0].regex; the offset that Explain
+	// gives is within the text there. Nil, and an empty path, is the condition itself.
 	Place func(err error) (path string)
 }
 
-// Parse reads a definition. The file is for messages only. A root that is a list is taken as its steps. Errors are of type Errors.
+// Parse reads a definition. The file is for messages only. A root that is a list is taken as its
+// steps. Errors are of type Errors.
 func Parse(file string, text []byte, o *Options) (*Definition, error) {
 	src := strings.TrimPrefix(string(text), "\ufeff")
 	shown := src
 	if len(shown) > MaxSize {
 		shown = "" // no excerpts of what is refused for its size
 	}
-	p := &parser{report: newReport(file, shown), o: *cmp.Or(o, &Options{}), types: map[string]*Definition{}}
+	p := &parser{
+		report: newReport(file, shown),
+		o:      *cmp.Or(o, &Options{}),
+		types:  map[string]*Definition{},
+	}
 	root, err := readYAML(src)
 	if err != nil {
 		f, ok := errors.AsType[*fault](err)
@@ -102,13 +109,16 @@ type scope struct {
 
 var (
 	definitionKeys = []string{
-		"name", "description", "parameters", "input", "output", "condition", "on-error", "timeout", "lock", "retention", "replayable",
+		"name", "description", "parameters", "input", "output", "condition", "on-error", "timeout",
+		"lock", "retention", "replayable",
 		"idempotent", "steps", "id", "type", "shorthand",
 	}
 	misplacedKeys = map[string]string{
-		"target": onlyNested, "target_var_name": onlyNested, "target_index_var_name": onlyNested, "concurrency": onlyNested, "reducing": onlyNested,
+		"target": onlyNested, "target_var_name": onlyNested, "target_index_var_name": onlyNested,
+		"concurrency": onlyNested, "reducing": onlyNested,
 		"triggers": noTriggers, "period": noTriggers, "skip_initial_run": noTriggers, "delay": noTriggers,
-		"step": "list the steps under steps", "s": "list the steps under steps", "on_error": "write on-error", "next": "it is a key of steps",
+		"step": "list the steps under steps", "s": "list the steps under steps",
+		"on_error": "write on-error", "next": "it is a key of steps",
 		"metadata": "it is a key of steps", "version": "a definition's version is made from its content",
 		"brooklyn.initializers": "give each workflow a file of its own",
 	}
@@ -139,7 +149,10 @@ func (p *parser) rootMap(n *node, at spot) *Definition {
 		case misplaced:
 			p.add(pair.pos, pair.key+" is no key of a definition", hint)
 		case !slices.Contains(definitionKeys, pair.key):
-			hint := cmp.Or(didYouMean(pair.key, definitionKeys), "the keys are "+strings.Join(definitionKeys, ", "))
+			hint := cmp.Or(
+				didYouMean(pair.key, definitionKeys),
+				"the keys are "+strings.Join(definitionKeys, ", "),
+			)
 			p.add(pair.pos, quoted(pair.key)+" is no key of a definition", hint)
 		}
 	}
@@ -149,7 +162,11 @@ func (p *parser) rootMap(n *node, at spot) *Definition {
 	d.Description = p.line(n.get("description"), "description")
 	p.id = d.ID
 	if t := n.get("type"); t != nil && t.text != "workflow" && t.text != "workflow-effector" {
-		p.add(t.pos, "the type of a definition is "+t.says(), "write workflow, or leave type out; sensors and policies are started by signals or schedules")
+		p.add(
+			t.pos,
+			"the type of a definition is "+t.says(),
+			"write workflow, or leave type out; sensors and policies are started by signals or schedules",
+		)
 	}
 	p.parameters(d, n.get("parameters"))
 	p.shorthand(d, n.get("shorthand"))
@@ -164,7 +181,11 @@ func (p *parser) rootMap(n *node, at spot) *Definition {
 func (p *parser) checkTypeID(d *Definition, n *node) {
 	switch _, builtin := names[d.ID]; {
 	case d.ID == "" && n.get("id") == nil:
-		p.add(n.pos, "the step type has no id", "the id is the word that authors write, for example id: apt-get")
+		p.add(
+			n.pos,
+			"the step type has no id",
+			"the id is the word that authors write, for example id: apt-get",
+		)
 	case builtin:
 		p.add(n.get("id").pos, d.ID+" is a step type already", "choose another id")
 	}
@@ -184,8 +205,13 @@ func (p *parser) reachable(d *Definition, n *node) {
 		}
 	}
 	for _, pair := range under.pairs {
-		if _, structural := structural[pair.key]; (structural || slices.Contains(stepKeys, pair.key)) && !inLine[pair.key] {
-			p.add(pair.pos, "the parameter "+pair.key+" has the name of a key of steps", "choose another name, or name it in the shorthand")
+		if _, structural := structural[pair.key]; (structural || slices.Contains(stepKeys, pair.key)) &&
+			!inLine[pair.key] {
+			p.add(
+				pair.pos,
+				"the parameter "+pair.key+" has the name of a key of steps",
+				"choose another name, or name it in the shorthand",
+			)
 		}
 	}
 }
@@ -201,8 +227,13 @@ func (p *parser) workflow(d *Definition, n *node, at spot) {
 		d.Replayable = p.replayable(v)
 	}
 	if v := n.get("idempotent"); v != nil && v.kind != null {
-		if d.IdempotentAll = v.text == "all"; !d.IdempotentAll && (v.text != "" || v.kind == list || v.kind == mapping) {
-			p.add(v.pos, "idempotent of a workflow is "+v.says(), "write all, or leave it out; yes and no are for steps")
+		if d.IdempotentAll = v.text == "all"; !d.IdempotentAll &&
+			(v.text != "" || v.kind == list || v.kind == mapping) {
+			p.add(
+				v.pos,
+				"idempotent of a workflow is "+v.says(),
+				"write all, or leave it out; yes and no are for steps",
+			)
 		}
 	}
 	p.nested(d, n, at)
@@ -214,10 +245,15 @@ func (p *parser) nested(d *Definition, n *node, at spot) {
 	at.locked = d.Lock != nil
 	if at.locked && at.disabled {
 		where := cmp.Or(n.get("lock"), n)
-		p.add(where.pos, "a workflow with a lock has retention disabled, or one around it has", "after a crash nobody would free the lock: write retention: 0 instead")
+		p.add(
+			where.pos,
+			"a workflow with a lock has retention disabled, or one around it has",
+			"after a crash nobody would free the lock: write retention: 0 instead",
+		)
 	}
 	if v := n.get("condition"); v != nil {
-		d.Condition = p.condition(v, at.depth > 0) // else that of a flow, which judges nothing; a step has judged its own, or has a loop
+		// else that of a flow, which judges nothing; a step has judged its own, or has a loop
+		d.Condition = p.condition(v, at.depth > 0)
 	}
 	if v := n.get("steps"); v != nil {
 		in := at
@@ -245,7 +281,11 @@ func stepsBase(base string) string {
 func (p *parser) complete(d *Definition, n *node) *Definition {
 	if p.id != "" {
 		if _, ok := p.types[p.id]; ok {
-			p.add(n.pos, "the step type "+p.id+" comes to use itself", "a recursion needs runs of their own: use child")
+			p.add(
+				n.pos,
+				"the step type "+p.id+" comes to use itself",
+				"a recursion needs runs of their own: use child",
+			)
 		}
 	}
 	if len(p.types) > 0 {
@@ -280,7 +320,11 @@ func (p *parser) adopt(name string, d *Definition, at Position) {
 		return
 	}
 	if have, ok := p.types[name]; ok && have.Version() != d.Version() {
-		p.add(at, "the step type "+name+" is used in two versions", "register anew the types that use it")
+		p.add(
+			at,
+			"the step type "+name+" is used in two versions",
+			"register anew the types that use it",
+		)
 	}
 	p.types[name] = d
 }

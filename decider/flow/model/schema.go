@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Schema is a JSON Schema of definitions for editors: it completes keys and types and shows what they mean. It knows less than
-// Parse does: not what stands in lines, nor what is allowed together.
+// Schema is a JSON Schema of definitions for editors: it completes keys and types and shows what
+// they mean. It knows less than Parse does: not what stands in lines, nor what is allowed together.
 func Schema() []byte {
 	data, err := json.MarshalIndent(schema(), "", "  ")
 	if err != nil {
@@ -37,13 +37,26 @@ func schema() object {
 			"steps":      object{"type": "array", "minItems": 1, "items": ref("step")},
 			"step": object{
 				"description": "A line that begins with the type, a map, or a list of steps.",
-				"anyOf":       []any{object{"type": "string", "pattern": `\S`}, ref("steps"), ref("stepMap")},
+				"anyOf": []any{
+					object{"type": "string", "pattern": `\S`},
+					ref("steps"),
+					ref("stepMap"),
+				},
 			},
-			"handler":   described(object{"anyOf": []any{ref("step"), ref("steps")}}, "Steps that run when it fails; the first that goes on elsewhere ends them."),
-			"stepMap":   stepSchema(),
-			"scalar":    object{"type": []any{"string", "number", "boolean"}},
-			"duration":  described(object{"type": "string"}, "Such as 10ms, 1m 30s, 1h30m, 7d or 2 weeks."),
-			"retention": described(object{"type": []any{"string", "integer"}}, "Such as max(24h, 5) soft 10 hash start-stop."),
+			"handler": described(
+				object{"anyOf": []any{ref("step"), ref("steps")}},
+				"Steps that run when it fails; the first that goes on elsewhere ends them.",
+			),
+			"stepMap": stepSchema(),
+			"scalar":  object{"type": []any{"string", "number", "boolean"}},
+			"duration": described(
+				object{"type": "string"},
+				"Such as 10ms, 1m 30s, 1h30m, 7d or 2 weeks.",
+			),
+			"retention": described(
+				object{"type": []any{"string", "integer"}},
+				"Such as max(24h, 5) soft 10 hash start-stop.",
+			),
 			"lock":      lockSchema(),
 			"parameter": parameterSchema(),
 		},
@@ -54,24 +67,42 @@ func definitionSchema() object {
 	return object{
 		"type":                 "object",
 		"additionalProperties": false,
-		"anyOf":                []any{object{"required": []any{"steps"}}, object{"required": []any{"output"}}},
+		"anyOf": []any{
+			object{"required": []any{"steps"}},
+			object{"required": []any{"output"}},
+		},
 		"properties": object{
-			"id":          described(object{"type": "string"}, "The word that names a step type."),
-			"type":        object{"enum": []any{"workflow", "workflow-effector"}},
-			"name":        described(ref("scalar"), "Also the group of retention if that has no hash."),
+			"id":   described(object{"type": "string"}, "The word that names a step type."),
+			"type": object{"enum": []any{"workflow", "workflow-effector"}},
+			"name": described(
+				ref("scalar"),
+				"Also the group of retention if that has no hash.",
+			),
 			"description": ref("scalar"),
-			"shorthand":   described(object{"type": "string"}, `Of a step type: how its line is taken apart, such as ${package} [ " from " ${source} ].`),
-			"parameters":  object{"type": "object", "additionalProperties": ref("parameter")},
-			"input":       object{"type": "object"},
-			"output":      described(object{}, "What the workflow returns; else what its last step does."),
-			"condition":   described(object{}, "The run does not start unless this holds."),
-			"on-error":    ref("handler"),
-			"timeout":     ref("duration"),
-			"lock":        ref("lock"),
-			"retention":   ref("retention"),
-			"replayable":  described(ref("scalar"), "enabled, disabled, from start, automatically, or automatically from start."),
-			"idempotent":  described(object{"enum": []any{"all", "", nil}}, "all: each step may run again unless it says otherwise."),
-			"steps":       ref("steps"),
+			"shorthand": described(
+				object{"type": "string"},
+				`Of a step type: how its line is taken apart, such as ${package} [ " from " ${source} ].`,
+			),
+			"parameters": object{"type": "object", "additionalProperties": ref("parameter")},
+			"input":      object{"type": "object"},
+			"output": described(
+				object{},
+				"What the workflow returns; else what its last step does.",
+			),
+			"condition": described(object{}, "The run does not start unless this holds."),
+			"on-error":  ref("handler"),
+			"timeout":   ref("duration"),
+			"lock":      ref("lock"),
+			"retention": ref("retention"),
+			"replayable": described(
+				ref("scalar"),
+				"enabled, disabled, from start, automatically, or automatically from start.",
+			),
+			"idempotent": described(
+				object{"enum": []any{"all", "", nil}},
+				"all: each step may run again unless it says otherwise.",
+			),
+			"steps": ref("steps"),
 		},
 	}
 }
@@ -94,7 +125,8 @@ func parameterSchema() object {
 	return object{"anyOf": []any{types, object{"type": "null"}, object{
 		"type": "object", "additionalProperties": false,
 		"properties": object{
-			"type": types, "defaultValue": object{}, "required": ref("scalar"), "description": ref("scalar"), "constraints": object{"type": "array"},
+			"type": types, "defaultValue": object{}, "required": ref("scalar"),
+			"description": ref("scalar"), "constraints": object{"type": "array"},
 		},
 	}}}
 }
@@ -112,18 +144,29 @@ func stepSchema() object {
 		"type": "object", "minProperties": 1, "allOf": when,
 		"not": object{"required": []any{"type", "step"}},
 		"properties": object{
-			"type":       described(object{"anyOf": []any{object{"enum": every}, object{"type": "string", "pattern": `^\S+$`}}}, "The type, or that of a registered step type."),
-			"step":       described(object{}, "The line: the type and what goes with it."),
-			"id":         described(ref("scalar"), "What goto and next call the step."),
-			"name":       ref("scalar"),
-			"metadata":   object{},
-			"input":      described(object{"type": "object"}, "More inputs."),
-			"output":     object{},
-			"condition":  described(object{}, "The step runs only if this holds."),
-			"next":       described(ref("scalar"), "An id, start or end; exit in a handler."),
-			"timeout":    ref("duration"),
-			"on-error":   ref("handler"),
-			"replayable": described(ref("scalar"), "from here, from here only or reset; of workflows as in a definition."),
+			"type": described(
+				object{
+					"anyOf": []any{
+						object{"enum": every},
+						object{"type": "string", "pattern": `^\S+$`},
+					},
+				},
+				"The type, or that of a registered step type.",
+			),
+			"step":      described(object{}, "The line: the type and what goes with it."),
+			"id":        described(ref("scalar"), "What goto and next call the step."),
+			"name":      ref("scalar"),
+			"metadata":  object{},
+			"input":     described(object{"type": "object"}, "More inputs."),
+			"output":    object{},
+			"condition": described(object{}, "The step runs only if this holds."),
+			"next":      described(ref("scalar"), "An id, start or end; exit in a handler."),
+			"timeout":   ref("duration"),
+			"on-error":  ref("handler"),
+			"replayable": described(
+				ref("scalar"),
+				"from here, from here only or reset; of workflows as in a definition.",
+			),
 			"idempotent": described(ref("scalar"), "yes, no or default; all for workflows."),
 		},
 	}
@@ -145,7 +188,10 @@ func typeSchema(t Type) object {
 		if in.Required && len(in.Aliases) == 0 && in.Kind != Steps {
 			required = append(required, object{"anyOf": []any{
 				object{"required": []any{in.Name}},
-				object{"required": []any{"input"}, "properties": object{"input": object{"required": []any{in.Name}}}},
+				object{
+					"required":   []any{"input"},
+					"properties": object{"input": object{"required": []any{in.Name}}},
+				},
 			}})
 		}
 	}
@@ -153,7 +199,13 @@ func typeSchema(t Type) object {
 		then["allOf"] = required
 	}
 	names := anys(append([]string{t.Name}, t.Aliases...))
-	return object{"if": object{"required": []any{"type"}, "properties": object{"type": object{"enum": names}}}, "then": then}
+	return object{
+		"if": object{
+			"required":   []any{"type"},
+			"properties": object{"type": object{"enum": names}},
+		},
+		"then": then,
+	}
 }
 
 var expression = object{"type": "string", "pattern": `\$\{`}

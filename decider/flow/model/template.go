@@ -11,8 +11,9 @@ import (
 //
 //	[ ${type} ] ${variable} [ " = " ${value...} ]
 //
-// It is a sequence of variables, literals in double quotes, and optional groups in brackets. A group that begins with ?${flag}
-// sets the flag by its presence. [Template.Match] says how a text is taken apart by it. A Template is never changed.
+// It is a sequence of variables, literals in double quotes, and optional groups in brackets. A
+// group that begins with ?${flag} sets the flag by its presence. [Template.Match] says how a text
+// is taken apart by it. A Template is never changed.
 type Template struct {
 	text    string
 	program []op // what Match runs
@@ -61,8 +62,13 @@ func ParseTemplate(text string) (*Template, error) {
 	}
 	for i, name := range p.t.vars {
 		for _, other := range p.t.vars[:i] {
-			if name == other || strings.HasPrefix(name, other+".") || strings.HasPrefix(other, name+".") {
-				return nil, fmt.Errorf("shorthand: the variables %s and %s are in each other's way: use each name once", other, name)
+			if name == other || strings.HasPrefix(name, other+".") ||
+				strings.HasPrefix(other, name+".") {
+				return nil, fmt.Errorf(
+					"shorthand: the variables %s and %s are in each other's way: use each name once",
+					other,
+					name,
+				)
 			}
 		}
 	}
@@ -86,15 +92,33 @@ func (t *Template) markRest() {
 // String is the text that was parsed.
 func (t *Template) String() string { return t.text }
 
-// Grammar writes the template for messages and manuals: NAME for one word, NAME... for more, quoted words as they are.
+// Grammar writes the template for messages and manuals: NAME for one word, NAME... for more, quoted
+// words as they are.
 func (t *Template) Grammar() string {
-	return grammar.Replace(variables.ReplaceAllStringFunc(flags.ReplaceAllString(t.text, ""), strings.ToUpper))
+	return grammar.Replace(
+		variables.ReplaceAllStringFunc(flags.ReplaceAllString(t.text, ""), strings.ToUpper),
+	)
 }
 
 var (
 	variables = regexp.MustCompile(`\$\{[^}]*\}`)
 	flags     = regexp.MustCompile(`\?\$\{[^}]*\}\s*`)
-	grammar   = strings.NewReplacer("${", "", "}", "", "[ ", "[", " ]", "]", `" `, "", ` "`, "", `"`, "")
+	grammar   = strings.NewReplacer(
+		"${",
+		"",
+		"}",
+		"",
+		"[ ",
+		"[",
+		" ]",
+		"]",
+		`" `,
+		"",
+		` "`,
+		"",
+		`"`,
+		"",
+	)
 )
 
 // Variables are the names of all variables and flags, in order.
@@ -139,7 +163,9 @@ func (p *templateParser) name() (name string, many bool, err error) {
 	}
 	name, many = strings.CutSuffix(m[1], "...")
 	if !variableName.MatchString(name) {
-		return "", false, p.fail("the name of a variable has letters, digits, _ and - only, and dots between them")
+		return "", false, p.fail(
+			"the name of a variable has letters, digits, _ and - only, and dots between them",
+		)
 	}
 	p.at += len(m[0])
 	p.t.vars = append(p.t.vars, name)
@@ -167,7 +193,10 @@ func (p *templateParser) literal() error {
 		return p.fail("a literal is empty")
 	}
 	p.at += length + 2
-	p.t.program = append(p.t.program, op{kind: opLiteral, words: words, before: isSpace(lit[0]), after: isSpace(lit[len(lit)-1])})
+	p.t.program = append(
+		p.t.program,
+		op{kind: opLiteral, words: words, before: isSpace(lit[0]), after: isSpace(lit[len(lit)-1])},
+	)
 	return nil
 }
 

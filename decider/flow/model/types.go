@@ -19,7 +19,8 @@ type Type struct {
 	raw bool // the last variable keeps its quotes
 }
 
-// Input describes an input of a step type. Steps may have others; these go to the variables of the step.
+// Input describes an input of a step type. Steps may have others; these go to the variables of the
+// step.
 type Input struct {
 	Name     string
 	Aliases  []string
@@ -29,7 +30,8 @@ type Input struct {
 	Doc      string
 }
 
-// Kind says what an input may be. Where not said otherwise, a text with ${...} may stand for any value.
+// Kind says what an input may be. Where not said otherwise, a text with ${...} may stand for any
+// value.
 type Kind int
 
 // The kinds.
@@ -62,7 +64,8 @@ func Types() []Type {
 // builtins has each type under its name, names has the types under aliases too.
 var builtins, names = table()
 
-// table knows nothing of the functions that read steps: these look types up, and must not be looked up by them.
+// table knows nothing of the functions that read steps: these look types up, and must not be looked
+// up by them.
 func table() (byName, all map[string]Type) {
 	byName, all = map[string]Type{}, map[string]Type{}
 	for _, t := range slices.Concat(localTypes(), flowTypes(), stateTypes(), outsideTypes()) {
@@ -100,13 +103,38 @@ const (
 )
 
 var (
-	// As a key, type is that of the step: the type of the value stands in the line, or in a map with the name of the variable.
-	typeInput = Input{Name: "type", Kind: TypeName, Doc: "the type that the value is coerced to; in the line, or in a map beside the name"}
-	modes     = Input{Name: "interpolation_mode", Kind: Choice, Choices: []string{"words", "full", "disabled"}, Doc: "words is the default in shorthand, full otherwise"}
+	// As a key, type is that of the step: the type of the value stands in the line, or in a map
+	// with the name of the variable.
+	typeInput = Input{
+		Name: "type",
+		Kind: TypeName,
+		Doc:  "the type that the value is coerced to; in the line, or in a map beside the name",
+	}
+	modes = Input{
+		Name:    "interpolation_mode",
+		Kind:    Choice,
+		Choices: []string{"words", "full", "disabled"},
+		Doc:     "words is the default in shorthand, full otherwise",
+	}
 	// What is loaded is somebody else's text.
-	loadModes    = Input{Name: "interpolation_mode", Kind: Choice, Choices: modes.Choices, Doc: "disabled if not given: the text is taken as it is"}
-	loadFailures = Input{Name: "interpolation_errors", Kind: Choice, Choices: failures.Choices, Doc: "ignore if not given: an expression without a value stays as it is written"}
-	failures     = Input{Name: "interpolation_errors", Kind: Choice, Choices: []string{"fail", "ignore", "blank"}, Doc: "what becomes of an expression without a value"}
+	loadModes = Input{
+		Name:    "interpolation_mode",
+		Kind:    Choice,
+		Choices: modes.Choices,
+		Doc:     "disabled if not given: the text is taken as it is",
+	}
+	loadFailures = Input{
+		Name:    "interpolation_errors",
+		Kind:    Choice,
+		Choices: failures.Choices,
+		Doc:     "ignore if not given: an expression without a value stays as it is written",
+	}
+	failures = Input{
+		Name:    "interpolation_errors",
+		Kind:    Choice,
+		Choices: []string{"fail", "ignore", "blank"},
+		Doc:     "what becomes of an expression without a value",
+	}
 )
 
 func named(doc string) Input {
@@ -117,16 +145,27 @@ func named(doc string) Input {
 func localTypes() []Type {
 	return []Type{
 		{
-			Name: "let", Aliases: []string{"set-workflow-variable"}, Shorthand: assigned, Idempotent: Idempotent, raw: true,
-			Inputs: []Input{typeInput, named("what is set"), {Name: "value", Kind: Any, Required: true, Doc: "an expression"}, modes, failures},
-			Doc:    "Sets a variable.", Example: "let integer x = ${x} + 1",
+			Name: "let", Aliases: []string{"set-workflow-variable"}, Shorthand: assigned,
+			Idempotent: Idempotent, raw: true,
+			Inputs: []Input{
+				typeInput,
+				named("what is set"),
+				{Name: "value", Kind: Any, Required: true, Doc: "an expression"},
+				modes,
+				failures,
+			},
+			Doc: "Sets a variable.", Example: "let integer x = ${x} + 1",
 		},
 		{
 			Name: "transform", Idempotent: Idempotent, raw: true,
 			Shorthand: `[ ${type} ] [ ${variable} ] [ " = " ${value...} ] [ " | " ${transform...} ]`,
 			Inputs: []Input{
 				typeInput,
-				{Name: "variable", Kind: Variable, Doc: "what is set, or transformed if there is no value"},
+				{
+					Name: "variable",
+					Kind: Variable,
+					Doc:  "what is set, or transformed if there is no value",
+				},
 				{Name: "value", Kind: Any, Doc: "what is transformed"},
 				{Name: "transform", Kind: Any, Doc: "a chain with |, or a list"},
 			},
@@ -141,21 +180,34 @@ func localTypes() []Type {
 			Name: "log", Shorthand: "${message...}", Idempotent: Idempotent,
 			Inputs: []Input{
 				{Name: "message", Kind: Text, Required: true},
-				{Name: "level", Kind: Text, Doc: "trace, debug, info, warn or error; others are info"},
+				{
+					Name: "level",
+					Kind: Text,
+					Doc:  "trace, debug, info, warn or error; others are info",
+				},
 				{Name: "category", Kind: Text},
 			},
 			Doc: "Writes a line to the run's log.", Example: "log the count is ${count}",
 		},
-		{Name: "no-op", Idempotent: Idempotent, Doc: "Does nothing; what stands around it still counts."},
+		{
+			Name:       "no-op",
+			Idempotent: Idempotent,
+			Doc:        "Does nothing; what stands around it still counts.",
+		},
 		{
 			Name: "sleep", Shorthand: "${duration}", Idempotent: Idempotent,
 			Inputs: []Input{{Name: "duration", Kind: Length, Required: true}},
 			Doc:    "Waits for a time.", Example: "sleep 1m 30s",
 		},
 		{
-			Name: "fail", Shorthand: `[ ?${rethrow} "rethrow" ] [ " message " ${message...} ]`, Idempotent: NotIdempotent,
+			Name: "fail", Shorthand: `[ ?${rethrow} "rethrow" ] [ " message " ${message...} ]`,
+			Idempotent: NotIdempotent,
 			Inputs: []Input{
-				{Name: "rethrow", Kind: Boolean, Doc: "keep the error that is handled as the cause"},
+				{
+					Name: "rethrow",
+					Kind: Boolean,
+					Doc:  "keep the error that is handled as the cause",
+				},
 				{Name: "message", Kind: Text},
 				{Name: "value", Kind: Any, Doc: "data of the error"},
 			},

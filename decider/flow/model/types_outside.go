@@ -7,7 +7,11 @@ func outsideTypes() []Type {
 		{Name: "command", Kind: Text, Required: true},
 		{Name: "env", Kind: Map},
 		{Name: "exit_code", Kind: Status},
-		{Name: "output_max_size", Kind: Integer, Doc: "bytes of the tail that are kept; 100000 if not given"},
+		{
+			Name: "output_max_size",
+			Kind: Integer,
+			Doc:  "bytes of the tail that are kept; 100000 if not given",
+		},
 	}
 	return []Type{
 		{
@@ -24,29 +28,50 @@ func outsideTypes() []Type {
 			Name: "child", Aliases: []string{"child-workflow"}, Idempotent: Nested, raw: true,
 			Shorthand: `${workflow} [ " with " ${args...} ]`,
 			Inputs: []Input{
-				{Name: "workflow", Kind: Text, Required: true, Doc: "its name"}, {Name: "args", Kind: Map}, {Name: "run_id", Kind: Text},
+				{
+					Name:     "workflow",
+					Kind:     Text,
+					Required: true,
+					Doc:      "its name",
+				}, {Name: "args", Kind: Map}, {Name: "run_id", Kind: Text},
 			},
 			Doc: "Runs a workflow by its name as a child.", Example: "child ship-order with order = ${order}",
 		},
 		{
 			Name: "http", Shorthand: "${endpoint}", Idempotent: NotIdempotent,
 			Inputs: []Input{
-				{Name: "endpoint", Kind: Text, Required: true, Doc: "https is the default protocol"},
+				{
+					Name:     "endpoint",
+					Kind:     Text,
+					Required: true,
+					Doc:      "https is the default protocol",
+				},
 				{Name: "query", Kind: Map},
 				{Name: "body", Kind: Any},
-				{Name: "charset", Kind: Text, Doc: "of the answer's text, if that does not say it itself"},
+				{
+					Name: "charset",
+					Kind: Text,
+					Doc:  "of the answer's text, if that does not say it itself",
+				},
 				{Name: "status_code", Kind: Status, Doc: "200 to 399 if not given"},
 				{Name: "headers", Kind: Map},
 				{Name: "method", Kind: Text},
 				{Name: "username", Kind: Text},
 				{Name: "password", Kind: Text},
-				{Name: "config", Kind: Map, Doc: "timeout of the call, and redirects, how many are followed"},
+				{
+					Name: "config",
+					Kind: Map,
+					Doc:  "timeout of the call, and redirects, how many are followed",
+				},
 			},
-			Doc: "Sends a request and returns status_code, headers, content, which is text, or content_bytes, content_json and duration; a path into content reads content_json.", Example: "http example.com/prices?item=${item}",
+			Doc: "Sends a request and returns status_code, headers, content, which is text, or " +
+				"content_bytes, content_json and duration; a path into content reads content_json.",
+			Example: "http example.com/prices?item=${item}",
 		},
 		{
 			Name: "ssh", Shorthand: `[ "to " ${endpoint} ] ${command...}`, Idempotent: NotIdempotent, Inputs: command,
-			Doc: "Runs a command on another machine and returns stdout, stderr and exit_code.", Example: "ssh to ${host} systemctl restart web",
+			Doc:     "Runs a command on another machine and returns stdout, stderr and exit_code.",
+			Example: "ssh to ${host} systemctl restart web",
 		},
 		{
 			Name: "shell", Shorthand: "${command...}", Idempotent: NotIdempotent, Inputs: command[1:],
@@ -68,22 +93,46 @@ func outsideTypes() []Type {
 		},
 		{
 			Name: "publish", Shorthand: `${subject} [ " with " ${value...} ]`, Idempotent: NotIdempotent,
-			Inputs: []Input{{Name: "subject", Kind: Text, Required: true}, {Name: "value", Kind: Any}, {Name: "headers", Kind: Map}},
-			Doc:    "Publishes a message on a NATS subject.", Example: "publish orders.shipped with ${order}",
+			Inputs: []Input{
+				{Name: "subject", Kind: Text, Required: true},
+				{Name: "value", Kind: Any},
+				{Name: "headers", Kind: Map},
+			},
+			Doc: "Publishes a message on a NATS subject.", Example: "publish orders.shipped with ${order}",
 		},
 		{
 			Name: "request", Shorthand: `${subject} [ " with " ${value...} ]`, Idempotent: NotIdempotent,
-			Inputs: []Input{{Name: "subject", Kind: Text, Required: true}, {Name: "value", Kind: Any}, {Name: "headers", Kind: Map}},
-			Doc:    "Sends a request on a NATS subject and returns the answer.", Example: "request prices.get with ${item}",
+			Inputs: []Input{
+				{Name: "subject", Kind: Text, Required: true},
+				{Name: "value", Kind: Any},
+				{Name: "headers", Kind: Map},
+			},
+			Doc:     "Sends a request on a NATS subject and returns the answer.",
+			Example: "request prices.get with ${item}",
 		},
 		{
 			Name: "once", Shorthand: `${what} [ " per " ${period} ] [ " in " ${time_zone} ]`, Idempotent: Idempotent,
 			Inputs: []Input{
-				{Name: "what", Kind: Text, Required: true, Doc: "the name of what is done once a period, the same for all who mean the same"},
-				{Name: "period", Kind: Text, Doc: "hour, day, week, month, or a cron expression at whose times periods begin; day if not given"},
-				{Name: "time_zone", Kind: Text, Doc: "where days begin, such as Europe/Berlin; UTC if not given"},
+				{
+					Name:     "what",
+					Kind:     Text,
+					Required: true,
+					Doc:      "the name of what is done once a period, the same for all who mean the same",
+				},
+				{
+					Name: "period",
+					Kind: Text,
+					Doc:  "hour, day, week, month, or a cron expression at whose times periods begin; day if not given",
+				},
+				{
+					Name: "time_zone",
+					Kind: Text,
+					Doc:  "where days begin, such as Europe/Berlin; UTC if not given",
+				},
 			},
-			Doc: "Tells whether this is the first in the present period: returns first, which is true for exactly one step in all runs, period, begins and ends.", Example: "once daily-report per day in Europe/Berlin",
+			Doc: "Tells whether this is the first in the present period: returns first, which " +
+				"is true for exactly one step in all runs, period, begins and ends.",
+			Example: "once daily-report per day in Europe/Berlin",
 		},
 	}
 }

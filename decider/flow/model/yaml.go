@@ -41,13 +41,19 @@ func readYAML(src string) (*node, error) {
 		again++
 	}
 	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
-		return nil, &fault{at: Position{1, 1}, problem: "the definition is empty", hint: "write at least steps"}
+		return nil, &fault{
+			at:      Position{1, 1},
+			problem: "the definition is empty",
+			hint:    "write at least steps",
+		}
 	}
 	t := tree{anchors: map[string]*node{}, lines: strings.Split(src, "\n")}
 	return t.read(file.Docs[0].Body)
 }
 
-var stepLine = regexp.MustCompile(`^((?:\s|- )*(?:step|shorthand|s):\s+)([^\s"'|>&*!%@{\[#\x60].*)$`)
+var stepLine = regexp.MustCompile(
+	`^((?:\s|- )*(?:step|shorthand|s):\s+)([^\s"'|>&*!%@{\[#\x60].*)$`,
+)
 
 const (
 	maxRequote = 16 << 10 // bytes of a text that is read again for each such line
@@ -58,8 +64,8 @@ const (
 //
 //	step: fail message denied: ${reason}
 //
-// It is what authors write, and it can be meant in one way only. Lines are touched only where the parser stumbled over them,
-// because the same line within a block text means itself.
+// It is what authors write, and it can be meant in one way only. Lines are touched only where the
+// parser stumbled over them, because the same line within a block text means itself.
 func requoted(src string, err error) (string, bool) {
 	f, ok := errors.AsType[*fault](err)
 	if !ok || !f.colon || len(src) > maxRequote {
@@ -85,7 +91,11 @@ func requoted(src string, err error) (string, bool) {
 
 func checkBytes(src string) error {
 	if len(src) > MaxSize {
-		return &fault{at: Position{1, 1}, problem: fmt.Sprintf("is longer than %d bytes", MaxSize), hint: "move parts into flows or step types of their own, and data into inputs"}
+		return &fault{
+			at:      Position{1, 1},
+			problem: fmt.Sprintf("is longer than %d bytes", MaxSize),
+			hint:    "move parts into flows or step types of their own, and data into inputs",
+		}
 	}
 	line, column := 1, 1
 	for i := 0; i < len(src); {
@@ -93,9 +103,17 @@ func checkBytes(src string) error {
 		at := Position{line, column}
 		switch {
 		case c == utf8.RuneError && size == 1:
-			return &fault{at: at, problem: fmt.Sprintf("the byte %#02x is not UTF-8", src[i]), hint: "save the file as UTF-8"}
+			return &fault{
+				at:      at,
+				problem: fmt.Sprintf("the byte %#02x is not UTF-8", src[i]),
+				hint:    "save the file as UTF-8",
+			}
 		case c < ' ' && c != '\t' && c != '\n' && c != '\r', c == 0x7f, c == 0xfeff:
-			return &fault{at: at, problem: fmt.Sprintf("the character %U cannot stand in a definition", c), hint: "remove it, or write it as an escape within double quotes"}
+			return &fault{
+				at:      at,
+				problem: fmt.Sprintf("the character %U cannot stand in a definition", c),
+				hint:    "remove it, or write it as an escape within double quotes",
+			}
 		}
 		column++
 		if c == '\n' {
@@ -106,12 +124,17 @@ func checkBytes(src string) error {
 	return nil
 }
 
-// parseYAML bounds the tokens before the parser sees them: it recurses, and a stack that is used up cannot be recovered from.
-// Panics of the library are bugs of it; they end here as errors because texts come from anywhere.
+// parseYAML bounds the tokens before the parser sees them: it recurses, and a stack that is used up
+// cannot be recovered from. Panics of the library are bugs of it; they end here as errors because
+// texts come from anywhere.
 func parseYAML(src string) (file *ast.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			file, err = nil, &fault{at: Position{1, 1}, problem: "the YAML cannot be read", hint: "write it in a plainer way"}
+			file, err = nil, &fault{
+				at:      Position{1, 1},
+				problem: "the YAML cannot be read",
+				hint:    "write it in a plainer way",
+			}
 		}
 	}()
 	tokens, err := tokenize(src)
@@ -125,7 +148,8 @@ func parseYAML(src string) (file *ast.File, err error) {
 	return file, nil
 }
 
-// tokenize stops at the first token that is wrong or one too many. The lexer of the library goes on to the end.
+// tokenize stops at the first token that is wrong or one too many. The lexer of the library goes on
+// to the end.
 func tokenize(src string) (token.Tokens, error) {
 	var s scanner.Scanner
 	s.Init(src)
@@ -140,7 +164,12 @@ func tokenize(src string) (token.Tokens, error) {
 			if err := checkTokens(tokens); err != nil {
 				return nil, err
 			}
-			return nil, faulty(tokens[maxTokens], "move parts into flows or step types of their own, and data into inputs", "has more than %d words and signs of YAML", maxTokens)
+			return nil, faulty(
+				tokens[maxTokens],
+				"move parts into flows or step types of their own, and data into inputs",
+				"has more than %d words and signs of YAML",
+				maxTokens,
+			)
 		}
 		if err != nil {
 			return tokens, checkTokens(tokens)
@@ -148,7 +177,8 @@ func tokenize(src string) (token.Tokens, error) {
 	}
 }
 
-// checkTokens follows the nesting that takes no new line: brackets, and runs of signs such as "- - -".
+// checkTokens follows the nesting that takes no new line: brackets, and runs of signs such as "- -
+// -".
 func checkTokens(tokens token.Tokens) error {
 	depth, run, headers, line := 0, 0, 0, 0
 	for i, tk := range tokens {
@@ -162,13 +192,25 @@ func checkTokens(tokens token.Tokens) error {
 			depth--
 		case token.DocumentHeaderType:
 			if headers++; headers > 1 || i > 0 {
-				return faulty(tk, "put each definition into a file of its own", "a second document begins here")
+				return faulty(
+					tk,
+					"put each definition into a file of its own",
+					"a second document begins here",
+				)
 			}
 		case token.DirectiveType:
-			return faulty(tk, "leave it out; quote a text that begins with %", "YAML directives are not understood")
+			return faulty(
+				tk,
+				"leave it out; quote a text that begins with %",
+				"YAML directives are not understood",
+			)
 		}
 		switch tk.Type {
-		case token.SequenceEntryType, token.MappingKeyType, token.AnchorType, token.TagType, token.AliasType:
+		case token.SequenceEntryType,
+			token.MappingKeyType,
+			token.AnchorType,
+			token.TagType,
+			token.AliasType:
 			run++
 		case token.MappingValueType:
 		case token.StringType:
@@ -179,7 +221,12 @@ func checkTokens(tokens token.Tokens) error {
 			run = 0
 		}
 		if depth > maxDepth || run > maxDepth {
-			return faulty(tk, "move parts into flows or step types of their own", "is nested deeper than %d", maxDepth)
+			return faulty(
+				tk,
+				"move parts into flows or step types of their own",
+				"is nested deeper than %d",
+				maxDepth,
+			)
 		}
 	}
 	return nil
@@ -200,10 +247,13 @@ func syntaxFault(src string, err error) error {
 		message, hint = "the key "+quoted(e.GetToken().Value)+" is given twice", "keep one of them"
 	case at.Line <= len(lines) && strings.Contains(lines[at.Line-1][:indent(lines[at.Line-1])], "\t"):
 		hint = "indent by spaces, YAML allows no tabs"
-	case at.Line <= len(lines) && strings.Contains(message, "must be specified") && strings.Contains(lines[at.Line-1], "${"):
+	case at.Line <= len(lines) && strings.Contains(message, "must be specified") &&
+		strings.Contains(lines[at.Line-1], "${"):
 		hint = "within { } and [ ], quote texts with ${...}"
-	case strings.Contains(message, "mapping value is not allowed") || strings.Contains(message, "value is not allowed in this context"):
-		hint, colon = "check the indentation, and quote a text that holds a colon followed by a space, or begins with a quote or bracket", true
+	case strings.Contains(message, "mapping value is not allowed") ||
+		strings.Contains(message, "value is not allowed in this context"):
+		hint, colon = "check the indentation, and quote a text that holds a colon followed by a "+
+			"space, or begins with a quote or bracket", true
 	default:
 		hint = syntaxHint(message)
 	}
@@ -217,7 +267,8 @@ func syntaxHint(message string) string {
 		{"must be specified", "within [ ] and { }, quote texts that hold any of [ ] { } , and close each bracket"},
 		{"end token", "close each bracket, and quote a text that begins with one"},
 		{"character corresponding to", "quote a text that begins with a bracket"},
-		{"could not find end character", "close the quote; within '…' a quote is written twice, within \"…\" with a backslash before it"},
+		{"could not find end character", "close the quote; within '…' a quote is written twice, " +
+			"within \"…\" with a backslash before it"},
 		{"escape character", "write a backslash twice within \"…\", or use '…', where it stands for itself"},
 		{"invalid header option", "quote a text that begins with | or >, or let it begin in the next line"},
 		{"invalid key for this map", "a key is one text; quote it if it begins with a bracket"},

@@ -12,24 +12,27 @@ import (
 	"github.com/droverhq/drover/internal/bucketkey"
 )
 
-// wholeEvery is how many looks at what is new come before one at everything: of a bucket that was made anew, or of messages that were
-// removed, the former tells nothing.
+// wholeEvery is how many looks at what is new come before one at everything: of a bucket that was
+// made anew, or of messages that were removed, the former tells nothing.
 const wholeEvery = 20
 
 // FollowOptions of [Store.Follow]. The zero value is usable.
 type FollowOptions struct {
-	// Every is how often the bucket is looked at. Each look is one small question, which a replica may answer. Defaults to 500 ms.
+	// Every is how often the bucket is looked at. Each look is one small question, which a replica
+	// may answer. Defaults to 500 ms.
 	Every time.Duration
-	// Trouble is told why a look has failed, once for each reason, and nil when one has succeeded again. Defaults to nobody.
+	// Trouble is told why a look has failed, once for each reason, and nil when one has succeeded
+	// again. Defaults to nobody.
 	Trouble func(error)
 }
 
-// Follow calls tell with the names of the flows that runs may have, sorted, at first and whenever they change, until ctx is done. A name
-// whose current key was deleted stays: runs that are open go on with the version that they began with. It returns early with a
-// [natsconn.RefusedError] alone; other failures pass.
+// Follow calls tell with the names of the flows that runs may have, sorted, at first and whenever
+// they change, until ctx is done. A name whose current key was deleted stays: runs that are open go
+// on with the version that they began with. It returns early with a [natsconn.RefusedError] alone;
+// other failures pass.
 //
-// Considered: a consumer of the bucket, which would tell sooner. But a right to make consumers is one to have the server publish anywhere,
-// and deciders are not trusted with that.
+// Considered: a consumer of the bucket, which would tell sooner. But a right to make consumers is
+// one to have the server publish anywhere, and deciders are not trusted with that.
 func (s *Store) Follow(ctx context.Context, o *FollowOptions, tell func(names []string)) error {
 	if o == nil {
 		o = &FollowOptions{}
@@ -92,13 +95,20 @@ func (f *follower) look(ctx context.Context) (changed bool, err error) {
 	f.looks = 0 // until this look has succeeded
 	for more := true; more; {
 		var page []natsconn.Stored
-		page, more, err = f.s.conn.BatchGet(ctx, "KV_"+f.s.bucket, "$KV."+f.s.bucket+"."+string(Flow)+".*."+current, last+1, listPage)
+		page, more, err = f.s.conn.BatchGet(
+			ctx,
+			"KV_"+f.s.bucket,
+			"$KV."+f.s.bucket+"."+string(Flow)+".*."+current,
+			last+1,
+			listPage,
+		)
 		if err != nil {
 			return false, f.s.explain(err)
 		}
 		for _, m := range page {
 			last = m.Seq
-			if name, ok := f.name(m.Subject); ok && len(names) < 2*MaxNames { // deployments stop at half of that
+			if name, ok := f.name(m.Subject); ok && len(names) < 2*MaxNames {
+				// deployments stop at half of that
 				names[name] = true
 			}
 		}

@@ -6,19 +6,23 @@
 //
 // Invariants:
 //
-//   - A version is its content: it is written once, before anything names it, and never changed. So a run keeps the version that it
-//     began with, and two who deploy the same content at once agree.
-//   - The current version of a name changes by compare-and-set only, and only to a version that is there.
+//   - A version is its content: it is written once, before anything names it, and never changed. So
+//     a run keeps the version that it began with, and two who deploy the same content at once
+//     agree.
+//   - The current version of a name changes by compare-and-set only, and only to a version that is
+//     there.
 //   - Deploying what is current already writes nothing.
-//   - What is read is compared with its version: a value that was damaged or replaced is an error, never a run of something else.
+//   - What is read is compared with its version: a value that was damaged or replaced is an error,
+//     never a run of something else.
 //   - Entries that cannot be read are told and passed over; they spoil no list.
 //
-// Considered: verbs of the broker, as types have them. But a broker would carry definitions that it cannot judge, because flows lie above
-// it, and it needs none of them to decide. So those who deploy write the bucket themselves; it has no rollups, by which one who may write a
-// key could wipe it.
+// Considered: verbs of the broker, as types have them. But a broker would carry definitions that it
+// cannot judge, because flows lie above it, and it needs none of them to decide. So those who
+// deploy write the bucket themselves; it has no rollups, by which one who may write a key could
+// wipe it.
 //
-// Errors are of type *schemas.Error where there is something to say about them, else those of package post. The commands and flow
-// deciders call it.
+// Errors are of type *schemas.Error where there is something to say about them, else those of
+// package post. The commands and flow deciders call it.
 package store
 
 import (
@@ -55,7 +59,8 @@ func (k Kind) String() string {
 	return "flow"
 }
 
-// Limits of a namespace. What a bucket holds is read by everybody who deploys or decides, so it does not grow without bound.
+// Limits of a namespace. What a bucket holds is read by everybody who deploys or decides, so it
+// does not grow without bound.
 const (
 	MaxStored   = 512 << 10 // bytes of one stored definition
 	MaxNames    = 1000      // names of each kind
@@ -76,7 +81,8 @@ type Store struct {
 	bucket string
 }
 
-// Open returns the store of a namespace. It asks nothing yet; the servers of the namespace make the bucket.
+// Open returns the store of a namespace. It asks nothing yet; the servers of the namespace make the
+// bucket.
 func Open(conn *natsconn.Conn, ns subject.Namespace) *Store {
 	return &Store{conn: conn, ns: ns, bucket: ns.BucketFlows()}
 }
@@ -103,9 +109,13 @@ func nameOf(kind Kind, d *model.Definition) (string, error) {
 	}
 	switch {
 	case name == "":
-		return "", schemas.Errorf(schemas.CodeInvalid, "the %s has no %s", kind, field).InField(field).WithHint("write %s: … at the top of the file", field)
+		return "", schemas.Errorf(schemas.CodeInvalid, "the %s has no %s", kind, field).
+			InField(field).
+			WithHint("write %s: … at the top of the file", field)
 	case strings.Contains(name, "${"):
-		return "", schemas.Errorf(schemas.CodeInvalid, "the name %q holds an expression", syntax.Clip(name)).InField(field).WithHint("a name is fixed when the flow is deployed")
+		return "", schemas.Errorf(schemas.CodeInvalid, "the name %q holds an expression", syntax.Clip(name)).
+			InField(field).
+			WithHint("a name is fixed when the flow is deployed")
 	}
 	if err := subject.ValidateID(field, name); err != nil {
 		return "", schemas.Errorf(schemas.CodeInvalid, "%v", err).InField(field)
@@ -138,8 +148,10 @@ func (s *Store) plan(ctx context.Context, kind Kind, d *model.Definition) (*plan
 		return nil, err
 	}
 	if len(value) > MaxStored {
-		return nil, schemas.Errorf(schemas.CodeTooLarge, "the %s %s takes %d bytes, more than %d", kind, name, len(value), MaxStored).
-			WithHint("split it: move parts into flows of their own and start them with child")
+		return nil,
+			schemas.Errorf(schemas.CodeTooLarge, "the %s %s takes %d bytes, more than %d", kind,
+				name, len(value), MaxStored).
+				WithHint("split it: move parts into flows of their own and start them with child")
 	}
 	p := &plan{Deployed: Deployed{Kind: kind, Name: name, Version: d.Version()}, value: value}
 	now, rev, err := s.current(ctx, kind, name)
@@ -159,14 +171,16 @@ func (s *Store) plan(ctx context.Context, kind Kind, d *model.Definition) (*plan
 	return p, nil
 }
 
-// room refuses a new version where there are too many. Two who deploy at once may both pass: the limit is against growth, not a promise.
+// room refuses a new version where there are too many. Two who deploy at once may both pass: the
+// limit is against growth, not a promise.
 func (s *Store) room(ctx context.Context, kind Kind, name string) error {
 	versions, err := s.Versions(ctx, kind, name)
 	if err != nil {
 		return err
 	}
 	if len(versions) >= MaxVersions {
-		return schemas.Errorf(schemas.CodeLimit, "the %s %s has %d versions, and more are not allowed", kind, name, len(versions)).
+		return schemas.Errorf(schemas.CodeLimit, "the %s %s has %d versions, and more are not "+
+			"allowed", kind, name, len(versions)).
 			WithHint("delete versions that no run uses: nats kv del %s %s", s.bucket, keyOf(kind, name, "VERSION"))
 	}
 	if len(versions) > 0 {
@@ -177,15 +191,17 @@ func (s *Store) room(ctx context.Context, kind Kind, name string) error {
 		return s.explain(err)
 	}
 	if len(names) >= MaxNames {
-		return schemas.Errorf(schemas.CodeLimit, "the namespace has %d %ss, and more are not allowed", len(names), kind).
+		return schemas.Errorf(schemas.CodeLimit, "the namespace has %d %ss, and more are not "+
+			"allowed", len(names), kind).
 			WithHint("delete what nobody uses: nats kv del %s %s", s.bucket, keyOf(kind, "NAME", current))
 	}
 	return nil
 }
 
-// Deploy stores a definition and makes it the current one of its name. A flow is deployed under its name, a step type under its id. The
-// same content again changes nothing; content that was current before becomes it again. When two deploy a name at once, both versions are
-// stored, and the one that came last counts.
+// Deploy stores a definition and makes it the current one of its name. A flow is deployed under its
+// name, a step type under its id. The same content again changes nothing; content that was current
+// before becomes it again. When two deploy a name at once, both versions are stored, and the one
+// that came last counts.
 func (s *Store) Deploy(ctx context.Context, kind Kind, d *model.Definition) (*Deployed, error) {
 	stored := false
 	for range casAttempts {
@@ -199,7 +215,8 @@ func (s *Store) Deploy(ctx context.Context, kind Kind, d *model.Definition) (*De
 		if p.Stored {
 			_, err = s.conn.KVCreate(ctx, s.bucket, keyOf(kind, p.Name, p.Version), p.value, 0)
 			stored = stored || err == nil
-			if err != nil && !errors.Is(err, natsconn.ErrWrongSequence) && !errors.Is(err, natsconn.ErrInFlight) {
+			if err != nil && !errors.Is(err, natsconn.ErrWrongSequence) &&
+				!errors.Is(err, natsconn.ErrInFlight) {
 				return nil, s.explain(err)
 			}
 		}
@@ -214,15 +231,27 @@ func (s *Store) Deploy(ctx context.Context, kind Kind, d *model.Definition) (*De
 			return nil, s.explain(err)
 		}
 		if sleep.For(ctx, casPause) != nil {
-			return nil, fmt.Errorf("flows: deploy: %w; whether it was deployed, drover flow show tells", ctx.Err())
+			return nil, fmt.Errorf(
+				"flows: deploy: %w; whether it was deployed, drover flow show tells",
+				ctx.Err(),
+			)
 		}
 	}
-	return nil, schemas.Errorf(schemas.CodeConflict, "others keep deploying the %s", kind).WithHint("deploy it again when they are done")
+	return nil, schemas.Errorf(schemas.CodeConflict, "others keep deploying the %s", kind).
+		WithHint("deploy it again when they are done")
 }
 
 // choose makes a version the current one.
 func (s *Store) choose(ctx context.Context, p *plan, d *model.Definition) error {
-	value, err := schemas.MarshalJSON(record{V: schemas.Version, Name: p.Name, Version: p.Version, Description: brief(d.Description), Steps: stepsOf(d)})
+	value, err := schemas.MarshalJSON(
+		record{
+			V:           schemas.Version,
+			Name:        p.Name,
+			Version:     p.Version,
+			Description: brief(d.Description),
+			Steps:       stepsOf(d),
+		},
+	)
 	if err != nil {
 		return err
 	}
@@ -261,11 +290,14 @@ func (s *Store) Versions(ctx context.Context, kind Kind, name string) ([]string,
 // explain says what a namespace without the bucket lacks.
 func (s *Store) explain(err error) error {
 	if errors.Is(err, natsconn.ErrNoStream) {
-		return schemas.Errorf(schemas.CodeNotFound, "the namespace %s keeps no flows: it has no bucket %s", s.ns, s.bucket).
-			WithHint("check --namespace, --nats, and the JetStream domain of its context; a server of this version makes the bucket when it starts")
+		return schemas.Errorf(schemas.CodeNotFound,
+			"the namespace %s keeps no flows: it has no bucket %s", s.ns, s.bucket).
+			WithHint("check --namespace, --nats, and the JetStream domain of its context; a " +
+				"server of this version makes the bucket when it starts")
 	}
 	if errors.Is(err, natsconn.ErrFull) {
-		return schemas.Errorf(schemas.CodeLimit, "the bucket %s is full: %v", s.bucket, err).WithHint("delete versions that no run uses, or %s", natsconn.RoomHint(err, string(s.ns)))
+		return schemas.Errorf(schemas.CodeLimit, "the bucket %s is full: %v", s.bucket, err).
+			WithHint("delete versions that no run uses, or %s", natsconn.RoomHint(err, string(s.ns)))
 	}
 	return fmt.Errorf("flows: %w", err)
 }

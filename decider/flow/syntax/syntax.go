@@ -1,9 +1,10 @@
-// Package syntax holds what all readers of the little languages of flows share: the error that points into a text, and
-// words with quotes.
+// Package syntax holds what all readers of the little languages of flows share: the error that
+// points into a text, and words with quotes.
 //
-// Invariants: an offset counts bytes from the start of the text that was given to the reader, never beyond its length; a
-// message stays short whatever the text is; every function takes time linear in its text. It is pure and below all other
-// packages of decider/flow; they are its only callers, and those who add file, line and column to its errors.
+// Invariants: an offset counts bytes from the start of the text that was given to the reader, never
+// beyond its length; a message stays short whatever the text is; every function takes time linear
+// in its text. It is pure and below all other packages of decider/flow; they are its only callers,
+// and those who add file, line and column to its errors.
 package syntax
 
 import (
@@ -34,11 +35,18 @@ func (e *Error) Error() string {
 
 // New returns an *Error about a place in a text.
 func New(what, text string, offset int, problem, hint string) error {
-	return &Error{What: what, Text: Clip(text), Offset: min(max(offset, 0), len(text)), Problem: problem, Hint: hint}
+	return &Error{
+		What:    what,
+		Text:    Clip(text),
+		Offset:  min(max(offset, 0), len(text)),
+		Problem: problem,
+		Hint:    hint,
+	}
 }
 
-// Within turns an error of a reader that was given a part of a text into one about the whole text; at is where the part
-// begins. Errors without an offset become ones about the beginning of the part.
+// Within turns an error of a reader that was given a part of a text into one about the whole text;
+// at is where the part begins. Errors without an offset become ones about the beginning of the
+// part.
 func Within(what, text string, at int, err error) error {
 	if err == nil {
 		return nil
@@ -79,7 +87,8 @@ func SkipSpace(s string, at int) int {
 	return at
 }
 
-// Nearest returns the name that was probably meant, or "" if none is near. Only names of about the same length are compared.
+// Nearest returns the name that was probably meant, or "" if none is near. Only names of about the
+// same length are compared.
 func Nearest(got string, names []string) string {
 	best, least := "", 3
 	for _, name := range names {

@@ -26,12 +26,13 @@ func Words(what, text string) ([]Word, error) {
 
 // Scan reads the word that begins at offset at, which is neither white space nor the end.
 //
-// A word that begins with ' or " is quoted if its first closing quote is its last character: white space or the end follows.
-// If anything else follows, as in "a", the word goes on to the next white space and keeps its quotes: they belong to the
-// text. An apostrophe between two letters closes nothing, so 'it's' is the text it's. In double quotes \n, \t, \r, \" and \\
-// have their usual meaning; in single quotes \' and \\ only; a backslash before anything else stands for itself, so that
-// patterns may be written as they are. A ${…} belongs to its word whatever is in it. With open > 0 parentheses around, a
-// word also ends before a ) that is not opened in the word itself.
+// A word that begins with ' or " is quoted if its first closing quote is its last character: white
+// space or the end follows. If anything else follows, as in "a", the word goes on to the next white
+// space and keeps its quotes: they belong to the text. An apostrophe between two letters closes
+// nothing, so 'it's' is the text it's. In double quotes \n, \t, \r, \" and \\ have their usual
+// meaning; in single quotes \' and \\ only; a backslash before anything else stands for itself, so
+// that patterns may be written as they are. A ${…} belongs to its word whatever is in it. With open
+// > 0 parentheses around, a word also ends before a ) that is not opened in the word itself.
 func Scan(what, text string, at, open int) (Word, error) {
 	end, inner := at, 0
 	if c := text[at]; c == '"' || c == '\'' {
@@ -58,8 +59,9 @@ func Scan(what, text string, at, open int) (Word, error) {
 	return Word{Text: text[at:end], Start: at, End: end}, nil
 }
 
-// Braces returns the offset after the ${…} that begins at offset at. Quotes inside protect a }. One that is not closed
-// reaches to the end of the text: to look for a nearer end each time would take quadratic time.
+// Braces returns the offset after the ${…} that begins at offset at. Quotes inside protect a }. One
+// that is not closed reaches to the end of the text: to look for a nearer end each time would take
+// quadratic time.
 func Braces(text string, at int) int {
 	quote := byte(0)
 	for i := at + 2; i < len(text); i++ {
@@ -78,7 +80,8 @@ func Braces(text string, at int) int {
 	return len(text)
 }
 
-// quoted reads up to the first closing quote. It is not the whole word if more follows without white space.
+// quoted reads up to the first closing quote. It is not the whole word if more follows without
+// white space.
 func quoted(what, text string, at, open int) (w Word, whole bool, err error) {
 	quote := text[at]
 	var b strings.Builder
@@ -92,7 +95,16 @@ func quoted(what, text string, at, open int) (w Word, whole bool, err error) {
 			}
 		}
 		if c == quote && !Apostrophe(text, i) {
-			return Word{Text: b.String(), Quoted: true, Start: at, End: i + 1}, closes(text, i+1, open), nil
+			return Word{
+				Text:   b.String(),
+				Quoted: true,
+				Start:  at,
+				End:    i + 1,
+			}, closes(
+				text,
+				i+1,
+				open,
+			), nil
 		}
 		b.WriteByte(c)
 	}
@@ -100,9 +112,11 @@ func quoted(what, text string, at, open int) (w Word, whole bool, err error) {
 		"close it, or put a text that contains a quote in the other kind of quotes")
 }
 
-// Apostrophe reports whether the character at an offset is a ' between two letters or digits, which closes no quote.
+// Apostrophe reports whether the character at an offset is a ' between two letters or digits, which
+// closes no quote.
 func Apostrophe(text string, at int) bool {
-	return text[at] == '\'' && at > 0 && at+1 < len(text) && letter(text[at-1]) && letter(text[at+1])
+	return text[at] == '\'' && at > 0 && at+1 < len(text) && letter(text[at-1]) &&
+		letter(text[at+1])
 }
 
 // letter takes every byte of a rune beyond ASCII for one.

@@ -6,13 +6,17 @@ import (
 	"slices"
 )
 
-// Get returns the part of a value that a path leads to, and whether there is one: a missing key, an index after the end and any
-// part of null are simply not there. Asking a text or a number for a part of it is an error, as is reading from [].
+// Get returns the part of a value that a path leads to, and whether there is one: a missing key, an
+// index after the end and any part of null are simply not there. Asking a text or a number for a
+// part of it is an error, as is reading from [].
 func Get(v any, p Path) (part any, found bool, err error) {
 	for i, s := range p {
 		switch {
 		case s.Kind == Append:
-			return nil, false, at(p[:i+1], "nothing can be read after the last element: take it with the transform last")
+			return nil, false, at(
+				p[:i+1],
+				"nothing can be read after the last element: take it with the transform last",
+			)
 		case v == nil:
 			return nil, false, nil
 		case s.Kind == Key:
@@ -37,9 +41,10 @@ func Get(v any, p Path) (part any, found bool, err error) {
 	return v, true, nil
 }
 
-// Set returns a value like v in which the part at p is part. Containers on the way are created where there is none or null: a map
-// for a key; a list for [], [-1] and [0]. An index may be that of an element or the next one. What lies along the path is copied, the
-// rest is shared; v stays as it was.
+// Set returns a value like v in which the part at p is part. Containers on the way are created
+// where there is none or null: a map for a key; a list for [], [-1] and [0]. An index may be that
+// of an element or the next one. What lies along the path is copied, the rest is shared; v stays as
+// it was.
 func Set(v any, p Path, part any) (any, error) {
 	return set(v, p, 0, part)
 }
@@ -51,7 +56,11 @@ func set(v any, p Path, i int, part any) (any, error) {
 	if p[i].Kind == Key {
 		m, ok := v.(map[string]any)
 		if !ok && v != nil {
-			return nil, at(p[:i+1], "a %s has no keys: clear it first if it is to become a map", TypeName(v))
+			return nil, at(
+				p[:i+1],
+				"a %s has no keys: clear it first if it is to become a map",
+				TypeName(v),
+			)
 		}
 		inner, err := set(m[p[i].Key], p, i+1, part)
 		if err != nil {
@@ -66,7 +75,11 @@ func set(v any, p Path, i int, part any) (any, error) {
 	}
 	l, ok := v.([]any)
 	if !ok && v != nil {
-		return nil, at(p[:i+1], "a %s has no elements: clear it first if it is to become a list", TypeName(v))
+		return nil, at(
+			p[:i+1],
+			"a %s has no elements: clear it first if it is to become a list",
+			TypeName(v),
+		)
 	}
 	n := p[i].Index
 	if p[i].Kind == Append {
@@ -91,7 +104,8 @@ func set(v any, p Path, i int, part any) (any, error) {
 	return l, nil
 }
 
-// Clear returns a value like v without the part at p, and whether there was one. Elements after a cleared one move up.
+// Clear returns a value like v without the part at p, and whether there was one. Elements after a
+// cleared one move up.
 func Clear(v any, p Path) (any, bool, error) {
 	if len(p) == 0 {
 		return nil, v != nil, nil

@@ -28,9 +28,9 @@ func CheckType(name string) error {
 	return fmt.Errorf("there is no type %s: %s", syntax.Quote(name), hint)
 }
 
-// Coerce turns a value into one of the named type, or says why that cannot be done without a loss: 1.5 is no integer, a map is no
-// string, null is nothing but null. Texts are read: numbers, true and false (also yes and no), durations, RFC 3339
-// instants, and for lists and maps YAML or JSON.
+// Coerce turns a value into one of the named type, or says why that cannot be done without a loss:
+// 1.5 is no integer, a map is no string, null is nothing but null. Texts are read: numbers, true
+// and false (also yes and no), durations, RFC 3339 instants, and for lists and maps YAML or JSON.
 func Coerce(v any, name string, l Limits) (any, error) {
 	if err := CheckType(name); err != nil {
 		return nil, err
@@ -55,7 +55,8 @@ func Coerce(v any, name string, l Limits) (any, error) {
 	return toContainer(v, name, l)
 }
 
-// Text is the text that a scalar becomes when it is put into a text. Lists, maps and null have none.
+// Text is the text that a scalar becomes when it is put into a text. Lists, maps and null have
+// none.
 func Text(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
@@ -79,7 +80,8 @@ func Text(v any) (string, error) {
 	case nil:
 		return "", errors.New("null is no text: give a default, as in ${x} ?? \"\"")
 	case []any, map[string]any:
-		return "", fmt.Errorf("a %s is no text: make one with the transform json encode, or take a part of it", TypeName(v))
+		return "", fmt.Errorf("a %s is no text: make one with the transform json encode, or "+
+			"take a part of it", TypeName(v))
 	}
 	return "", fmt.Errorf("a %T is no value of a flow", v)
 }
@@ -97,7 +99,8 @@ func FloatText(f float64) string {
 	return s
 }
 
-// Numeric returns a number as it is, and a text that is one as the number it is; white space around it does not matter.
+// Numeric returns a number as it is, and a text that is one as the number it is; white space around
+// it does not matter.
 func Numeric(v any) (any, bool) {
 	switch v := v.(type) {
 	case int64, float64:
@@ -109,7 +112,8 @@ func Numeric(v any) (any, bool) {
 	return nil, false
 }
 
-// number reads -?digits[.digits][e[+-]digits]; what has neither a point nor an exponent is an integer.
+// number reads -?digits[.digits][e[+-]digits]; what has neither a point nor an exponent is an
+// integer.
 func number(s string) (any, error) {
 	at := 0
 	if strings.HasPrefix(s, "-") {
@@ -123,7 +127,10 @@ func number(s string) (any, error) {
 	if at == len(s) {
 		n, err := strconv.ParseInt(s, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("the integer %s does not fit 64 bits: send it as text", syntax.Clip(s))
+			return nil, fmt.Errorf(
+				"the integer %s does not fit 64 bits: send it as text",
+				syntax.Clip(s),
+			)
 		}
 		return n, nil
 	}
@@ -150,7 +157,10 @@ func number(s string) (any, error) {
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {
-		return nil, fmt.Errorf("the number %s is too large for a double: send it as text", syntax.Clip(s))
+		return nil, fmt.Errorf(
+			"the number %s is too large for a double: send it as text",
+			syntax.Clip(s),
+		)
 	}
 	return f, nil
 }
@@ -236,7 +246,11 @@ func toInstant(v any) (time.Time, error) {
 			}
 		}
 	}
-	return time.Time{}, cannot(v, "instant", "write date, time and zone, such as 2026-03-29T01:30:00Z")
+	return time.Time{}, cannot(
+		v,
+		"instant",
+		"write date, time and zone, such as 2026-03-29T01:30:00Z",
+	)
 }
 
 func toContainer(v any, name string, l Limits) (any, error) {

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Truth is whether a value counts as true: null, false, 0, the empty text, the empty list and the empty map do not, anything
-// else does, the text "false" and a duration of zero (which may have travelled as the text "0s") included.
+// Truth is whether a value counts as true: null, false, 0, the empty text, the empty list and the
+// empty map do not, anything else does, the text "false" and a duration of zero (which may have
+// travelled as the text "0s") included.
 func Truth(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -29,8 +30,9 @@ func Truth(v any) bool {
 	return true
 }
 
-// Equal compares with coercion: numbers by their worth, a number, boolean, duration or instant with a text that can be read as one,
-// two texts exactly ("5" is not "5.0", though 5 equals both), lists and maps by their elements. Null equals null only.
+// Equal compares with coercion: numbers by their worth, a number, boolean, duration or instant with
+// a text that can be read as one, two texts exactly ("5" is not "5.0", though 5 equals both), lists
+// and maps by their elements. Null equals null only.
 func Equal(a, b any) bool {
 	if s, ok := a.(string); ok {
 		if t, ok := b.(string); ok {
@@ -80,9 +82,10 @@ func equalMaps(a map[string]any, b any) bool {
 	return true
 }
 
-// Compare orders two values: -1, 0 or 1, and whether they can be ordered at all. Numbers are ordered by their worth, a number and a
-// numeric text too, two texts in natural order, durations and instants among themselves and with texts that can be read as
-// such. Nothing else can be ordered, null least of all.
+// Compare orders two values: -1, 0 or 1, and whether they can be ordered at all. Numbers are
+// ordered by their worth, a number and a numeric text too, two texts in natural order, durations
+// and instants among themselves and with texts that can be read as such. Nothing else can be
+// ordered, null least of all.
 func Compare(a, b any) (order int, ok bool) {
 	switch x := a.(type) {
 	case int64, float64:
@@ -153,8 +156,8 @@ func compareMixed(f float64, n int64) (int, bool) {
 	return cmp.Compare(f, whole), true
 }
 
-// Natural orders texts with their runs of digits as numbers: "9" before "10", "v1.9" before "v1.10". It is a total order: 0
-// is for equal texts only, so "01" and "1" differ.
+// Natural orders texts with their runs of digits as numbers: "9" before "10", "v1.9" before
+// "v1.10". It is a total order: 0 is for equal texts only, so "01" and "1" differ.
 func Natural(a, b string) int {
 	i, j := 0, 0
 	for i < len(a) && j < len(b) {

@@ -19,15 +19,16 @@ const (
 	instantKey  = "$instant"
 )
 
-// Encode writes a value as JSON for the world: compact, keys sorted, durations and instants as text. Whole floats are written
-// with ".0" so that Decode reads a float again.
+// Encode writes a value as JSON for the world: compact, keys sorted, durations and instants as
+// text. Whole floats are written with ".0" so that Decode reads a float again.
 func Encode(v any) ([]byte, error) { return appendJSON(nil, v, false) }
 
-// Decode reads what is one JSON value. A number without a point and an exponent is an integer; one that does not fit 64 bits is an
-// error instead of a rounded float.
+// Decode reads what is one JSON value. A number without a point and an exponent is an integer; one
+// that does not fit 64 bits is an error instead of a rounded float.
 func Decode(data []byte, l Limits) (any, error) { return decode(data, maxJSON*l.bytes(), l) }
 
-// maxJSON is how many times larger than its value JSON may be: no value that is encoded becomes larger.
+// maxJSON is how many times larger than its value JSON may be: no value that is encoded becomes
+// larger.
 const maxJSON = 8
 
 func decode(data []byte, most int, l Limits) (any, error) {
@@ -44,18 +45,27 @@ func decode(data []byte, most int, l Limits) (any, error) {
 		return nil, fmt.Errorf("decode JSON: %w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("decode JSON: more follows after the value, at byte %d", dec.InputOffset())
+		return nil, fmt.Errorf(
+			"decode JSON: more follows after the value, at byte %d",
+			dec.InputOffset(),
+		)
 	}
 	return Of(x, l)
 }
 
-// Pack writes a value as JSON so that Unpack returns an equal value of the same types. A duration is {"$duration": "1h"}, an
-// instant {"$instant": "…"}, and every key of a map that begins with $ gets another one in front.
+// Pack writes a value as JSON so that Unpack returns an equal value of the same types. A duration
+// is {"$duration": "1h"}, an instant {"$instant": "…"}, and every key of a map that begins with $
+// gets another one in front.
 func Pack(v any) ([]byte, error) { return appendJSON(nil, v, true) }
 
 // Unpack reads what Pack wrote.
 func Unpack(data []byte, l Limits) (any, error) {
-	v, err := decode(data, maxJSON*l.bytes(), Limits{Bytes: maxJSON * l.bytes(), Depth: l.depth() + 1}) // the packed form is larger
+	// the packed form is larger
+	v, err := decode(
+		data,
+		maxJSON*l.bytes(),
+		Limits{Bytes: maxJSON * l.bytes(), Depth: l.depth() + 1},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +190,9 @@ func appendMap(b []byte, v map[string]any, typed bool) (_ []byte, err error) {
 // appendText leaves <, > and & as they are, unlike encoding/json.
 func appendText(b []byte, s string) ([]byte, error) {
 	if !utf8.ValidString(s) {
-		return nil, errors.New("encode: a text is not valid UTF-8: encode bytes, for example in base64")
+		return nil, errors.New(
+			"encode: a text is not valid UTF-8: encode bytes, for example in base64",
+		)
 	}
 	const hex = "0123456789abcdef"
 	b = append(b, '"')

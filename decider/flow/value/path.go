@@ -32,14 +32,16 @@ const MaxPath = 64
 
 const wherePath = "path"
 
-// ParsePath reads a path that begins with a name: names of letters, digits, _ and - with dots between them, ['any text'] or
-// ["any text"] for other keys, [0] for an element, [] or [-1] for the place after the last one. There is no white space outside
-// quotes. Errors are of type *syntax.Error.
+// ParsePath reads a path that begins with a name: names of letters, digits, _ and - with dots
+// between them, ['any text'] or ["any text"] for other keys, [0] for an element, [] or [-1] for the
+// place after the last one. There is no white space outside quotes. Errors are of type
+// *syntax.Error.
 func ParsePath(text string) (Path, error) {
 	return parsePath(text, false)
 }
 
-// ParseRelative reads a path that may also begin with a bracket, for a part of a value that has no name.
+// ParseRelative reads a path that may also begin with a bracket, for a part of a value that has no
+// name.
 func ParseRelative(text string) (Path, error) {
 	return parsePath(text, true)
 }
@@ -51,7 +53,13 @@ func parsePath(text string, relative bool) (Path, error) {
 	}
 	for at := 0; at < len(text) || len(p) == 0; {
 		if len(p) == MaxPath {
-			return nil, syntax.New(wherePath, text, at, "it has too many steps", "take a part of the value in a step before")
+			return nil, syntax.New(
+				wherePath,
+				text,
+				at,
+				"it has too many steps",
+				"take a part of the value in a step before",
+			)
 		}
 		step, end, err := parseStep(text, at, len(p) == 0, relative)
 		if err != nil {
@@ -68,7 +76,13 @@ func parseStep(text string, at int, first, relative bool) (Step, int, error) {
 	}
 	if !first {
 		if text[at] != '.' {
-			return Step{}, 0, syntax.New(wherePath, text, at, syntax.Quote(text[at:])+" does not continue a path", pathHint(text[at]))
+			return Step{}, 0, syntax.New(
+				wherePath,
+				text,
+				at,
+				syntax.Quote(text[at:])+" does not continue a path",
+				pathHint(text[at]),
+			)
 		}
 		at++
 	}
@@ -80,9 +94,21 @@ func parseStep(text string, at int, first, relative bool) (Step, int, error) {
 		return Step{Kind: Key, Key: text[at:end]}, end, nil
 	}
 	if at == len(text) {
-		return Step{}, 0, syntax.New(wherePath, text, at, "a name is missing", "names have letters, digits, _ and -")
+		return Step{}, 0, syntax.New(
+			wherePath,
+			text,
+			at,
+			"a name is missing",
+			"names have letters, digits, _ and -",
+		)
 	}
-	return Step{}, 0, syntax.New(wherePath, text, at, "a name cannot begin with "+syntax.Quote(text[at:at+1]), pathHint(text[at]))
+	return Step{}, 0, syntax.New(
+		wherePath,
+		text,
+		at,
+		"a name cannot begin with "+syntax.Quote(text[at:at+1]),
+		pathHint(text[at]),
+	)
 }
 
 func pathHint(c byte) string {
@@ -104,7 +130,13 @@ func parseBracket(text string, at int) (Step, int, error) {
 	}
 	length := strings.IndexByte(text[from:], ']')
 	if length < 0 {
-		return Step{}, 0, syntax.New(wherePath, text, at, "the bracket is not closed", "write ] after the index")
+		return Step{}, 0, syntax.New(
+			wherePath,
+			text,
+			at,
+			"the bracket is not closed",
+			"write ] after the index",
+		)
 	}
 	inside, end := text[from:from+length], from+length+1
 	if inside == "" || inside == "-1" {
@@ -113,14 +145,27 @@ func parseBracket(text string, at int) (Step, int, error) {
 	n, err := strconv.Atoi(inside)
 	switch {
 	case err != nil:
-		return Step{}, 0, syntax.New(wherePath, text, from, syntax.Quote(inside)+" is no index", "write a number, or a key in quotes, as in a['key']")
+		return Step{}, 0, syntax.New(
+			wherePath,
+			text,
+			from,
+			syntax.Quote(inside)+" is no index",
+			"write a number, or a key in quotes, as in a['key']",
+		)
 	case n < 0:
-		return Step{}, 0, syntax.New(wherePath, text, from, "the index is negative", "only -1 is allowed, for the place after the last element; take others with the transform slice")
+		return Step{}, 0, syntax.New(
+			wherePath,
+			text,
+			from,
+			"the index is negative",
+			"only -1 is allowed, for the place after the last element; take others with the transform slice",
+		)
 	}
 	return Step{Kind: Index, Index: n}, end, nil
 }
 
-// QuotedKey reads the key in quotes that begins at from, up to the bracket that closes it, and returns where the text goes on after that.
+// QuotedKey reads the key in quotes that begins at from, up to the bracket that closes it, and
+// returns where the text goes on after that.
 func QuotedKey(text string, from int) (key string, end int, err error) {
 	quote := text[from]
 	var b strings.Builder
@@ -132,15 +177,28 @@ func QuotedKey(text string, from int) (key string, end int, err error) {
 		case c != quote:
 			b.WriteByte(c)
 		case i+1 == len(text) || text[i+1] != ']':
-			return "", 0, syntax.New(wherePath, text, i+1, "the bracket is not closed", "write ] after the key")
+			return "", 0, syntax.New(
+				wherePath,
+				text,
+				i+1,
+				"the bracket is not closed",
+				"write ] after the key",
+			)
 		default:
 			return b.String(), i + 2, nil
 		}
 	}
-	return "", 0, syntax.New(wherePath, text, from, "the quote is not closed", "write the same quote after the key")
+	return "", 0, syntax.New(
+		wherePath,
+		text,
+		from,
+		"the quote is not closed",
+		"write the same quote after the key",
+	)
 }
 
-// String writes the path so that ParseRelative, and ParsePath if it begins with a name, reads the same one.
+// String writes the path so that ParseRelative, and ParsePath if it begins with a name, reads the
+// same one.
 func (p Path) String() string {
 	var b strings.Builder
 	for i, s := range p {

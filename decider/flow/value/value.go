@@ -2,16 +2,20 @@
 //
 //	nil  bool  int64  float64  string  []any  map[string]any  time.Duration  time.Time
 //
-// Invariants, which Of, Decode, Unpack and FromYAML establish and everything else here relies on and keeps:
+// Invariants, which Of, Decode, Unpack and FromYAML establish and everything else here relies on
+// and keeps:
 //
-//   - no other types occur, at any depth; integers fit 64 bits, floats are finite, texts are valid UTF-8;
+//   - no other types occur, at any depth; integers fit 64 bits, floats are finite, texts are valid
+//     UTF-8;
 //   - instants are in UTC, have no monotonic reading and lie in the years 0 to 9999;
 //   - a value is at most so deep and so large as its [Limits] say;
-//   - a value is never changed once it is made. Set and Clear copy what lies along the path and share the rest, so a variable
-//     may be handed out without a copy, and Copy is for callers who want to change something in place.
+//   - a value is never changed once it is made. Set and Clear copy what lies along the path and
+//     share the rest, so a variable may be handed out without a copy, and Copy is for callers who
+//     want to change something in place.
 //
-// There are two forms in JSON. Encode is for the world: durations and instants travel as text. Pack is for the state of a run:
-// it keeps these two types, because a duration that came back as text would be ordered as text ("90s" after "2m").
+// There are two forms in JSON. Encode is for the world: durations and instants travel as text. Pack
+// is for the state of a run: it keeps these two types, because a duration that came back as text
+// would be ordered as text ("90s" after "2m").
 //
 // The package is pure. All of decider/flow may use it.
 package value
@@ -44,8 +48,8 @@ type Limits struct {
 // ErrLimit is what errors about too large or too deep values are.
 var ErrLimit = errors.New("too large")
 
-// Of turns decoded YAML or JSON and the usual Go types into a value and checks it. What has no place in a flow (bytes, structs,
-// channels …) is an error.
+// Of turns decoded YAML or JSON and the usual Go types into a value and checks it. What has no
+// place in a flow (bytes, structs, channels …) is an error.
 func Of(x any, l Limits) (any, error) {
 	m := meter{left: l.bytes(), depth: l.depth()}
 	return m.of(x, 0)
@@ -57,14 +61,16 @@ func Check(v any, l Limits) error {
 	return err
 }
 
-// Measure is Check that tells of how many parts the value is made: scalars, lists and maps, which is what the check costs.
+// Measure is Check that tells of how many parts the value is made: scalars, lists and maps, which
+// is what the check costs.
 func Measure(v any, l Limits) (parts int, err error) {
 	m := meter{left: l.bytes(), depth: l.depth()}
 	err = m.walk(v, 0)
 	return m.parts, err
 }
 
-// Size is about what a value takes in JSON: 8 bytes for a scalar or an element, texts and keys by their length.
+// Size is about what a value takes in JSON: 8 bytes for a scalar or an element, texts and keys by
+// their length.
 func Size(v any) int {
 	switch v := v.(type) {
 	case string:
@@ -85,7 +91,8 @@ func Size(v any) int {
 	return 8
 }
 
-// Replace copies a value, with what leaf returns in the place of everything that is no list and no map. The copy shares no list and no map with it.
+// Replace copies a value, with what leaf returns in the place of everything that is no list and no
+// map. The copy shares no list and no map with it.
 func Replace(v any, leaf func(any) any) any {
 	switch v := v.(type) {
 	case []any:
@@ -104,8 +111,8 @@ func Replace(v any, leaf func(any) any) any {
 	return leaf(v)
 }
 
-// TypeName is the word for the type of a value in messages: null, boolean, integer, double, string, list, map, duration,
-// instant.
+// TypeName is the word for the type of a value in messages: null, boolean, integer, double, string,
+// list, map, duration, instant.
 func TypeName(v any) string {
 	switch v.(type) {
 	case nil:
@@ -147,7 +154,11 @@ func (m *meter) spend(n, depth int) error {
 	case m.left < 0:
 		return fmt.Errorf("%w: the value has too many bytes", ErrLimit)
 	case depth > m.depth:
-		return fmt.Errorf("%w: more than %d lists and maps are inside each other", ErrLimit, m.depth)
+		return fmt.Errorf(
+			"%w: more than %d lists and maps are inside each other",
+			ErrLimit,
+			m.depth,
+		)
 	}
 	return nil
 }
@@ -291,7 +302,10 @@ func scalar(x any) (any, error) {
 	case time.Time:
 		return instant(x)
 	}
-	return nil, fmt.Errorf("a %T is no value of a flow: use null, booleans, numbers, texts, lists, maps, durations and instants", x)
+	return nil, fmt.Errorf(
+		"a %T is no value of a flow: use null, booleans, numbers, texts, lists, maps, durations and instants",
+		x,
+	)
 }
 
 func unsigned(n uint64) (any, error) {
@@ -324,7 +338,8 @@ func instant(t time.Time) (any, error) {
 	return t, nil
 }
 
-// Keys returns the keys of a map in their order, so that what is computed from a map is always the same.
+// Keys returns the keys of a map in their order, so that what is computed from a map is always the
+// same.
 func Keys(m map[string]any) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {

@@ -10,8 +10,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// FromYAML reads one YAML document, JSON included. Instants stay texts. Aliases count as often as they are used, so a text that would
-// grow without bound is refused; merge keys and documents that hold themselves are refused too.
+// FromYAML reads one YAML document, JSON included. Instants stay texts. Aliases count as often as
+// they are used, so a text that would grow without bound is refused; merge keys and documents that
+// hold themselves are refused too.
 func FromYAML(text string, l Limits) (any, error) {
 	if len(text) > l.bytes() { // before the parser takes many times as much
 		return nil, fmt.Errorf("%w: %d bytes of YAML", ErrLimit, len(text))
@@ -45,8 +46,8 @@ func ToYAML(v any) (string, error) {
 	return string(out), nil
 }
 
-// toNode chooses the style of texts itself: what yaml makes of a key with a line break, or of a text that begins with white space, it
-// cannot always read again.
+// toNode chooses the style of texts itself: what yaml makes of a key with a line break, or of a
+// text that begins with white space, it cannot always read again.
 func toNode(v any) (*yaml.Node, error) {
 	switch v := v.(type) {
 	case nil:
@@ -107,7 +108,9 @@ func unplain(r rune) bool {
 // block reports whether a text with line breaks can be written line by line.
 func block(s string) bool {
 	odd := func(r rune) bool { return r != '\n' && (r < ' ' || r >= 0x7f) }
-	return !strings.HasPrefix(s, " ") && !strings.HasPrefix(s, "\n") && !strings.Contains(s, "\n ") && !strings.ContainsFunc(s, odd)
+	return !strings.HasPrefix(s, " ") && !strings.HasPrefix(s, "\n") &&
+		!strings.Contains(s, "\n ") &&
+		!strings.ContainsFunc(s, odd)
 }
 
 func (m *meter) node(n *yaml.Node, depth int) (any, error) {
@@ -163,7 +166,11 @@ func (m *meter) mappingNode(n *yaml.Node, depth int) (any, error) {
 			return nil, fmt.Errorf("read YAML: the key in line %d is no plain text", k.Line)
 		}
 		if _, ok := out[k.Value]; ok {
-			return nil, fmt.Errorf("read YAML: the key %q occurs twice, again in line %d", k.Value, k.Line)
+			return nil, fmt.Errorf(
+				"read YAML: the key %q occurs twice, again in line %d",
+				k.Value,
+				k.Line,
+			)
 		}
 		if err := m.spend(len(k.Value), depth+1); err != nil {
 			return nil, err
@@ -186,17 +193,29 @@ func yamlScalar(n *yaml.Node) (any, error) {
 	case "!!int":
 		i, err := strconv.ParseInt(strings.ReplaceAll(n.Value, "_", ""), 0, 64)
 		if err != nil {
-			return nil, fmt.Errorf("read YAML: the integer %s in line %d does not fit 64 bits: put it in quotes", n.Value, n.Line)
+			return nil, fmt.Errorf(
+				"read YAML: the integer %s in line %d does not fit 64 bits: put it in quotes",
+				n.Value,
+				n.Line,
+			)
 		}
 		return i, nil
 	case "!!float":
 		f, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
 		if err != nil || !strings.ContainsAny(n.Value, ".eE") { // an integer that YAML would round
-			return nil, fmt.Errorf("read YAML: the number %s in line %d is none of a flow: put it in quotes", n.Value, n.Line)
+			return nil, fmt.Errorf(
+				"read YAML: the number %s in line %d is none of a flow: put it in quotes",
+				n.Value,
+				n.Line,
+			)
 		}
 		return f, nil
 	case "!!str", "!!timestamp":
 		return n.Value, nil
 	}
-	return nil, fmt.Errorf("read YAML: the tag %s in line %d has no meaning here", n.ShortTag(), n.Line)
+	return nil, fmt.Errorf(
+		"read YAML: the tag %s in line %d has no meaning here",
+		n.ShortTag(),
+		n.Line,
+	)
 }

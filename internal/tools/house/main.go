@@ -1,9 +1,11 @@
-// House measures this repository: bytes and lines by package, the largest structs, the width of lines, words that are to
-// go, hand-written papers, and the requirement tags in tests. Its last table compares the sums with their limits.
+// House measures this repository: bytes and lines by package, the largest structs, the width of
+// lines, words that are to go, hand-written papers, and the requirement tags in tests. Its last
+// table compares the sums with their limits.
 //
-// It reports and does not judge: it exits with 0 however many limits are exceeded. It parses and does not type-check, so it
-// takes a second. Production code is every Go file that is no test, apart from bench, examples, docs and e2e, which have
-// lines of their own in the table of packages, and from nested modules of tools.
+// It reports and does not judge: it exits with 0 however many limits are exceeded. It parses and
+// does not type-check, so it takes a second. Production code is every Go file that is no test,
+// apart from bench, examples, docs and e2e, which have lines of their own in the table of packages,
+// and from nested modules of tools.
 package main
 
 import (
@@ -63,8 +65,16 @@ func run(root, words string, onlyTags bool) error {
 	printPapers(papers)
 	printTags(tags)
 	printBars([]bar{
-		{"production without bench, bytes of code", "0.93 of the first commit", fmt.Sprint(production(packages).code)},
-		{"largest package with goroutines, lines (natsconn aside)", "3500", largest(packages, true)},
+		{
+			"production without bench, bytes of code",
+			"0.93 of the first commit",
+			fmt.Sprint(production(packages).code),
+		},
+		{
+			"largest package with goroutines, lines (natsconn aside)",
+			"3500",
+			largest(packages, true),
+		},
 		{"largest package without, lines", "5500", largest(packages, false)},
 		{"fields of partition", "15", fieldsOf(structs, "partition")},
 		{"largest struct that is not stored or sent, fields", "25", largestStruct(structs)},
@@ -90,7 +100,8 @@ func printBars(bars []bar) {
 	})
 }
 
-// table prints a title, a line of column names and the lines that rows writes, whose cells are parted by tabs.
+// table prints a title, a line of column names and the lines that rows writes, whose cells are
+// parted by tabs.
 func table(title, columns string, rows func(io.Writer)) {
 	fmt.Printf("== %s\n", title)
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)

@@ -66,7 +66,10 @@ func byPackage(files []source) []*pack {
 		p.production.add(f)
 		p.goroutines = p.goroutines || startsGoroutines(f.file)
 	}
-	return slices.SortedFunc(maps.Values(found), func(a, b *pack) int { return strings.Compare(a.name, b.name) })
+	return slices.SortedFunc(
+		maps.Values(found),
+		func(a, b *pack) int { return strings.Compare(a.name, b.name) },
+	)
 }
 
 // startsGoroutines looks for go statements, and for calls of a method Go, as sync.WaitGroup has.
@@ -99,8 +102,8 @@ func plus(a, b size) size {
 	return size{a.files + b.files, a.lines + b.lines, a.bytes + b.bytes, a.code + b.code}
 }
 
-// largest names the package with the most lines of production code among those that start goroutines, or do not, and how
-// many are above the limit.
+// largest names the package with the most lines of production code among those that start
+// goroutines, or do not, and how many are above the limit.
 func largest(packages []*pack, goroutines bool) string {
 	most, above := &pack{}, 0
 	for _, p := range packages {
@@ -118,32 +121,48 @@ func largest(packages []*pack, goroutines bool) string {
 }
 
 func printPackages(packages []*pack) {
-	table("packages", "package\tfiles\tlines\tbytes\tcode\tgoroutines\tlimit\ttest lines\ttest bytes\ttest code", func(w io.Writer) {
-		var bench, rest, tests size
-		for _, p := range packages {
-			goroutines, limit := "", ""
-			if p.goroutines {
-				goroutines = "yes"
+	table(
+		"packages",
+		"package\tfiles\tlines\tbytes\tcode\tgoroutines\tlimit\ttest lines\ttest bytes\ttest code",
+		func(w io.Writer) {
+			var bench, rest, tests size
+			for _, p := range packages {
+				goroutines, limit := "", ""
+				if p.goroutines {
+					goroutines = "yes"
+				}
+				if p.product() && !p.aside() && p.production.lines > p.limit() {
+					limit = fmt.Sprintf("above %d", p.limit())
+				}
+				row(w, p.name, p.production, goroutines+"\t"+limit, p.tests)
+				tests = plus(tests, p.tests)
+				switch first, _, _ := strings.Cut(p.name, "/"); {
+				case first == "bench":
+					bench = plus(bench, p.production)
+				case !p.product():
+					rest = plus(rest, p.production)
+				}
 			}
-			if p.product() && !p.aside() && p.production.lines > p.limit() {
-				limit = fmt.Sprintf("above %d", p.limit())
-			}
-			row(w, p.name, p.production, goroutines+"\t"+limit, p.tests)
-			tests = plus(tests, p.tests)
-			switch first, _, _ := strings.Cut(p.name, "/"); {
-			case first == "bench":
-				bench = plus(bench, p.production)
-			case !p.product():
-				rest = plus(rest, p.production)
-			}
-		}
-		row(w, "PRODUCTION", production(packages), "\t", tests)
-		row(w, "bench", bench, "\t", size{})
-		row(w, "docs, e2e, examples", rest, "\t", size{})
-	})
+			row(w, "PRODUCTION", production(packages), "\t", tests)
+			row(w, "bench", bench, "\t", size{})
+			row(w, "docs, e2e, examples", rest, "\t", size{})
+		},
+	)
 	fmt.Printf("code is bytes without comments and blank lines\n\n")
 }
 
 func row(w io.Writer, name string, p size, middle string, t size) {
-	fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%s\t%d\t%d\t%d\n", name, p.files, p.lines, p.bytes, p.code, middle, t.lines, t.bytes, t.code)
+	fmt.Fprintf(
+		w,
+		"%s\t%d\t%d\t%d\t%d\t%s\t%d\t%d\t%d\n",
+		name,
+		p.files,
+		p.lines,
+		p.bytes,
+		p.code,
+		middle,
+		t.lines,
+		t.bytes,
+		t.code,
+	)
 }

@@ -17,7 +17,8 @@ type paper struct {
 	bytes, lines int
 }
 
-// papers are the Markdown files. Those whose first line is a comment that begins with "generated" are not hand-written.
+// papers are the Markdown files. Those whose first line is a comment that begins with "generated"
+// are not hand-written.
 type papers struct {
 	written, generated int // bytes
 	longest            []paper

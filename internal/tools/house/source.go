@@ -23,7 +23,8 @@ type source struct {
 	fset *token.FileSet
 }
 
-// readSources reads every Go file below root but for testdata, hidden folders, and modules of their own other than bench.
+// readSources reads every Go file below root but for testdata, hidden folders, and modules of their
+// own other than bench.
 func readSources(root string) ([]source, error) {
 	var files []source
 	fset := token.NewFileSet()
@@ -46,7 +47,12 @@ func readSources(root string) ([]source, error) {
 		if err != nil {
 			return err
 		}
-		file, err := parser.ParseFile(fset, rel, text, parser.ParseComments|parser.SkipObjectResolution)
+		file, err := parser.ParseFile(
+			fset,
+			rel,
+			text,
+			parser.ParseComments|parser.SkipObjectResolution,
+		)
 		if err != nil {
 			return err
 		}

@@ -59,7 +59,11 @@ func findStructs(files []source) []*structure {
 		structs = append(structs, s)
 	}
 	slices.SortFunc(structs, func(a, b *structure) int {
-		return cmp.Or(b.fields-a.fields, strings.Compare(a.pkg, b.pkg), strings.Compare(a.name, b.name))
+		return cmp.Or(
+			b.fields-a.fields,
+			strings.Compare(a.pkg, b.pkg),
+			strings.Compare(a.name, b.name),
+		)
 	})
 	return structs
 }
@@ -68,7 +72,8 @@ func findStructs(files []source) []*structure {
 func countFields(t *ast.StructType) (fields int, tagged bool) {
 	for _, f := range t.Fields.List {
 		fields += max(len(f.Names), 1)
-		if f.Tag != nil && (strings.Contains(f.Tag.Value, "json:") || strings.Contains(f.Tag.Value, "msgpack:")) {
+		if f.Tag != nil &&
+			(strings.Contains(f.Tag.Value, "json:") || strings.Contains(f.Tag.Value, "msgpack:")) {
 			tagged = true
 		}
 	}
@@ -120,20 +125,37 @@ func largestStruct(structs []*structure) string {
 }
 
 func printStructs(structs []*structure) {
-	table("structs with more than 15 fields", "struct\tfields\tmethods\tin files\tstored or sent", func(w io.Writer) {
-		for _, s := range structs {
-			if s.fields <= 15 {
-				break
+	table(
+		"structs with more than 15 fields",
+		"struct\tfields\tmethods\tin files\tstored or sent",
+		func(w io.Writer) {
+			for _, s := range structs {
+				if s.fields <= 15 {
+					break
+				}
+				data := ""
+				if s.data {
+					data = "yes"
+				}
+				fmt.Fprintf(
+					w,
+					"%s.%s\t%d\t%d\t%d\t%s\n",
+					s.pkg,
+					s.name,
+					s.fields,
+					s.methods,
+					len(s.files),
+					data,
+				)
 			}
-			data := ""
-			if s.data {
-				data = "yes"
-			}
-			fmt.Fprintf(w, "%s.%s\t%d\t%d\t%d\t%s\n", s.pkg, s.name, s.fields, s.methods, len(s.files), data)
-		}
-	})
+		},
+	)
 	byMethods := slices.SortedFunc(slices.Values(structs), func(a, b *structure) int {
-		return cmp.Or(b.methods-a.methods, strings.Compare(a.pkg, b.pkg), strings.Compare(a.name, b.name))
+		return cmp.Or(
+			b.methods-a.methods,
+			strings.Compare(a.pkg, b.pkg),
+			strings.Compare(a.name, b.name),
+		)
 	})
 	table("structs with the most methods", "struct\tfields\tmethods\tin files", func(w io.Writer) {
 		for _, s := range byMethods[:min(10, len(byMethods))] {

@@ -13,10 +13,12 @@ import (
 	"strings"
 )
 
-// tagOf finds requirement tags in texts: S3-5 or S3-05, TestS3_05, A0-2, P-7, I15, E6. docs/requirements_test.go has it too.
+// tagOf finds requirement tags in texts: S3-5 or S3-05, TestS3_05, A0-2, P-7, I15, E6.
+// docs/requirements_test.go has it too.
 var tagOf = regexp.MustCompile(`(?:\b|Test)(?:(A0|S1|S2|S3|P)[-_]0*(\d+)|([IE])([1-9]\d?)\b)`)
 
-// findTags returns the tags that stand in tests and the comments above them, and in scripts that tests run, in order.
+// findTags returns the tags that stand in tests and the comments above them, and in scripts that
+// tests run, in order.
 func findTags(root string, files []source) ([]string, error) {
 	var tags []string
 	see := func(text string) {
@@ -42,7 +44,8 @@ func findTags(root string, files []source) ([]string, error) {
 		}
 	}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(name) != ".txt" || !strings.Contains(filepath.ToSlash(name), "/testdata/") {
+		if err != nil || d.IsDir() || filepath.Ext(name) != ".txt" ||
+			!strings.Contains(filepath.ToSlash(name), "/testdata/") {
 			return err
 		}
 		text, err := os.ReadFile(name)

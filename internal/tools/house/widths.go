@@ -14,7 +14,8 @@ const tab = 4
 
 var behind = regexp.MustCompile(`(?i)\bbehind\b`)
 
-// width is what the lines of Go amount to. Columns are counted in production code, bench aside; "behind" in all Go code.
+// width is what the lines of Go amount to. Columns are counted in production code, bench aside;
+// "behind" in all Go code.
 type width struct{ lines, over100, over120, widest, behind, behindInTests int }
 
 func widths(files []source) (all width) {
@@ -54,5 +55,10 @@ func printWidths(all width) {
 		fmt.Fprintf(w, "over 120 columns\t%d\t%s\n", all.over120, percent(all.over120, all.lines))
 		fmt.Fprintf(w, "columns of the widest\t%d\t\n", all.widest)
 	})
-	fmt.Printf("a tab is %d columns; \"behind\" in Go: %d, %d of them in tests\n\n", tab, all.behind, all.behindInTests)
+	fmt.Printf(
+		"a tab is %d columns; \"behind\" in Go: %d, %d of them in tests\n\n",
+		tab,
+		all.behind,
+		all.behindInTests,
+	)
 }

@@ -21,7 +21,8 @@ type rule struct {
 	word     string
 }
 
-// readWords reads a file of words: lines of packages in square brackets, each followed by lines of words.
+// readWords reads a file of words: lines of packages in square brackets, each followed by lines of
+// words.
 func readWords(name string) (rules []rule, err error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -42,7 +43,8 @@ func readWords(name string) (rules []rule, err error) {
 	return rules, nil
 }
 
-// covers tells whether the rule is about a package. A name that ends in /... stands for all packages below it.
+// covers tells whether the rule is about a package. A name that ends in /... stands for all
+// packages below it.
 func (r rule) covers(pkg string) bool {
 	return slices.ContainsFunc(r.packages, func(p string) bool {
 		tree, ok := strings.CutSuffix(p, "...")

@@ -1,10 +1,12 @@
-// Mutants shows that the tests notice when a rule of the protocol is broken. For each mutation of a list it replaces one
-// piece of production code and runs the narrowest test that is to fail. The files of the checkout stay as they are: the
-// compiler is told to read another file in place of one of them.
+// Mutants shows that the tests notice when a rule of the protocol is broken. For each mutation of a
+// list it replaces one piece of production code and runs the narrowest test that is to fail. The
+// files of the checkout stay as they are: the compiler is told to read another file in place of one
+// of them.
 //
-// A mutation is killed if the test passes without it, and fails with it. It survives if the test passes all the same. It
-// is an error if the text to replace does not stand exactly once in the packages that the mutation names, if the mutated
-// code does not compile, or if the test ends in another way than by its own failure.
+// A mutation is killed if the test passes without it, and fails with it. It survives if the test
+// passes all the same. It is an error if the text to replace does not stand exactly once in the
+// packages that the mutation names, if the mutated code does not compile, or if the test ends in
+// another way than by its own failure.
 package main
 
 import (
@@ -27,8 +29,8 @@ func main() {
 	}
 }
 
-// run tries the mutations whose names begin with one of the prefixes, in whole words, or all if there are none. It tries
-// none if the text of one is not found, which takes a second to see.
+// run tries the mutations whose names begin with one of the prefixes, in whole words, or all if
+// there are none. It tries none if the text of one is not found, which takes a second to see.
 func run(root, list string, prefixes []string) error {
 	root, err := filepath.Abs(root)
 	if err != nil {

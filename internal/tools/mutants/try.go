@@ -59,24 +59,28 @@ func (l *laboratory) try(m *mutation) error {
 	return nil
 }
 
-// find returns the one file of production code that has the text to replace, which stands there once.
+// find returns the one file of production code that has the text to replace, which stands there
+// once.
 func (m *mutation) find(root string) (file string, err error) {
 	times := 0
-	err = filepath.WalkDir(filepath.Join(root, m.tree), func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
+	err = filepath.WalkDir(
+		filepath.Join(root, m.tree),
+		func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && d.Name() == "testdata":
+				return fs.SkipDir
+			case d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
+				return nil
+			}
+			text, err := os.ReadFile(name)
+			if n := bytes.Count(text, []byte(m.old)); n > 0 {
+				file, times = name, times+n
+			}
 			return err
-		case d.IsDir() && d.Name() == "testdata":
-			return fs.SkipDir
-		case d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
-			return nil
-		}
-		text, err := os.ReadFile(name)
-		if n := bytes.Count(text, []byte(m.old)); n > 0 {
-			file, times = name, times+n
-		}
-		return err
-	})
+		},
+	)
 	if err == nil && times != 1 {
 		err = fmt.Errorf("the text stands %d times below %s, want once: %s", times, m.tree, m.old)
 	}
