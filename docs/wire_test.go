@@ -35,6 +35,11 @@ func literals(t *testing.T, dir string, fn func(texts []string)) {
 }
 
 func literal(e ast.Expr) (string, bool) {
+	if sum, ok := e.(*ast.BinaryExpr); ok && sum.Op == token.ADD {
+		left, ok1 := literal(sum.X)
+		right, ok2 := literal(sum.Y)
+		return left + right, ok1 && ok2
+	}
 	lit, ok := e.(*ast.BasicLit)
 	if !ok || lit.Kind != token.STRING {
 		return "", false
