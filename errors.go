@@ -155,7 +155,8 @@ var causes = []struct {
 
 // hintNobody is about a namespace that nobody serves, which is also what one looks like that does
 // not exist.
-const hintNobody = `nobody serves this namespace there: start "drover server", or check its name ("drover namespace list" has them) and the NATS address`
+const hintNobody = `nobody serves this namespace there: start "drover server", or check its name ` +
+	`("drover namespace list" has them) and the NATS address`
 
 // hintSilent is about a server that stands still: whoever is gone is known to be.
 const hintSilent = `wait longer, or see by "drover doctor" whether a server has stopped`

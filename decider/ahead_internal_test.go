@@ -84,7 +84,7 @@ func TestForeseen(t *testing.T) {
 		"absurdly long":         {at: 500, elapsed: math.MaxInt64, started: 100, rest: 500},
 		"not said":              {at: 500, started: 500, rest: 500},
 		"without a limit":       {at: 500, elapsed: -1, started: 500, rest: 500},
-		"after the last event": {at: 50, elapsed: 10, started: 100, rest: 100},
+		"after the last event":  {at: 50, elapsed: 10, started: 100, rest: 100},
 		"before all time":       {at: math.MinInt64 / 2, elapsed: 10, started: 100, rest: 100},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,7 +20,8 @@ type History []schemas.Event
 func (e *Env) History(id string) History {
 	e.t.Helper()
 	var h History
-	for event, err := range e.Client.Run(id, "").History(context.WithoutCancel(e.t.Context()), drover.HistoryOptions{}) {
+	ctx := context.WithoutCancel(e.t.Context())
+	for event, err := range e.Client.Run(id, "").History(ctx, drover.HistoryOptions{}) {
 		if err != nil {
 			e.t.Fatalf("drovertest: %v", err)
 		}

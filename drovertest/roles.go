@@ -130,7 +130,9 @@ func (r *roles) start(
 		return nil, err
 	}
 	fire := roles.Timers()
-	for name, run := range map[string]func(context.Context) error{"broker": b.Run, "timers": fire.Run, "master": master.Run} {
+	for name, run := range map[string]func(context.Context) error{
+		"broker": b.Run, "timers": fire.Run, "master": master.Run,
+	} {
 		r.ended.Go(func() {
 			if err := run(ctx); err != nil && ctx.Err() == nil &&
 				!errors.Is(err, context.Canceled) {

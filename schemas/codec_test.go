@@ -66,7 +66,7 @@ func TestUnmarshalAccepts(t *testing.T) {
 		"msgpack as an array":  "\x01\x93\x00\xa1t\xc0",
 		"JSON":                 `{"token":"t"}`,
 		"JSON with version":    `{"v":1,"token":"t"}`,
-		"JSON after space":    "\r\n\t {\"token\":\"t\"}",
+		"JSON after space":     "\r\n\t {\"token\":\"t\"}",
 		"JSON with deep input": `{"token":"t","zz":` + strings.Repeat("[", 8*schemas.MaxDepth-1) + strings.Repeat("]", 8*schemas.MaxDepth-1) + `}`,
 		"v inside a payload":   `{"token":"t","zz":{"v":2}}`,
 		"brackets in a string": `{"token":"t","zz":"` + strings.Repeat(`[{\"`, 5000) + `"}`,

@@ -13,11 +13,11 @@ const again = "Signal s\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\n"
 
 // legal are corners that must pass: a checker that cries wolf is switched off.
 var legal = map[string]string{
-	"retry after an interrupt names the lost start": active + "ActivityInterrupted A\nActivityRetryScheduled A startedEventId=6 attempt=1\nActivityStarted A\n",
-	"retry after an interrupt names no start":       active + "ActivityInterrupted A\nActivityRetryScheduled A attempt=1\nActivityStarted A\n",
+	"retry after an interrupt names the lost start":  active + "ActivityInterrupted A\nActivityRetryScheduled A startedEventId=6 attempt=1\nActivityStarted A\n",
+	"retry after an interrupt names no start":        active + "ActivityInterrupted A\nActivityRetryScheduled A attempt=1\nActivityStarted A\n",
 	"retry of what nobody took":                      decided + "ActivityScheduled A\nActivityRetryScheduled A attempt=1\nActivityStarted A attempt=2\n",
 	"not idempotent, retried by its policy":          decided + "ActivityScheduled A notIdempotent=true\nActivityStarted A\nActivityRetryScheduled A\nActivityStarted A\n",
-	"not idempotent, retried after an interrupt":    decided + "ActivityScheduled A notIdempotent=true\nActivityStarted A\nActivityInterrupted A\nActivityRetryScheduled A attempt=1\nActivityStarted A\n",
+	"not idempotent, retried after an interrupt":     decided + "ActivityScheduled A notIdempotent=true\nActivityStarted A\nActivityInterrupted A\nActivityRetryScheduled A attempt=1\nActivityStarted A\n",
 	"canceled between attempts":                      active + "ActivityInterrupted A\n" + again + "ActivityCancelRequested A\nActivityCanceled A\nDeciderScheduled\n",
 	"canceled between attempts, names the start":     active + "ActivityRetryScheduled A\n" + again + "ActivityCancelRequested A\nActivityCanceled A startedEventId=6\nDeciderScheduled\n",
 	"canceled by the loss of its worker":             active + again + "ActivityCancelRequested A\nActivityInterrupted A\nActivityCanceled A startedEventId=6\nDeciderScheduled\n",

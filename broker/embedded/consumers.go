@@ -26,7 +26,10 @@ func (s *Server) setAside() error {
 	if err != nil {
 		return err
 	}
-	for _, path := range matches(s.store.dir, server.JetStreamStoreDir, "*", "streams", "*", "obs", "*", consumerState) {
+	states := matches(
+		s.store.dir, server.JetStreamStoreDir, "*", "streams", "*", "obs", "*", consumerState,
+	)
+	for _, path := range states {
 		name := filepath.Base(filepath.Dir(path))
 		stream := filepath.Dir(filepath.Dir(filepath.Dir(path)))
 		if known[[2]string{filepath.Base(stream), name}] ||

@@ -22,7 +22,8 @@ type delivery struct {
 // parseDelivery reads both forms of the reply subject:
 //
 //	$JS.ACK.<stream>.<consumer>.<delivered>.<stream seq>.<consumer seq>.<time>.<pending>
-//	$JS.ACK.<domain>.<account>.<stream>.<consumer>.<delivered>.<stream seq>.<consumer seq>.<time>.<pending>[.<random>…]
+//	$JS.ACK.<domain>.<account>.<stream>.<consumer>.<delivered>.<stream seq>.<consumer seq>.<time>.
+//	    <pending>[.<random>…]
 //
 // It does not allocate.
 func parseDelivery(reply string) (d delivery, err error) {

@@ -131,7 +131,8 @@ const leafHint = "start the server with --jetstream or a jetstream block, connec
 	"jetstream_domain of a NATS context or Options.APIPrefix"
 
 // leaderHint is what to do where a cluster answers that it cannot.
-const leaderHint = `the cluster of NATS has no leader: fewer than half of its servers can be reached, or it is about to elect one: start the others, see "nats server report jetstream", and try again`
+const leaderHint = `the cluster of NATS has no leader: fewer than half of its servers can be reached, ` +
+	`or it is about to elect one: start the others, see "nats server report jetstream", and try again`
 
 var errNoJetStream = fmt.Errorf("%w: %s", ErrNoJetStream, leafHint)
 

@@ -39,7 +39,8 @@ func (e *Error) Error() string {
 
 const (
 	example   = "write a count, a duration, forever, context, parent, system, min(...), max(...) or disabled"
-	quoteHint = `put a hash that holds the words soft or hard, or stands first and has more than one word, in double quotes`
+	quoteHint = `put a hash that holds the words soft or hard, or stands first and has more than ` +
+		`one word, in double quotes`
 )
 
 // Parse reads an expression. White space alone is an expression in which nothing is given. Errors

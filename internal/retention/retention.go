@@ -13,7 +13,8 @@
 // Grammar; words have no case, the hash keeps its own:
 //
 //	expression = [ "hash" word ] [ "hard" ] [ value | "disabled" ] { "hash" text | "soft" value | "hard" }
-//	value      = count | duration | "forever" | "all" | "context" | "parent" | "system" | ( "min" | "max" ) "(" value { "," value } ")"
+//	value      = count | duration | "forever" | "all" | "context" | "parent" | "system"
+//	           | ( "min" | "max" ) "(" value { "," value } ")"
 //
 // A hash after the value goes on to the end or to the word soft or hard; in double quotes it may
 // hold these words too, and a backslash before a quote or a backslash. What ${...} encloses is

@@ -45,7 +45,8 @@ func (m *Monitor) serve(ctx context.Context) (stop func(), err error) {
 		service.Options{Conn: m.o.Conn, Namespace: m.o.Namespace, Logger: m.o.Logger},
 		[]service.Verb{
 			{
-				Name: "alwaysAdd", About: "add an always-on workflow, or change one: AlwaysAddRequest → AlwaysResponse",
+				Name:  "alwaysAdd",
+				About: "add an always-on workflow, or change one: AlwaysAddRequest → AlwaysResponse",
 				Serve: service.Answer(
 					m.add,
 					func(_ *schemas.AlwaysAddRequest, e *schemas.Error) *schemas.AlwaysResponse { return refusal(e) },

@@ -20,7 +20,7 @@ func TestTold(t *testing.T) {
 	for name, ops := range map[string][]op{
 		"nothing":                   {take(1, "0-0 false")},
 		"as told":                   {add(2, 5), take(2, "2-5 true"), take(6, "0-0 false")},
-		"after a gap":              {add(2, 5), take(1, "2-5 false"), take(2, "2-5 true")},
+		"after a gap":               {add(2, 5), take(1, "2-5 false"), take(2, "2-5 true")},
 		"half of it was read":       {add(2, 5), take(4, "2-5 true")},
 		"it was read":               {add(2, 5), take(6, "0-0 false")},
 		"small ones are one":        {add(2, 5), add(6, 9), take(2, "2-9 true")},

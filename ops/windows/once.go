@@ -29,7 +29,9 @@ func (w *Windows) Once(ctx context.Context, q *schemas.OnceRequest) (*schemas.On
 			InField("name").
 			WithHint("say what is to be done once a period, such as daily-report")
 	}
-	for _, f := range []struct{ field, text string }{{"caller", q.Caller}, {"workflowId", q.WorkflowID}, {"run", q.Run}} {
+	for _, f := range []struct{ field, text string }{
+		{"caller", q.Caller}, {"workflowId", q.WorkflowID}, {"run", q.Run},
+	} {
 		if f.text == "" {
 			continue
 		}

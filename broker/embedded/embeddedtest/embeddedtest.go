@@ -123,7 +123,8 @@ func StartTiered(t testing.TB, tier string, limits Limits) (url string) {
 // that is "".
 func Limit(t testing.TB, conn nats.InProcessConnProvider, tier string, limits Limits) {
 	t.Helper()
-	if err := conn.(interface{ GlobalAccount() *server.Account }).GlobalAccount().UpdateJetStreamLimits(map[string]Limits{tier: limits}); err != nil {
+	account := conn.(interface{ GlobalAccount() *server.Account }).GlobalAccount()
+	if err := account.UpdateJetStreamLimits(map[string]Limits{tier: limits}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -47,8 +47,8 @@ func (a *App) completions(root *cobra.Command) {
 			cmd.ValidArgsFunction = a.complete(1, first)
 		}
 	}
-	for _, path := range []string{"type register", "type deprecate", "type undeprecate", "type delete", "type describe"} {
-		if cmd := Find(root, path); cmd != nil && cmd.ValidArgsFunction == nil {
+	for _, verb := range []string{"register", "deprecate", "undeprecate", "delete", "describe"} {
+		if cmd := Find(root, "type "+verb); cmd != nil && cmd.ValidArgsFunction == nil {
 			cmd.ValidArgsFunction = a.completeType
 		}
 	}

@@ -58,7 +58,8 @@ func plainly(cmd *cobra.Command, err error) error {
 func plainList(err error) error {
 	if _, ok := errors.AsType[*csv.ParseError](err); ok {
 		return errors.New(
-			`want one word, or several with commas between them; a word with a comma or a quote stands between quotes, and each quote in it twice: "a,b","say ""no"""`,
+			`want one word, or several with commas between them; a word with a comma or a quote ` +
+				`stands between quotes, and each quote in it twice: "a,b","say ""no"""`,
 		)
 	}
 	return err

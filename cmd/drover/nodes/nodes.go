@@ -202,7 +202,8 @@ func NodeCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
 		Short: "List the servers, acknowledge a crash, forget a dead one",
-		Long:  `List the servers, acknowledge an unexpected shutdown, or forget a dead server. "drover drain" stops one.`,
+		Long: `List the servers, acknowledge an unexpected shutdown, or forget a dead server. ` +
+			`"drover drain" stops one.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("list, ack or remove is missing")

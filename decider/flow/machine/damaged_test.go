@@ -77,7 +77,7 @@ on-error:
 		"handler of no error":  {"handler", func(s *machine.State) { top(s).Failure = nil }, "no error"},
 		"handler of no step":   {"handler", func(s *machine.State) { top(s).From = "9" }, "no error"},
 		"list of a later step": {"block", func(s *machine.State) { s.Stack[0].Index = 1 }, "elsewhere"},
-		"list after the end":  {"block", func(s *machine.State) { s.Stack[0].Index = 4 }, "elsewhere"},
+		"list after the end":   {"block", func(s *machine.State) { s.Stack[0].Index = 4 }, "elsewhere"},
 		"block without record": {"block", func(s *machine.State) { delete(s.Records, "0") }, "elsewhere"},
 		"step without record":  {"block", func(s *machine.State) { delete(s.Records, "0.steps.0") }, "no record"},
 		"wait of nobody":       {"block", func(s *machine.State) { top(s).Index = 1 }, "no step does"},

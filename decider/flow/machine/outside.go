@@ -170,7 +170,8 @@ func (m *machine) changeState(x *act) (result, error) {
 		if lock, ok := strings.CutPrefix(a.Name, "lock-"); ok && lock != "" && m.s.Unkept {
 			// see keepBy
 			return result{}, errors.New(
-				"the retention of the run is disabled, and nobody would know of the lock " + lock + " when it is purged: write retention 0 instead",
+				"the retention of the run is disabled, and nobody would know of the lock " + lock +
+					" when it is purged: write retention 0 instead",
 			)
 		}
 		v, err := x.input("value")

@@ -92,7 +92,8 @@ func flowTypes() []Type {
 		},
 		{
 			Name: "retry", Idempotent: Idempotent,
-			Shorthand: `[ ?${replay} "replay" ] [ " from " ${next} ] [ " limit " ${limit...} ] [ " backoff " ${backoff...} ] [ " timeout " ${timeout} ]`,
+			Shorthand: `[ ?${replay} "replay" ] [ " from " ${next} ] [ " limit " ${limit...} ] ` +
+				`[ " backoff " ${backoff...} ] [ " timeout " ${timeout} ]`,
 			Inputs: []Input{
 				{Name: "replay", Kind: Choice, Choices: []string{"true", "false", "force"}},
 				{Name: "next", Kind: Text, Doc: "an id, start, last or end"},
