@@ -2,6 +2,7 @@ package schedules_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -69,7 +70,13 @@ func try(t *testing.T, e *drovertest.Env, verb string, q any) *schemas.ScheduleR
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	m, err := natsconn.Of(e.Client).Request(ctx, ns.API(verb), natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeJSON}}, body)
+	header := natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeJSON}}
+	m, err := natsconn.Of(e.Client).Request(ctx, ns.API(verb), header, body)
+	// A scheduler that has settled what there was may be about to serve.
+	for errors.Is(err, natsconn.ErrNoResponders) && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+		m, err = natsconn.Of(e.Client).Request(ctx, ns.API(verb), header, body)
+	}
 	if err != nil {
 		t.Fatalf("%s: %v", verb, err)
 	}
