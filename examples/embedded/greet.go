@@ -19,9 +19,7 @@ func greet(ctx context.Context, t *decider.Task) ([]schemas.Decision, error) {
 	}
 	switch status, result, reason := run.Activity("hello"); {
 	case status == 0:
-		return []schemas.Decision{
-			decider.Schedule("hello", "hello", run.Input(), decider.List("words")),
-		}, nil
+		return []schemas.Decision{decider.Schedule("hello", "hello", run.Input(), decider.List("words"))}, nil
 	case status == decider.ActivitySucceeded:
 		return []schemas.Decision{decider.Complete(result)}, nil
 	case status.Closed():

@@ -14,8 +14,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// watermark is all that the copy knows: its input, its context, and the input of the run that
-// continues it.
+// watermark is all that the copy knows: its input, its context, and the input of the run that continues it.
 type watermark struct {
 	In  string `json:"in"`
 	Out string `json:"out"`
@@ -36,8 +35,7 @@ type copying struct {
 	N       int  `json:"n"`                 // of activities and timers: each has a name of its own
 }
 
-// decideCopy does one item after the other. At the end of the file it waits for the timer, or for
-// any signal.
+// decideCopy does one item after the other. At the end of the file it waits for the timer, or for any signal.
 func decideCopy(_ context.Context, t *decider.Task) ([]schemas.Decision, error) {
 	var c copying
 	if err := t.Context().Decode(&c); err != nil {
@@ -73,15 +71,7 @@ func decideCopy(_ context.Context, t *decider.Task) ([]schemas.Decision, error) 
 		return []schemas.Decision{decider.ContinueAsNew(c.watermark)}, nil
 	case c.Again:
 		c.N++
-		all = append(
-			all,
-			decider.Schedule(
-				fmt.Sprint("item-", c.N),
-				"etl-item",
-				c.watermark,
-				decider.List(taskList),
-			),
-		)
+		all = append(all, decider.Schedule(fmt.Sprint("item-", c.N), "etl-item", c.watermark, decider.List(taskList)))
 		c.Busy, c.Again = true, false
 	case !c.Waiting:
 		c.N++
@@ -96,8 +86,8 @@ func decideCopy(_ context.Context, t *decider.Task) ([]schemas.Decision, error) 
 	return all, nil
 }
 
-// copyItem does the line after the watermark, and returns the watermark after it; the same one at
-// the end of the file. It writes at the watermark too, so that doing it twice is doing it once.
+// copyItem does the line after the watermark, and returns the watermark after it; the same one at the end of the file. It writes at the
+// watermark too, so that doing it twice is doing it once.
 func copyItem(_ context.Context, w watermark) (after watermark, err error) {
 	in, err := os.Open(w.In)
 	if err != nil {
@@ -119,10 +109,7 @@ func copyItem(_ context.Context, w watermark) (after watermark, err error) {
 		return w, err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	n, err := out.WriteAt(
-		[]byte(fmt.Sprintf("%d: %s", w.Items+1, strings.ToUpper(line))),
-		w.Written,
-	)
+	n, err := out.WriteAt([]byte(fmt.Sprintf("%d: %s", w.Items+1, strings.ToUpper(line))), w.Written)
 	if err == nil {
 		err = out.Sync()
 	}

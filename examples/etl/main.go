@@ -1,25 +1,21 @@
-// Command etl moves the lines of a file into another one, item by item, and writes a report once a
-// day. Both are always-on workflows: they run all the time, go on where they were after any crash,
-// and no item is done twice.
+// Command etl moves the lines of a file into another one, item by item, and writes a report once a day. Both are always-on
+// workflows: they run all the time, go on where they were after any crash, and no item is done twice.
 //
 //	go run ./examples/etl
 //
-// starts a server of its own on a free port, makes a file of 20 lines, and ends when all of them
-// are done and the report of the day is written. It needs the go command, since it builds the
-// server that it runs. Beside a server that runs:
+// starts a server of its own on a free port, makes a file of 20 lines, and ends when all of them are done and the report of the
+// day is written. It needs the go command, since it builds the server that it runs. Beside a server that runs:
 //
 //	drover dev &
 //	go run ./examples/etl -nats nats://127.0.0.1:4222 -dir /tmp/etl
 //
-// End it wherever you like and give the command again, append lines to in.txt, kill the server:
-// out.txt has each line once, in its order.
+// End it wherever you like and give the command again, append lines to in.txt, kill the server: out.txt has each line once, in
+// its order.
 //
-// Where to read on: copy.go is the long workflow. It keeps two watermarks: how far it has read, and
-// how far it has written. They travel in its context, and into the next run when it is asked to
-// continue as new. A run that somebody has ended, and that is begun anew, begins with the first
-// line and writes the same bytes to the same places. report.go is the daily one: it looks every few
-// minutes, within a window of the day, whether it is the first to do so today. The service answers
-// that with true once a day.
+// Where to read on: copy.go is the long workflow. It keeps two watermarks: how far it has read, and how far it has written. They
+// travel in its context, and into the next run when it is asked to continue as new. A run that somebody has ended, and that is begun
+// anew, begins with the first line and writes the same bytes to the same places. report.go is the daily one: it looks every few
+// minutes, within a window of the day, whether it is the first to do so today. The service answers that with true once a day.
 package main
 
 import (
@@ -59,11 +55,7 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("etl", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	url := flags.String(
-		"nats",
-		"",
-		"address of NATS, where a drover server runs (default one of its own)",
-	)
+	url := flags.String("nats", "", "address of NATS, where a drover server runs (default one of its own)")
 	dir := flags.String("dir", "", "folder of in.txt, out.txt and the reports (default a new one)")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -117,20 +109,11 @@ func all(ctx context.Context, url, dir string, out io.Writer) (err error) {
 	if err := await(ctx, dir); err != nil {
 		return err
 	}
-	fmt.Fprintf(
-		out,
-		"%s has all lines of %s\n%s is the report of today\n",
-		outFile(dir),
-		inFile(dir),
-		reportFile(dir, today()),
-	)
+	fmt.Fprintf(out, "%s has all lines of %s\n%s is the report of today\n", outFile(dir), inFile(dir), reportFile(dir, today()))
 	if own {
 		return nil // its server ends with this program
 	}
-	fmt.Fprintf(
-		out,
-		"look further with: drover always-on list, drover describe etl-copy, drover history etl-copy\n",
-	)
+	fmt.Fprintf(out, "look further with: drover always-on list, drover describe etl-copy, drover history etl-copy\n")
 	return nil
 }
 
@@ -159,8 +142,7 @@ func demo(dir string) error {
 	return errors.Join(err, f.Close())
 }
 
-// add says what is to run all the time, and how often the copy looks for new lines. It may be said
-// again.
+// add says what is to run all the time, and how often the copy looks for new lines. It may be said again.
 func add(ctx context.Context, client *drover.Client, dir string, every time.Duration) error {
 	for id, input := range map[string]any{
 		"etl-copy":   watermark{In: inFile(dir), Out: outFile(dir), Every: schemas.Duration(every)},
@@ -170,18 +152,12 @@ func add(ctx context.Context, client *drover.Client, dir string, every time.Dura
 		if err != nil {
 			return err
 		}
-		a, err := client.AddAlwaysOn(
-			ctx,
-			schemas.AlwaysOn{Start: schemas.StartRequest{WorkflowID: id, Type: id, Input: body}},
-		)
+		a, err := client.AddAlwaysOn(ctx, schemas.AlwaysOn{Start: schemas.StartRequest{WorkflowID: id, Type: id, Input: body}})
 		if err != nil {
 			return err
 		}
 		if r := a.Record; a.Changed && r.Open { // it has worked in another folder
-			return fmt.Errorf(
-				"%s runs with another folder: stop and start it with drover always-on, or give -dir as before",
-				id,
-			)
+			return fmt.Errorf("%s runs with another folder: stop and start it with drover always-on, or give -dir as before", id)
 		}
 	}
 	return nil
@@ -228,17 +204,8 @@ func await(ctx context.Context, dir string) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf(
-				"%d of %d lines are done, the report is there: %t: %w; see what they wait for "+
-					"with: drover why etl-copy, drover why etl-report",
-				strings.Count(
-					string(out),
-					"\n",
-				),
-				strings.Count(string(in), "\n"),
-				missing == nil,
-				ctx.Err(),
-			)
+			return fmt.Errorf("%d of %d lines are done, the report is there: %t: %w; see what they wait for with: drover why etl-copy, drover why etl-report",
+				strings.Count(string(out), "\n"), strings.Count(string(in), "\n"), missing == nil, ctx.Err())
 		}
 	}
 }

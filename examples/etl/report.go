@@ -12,8 +12,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// day is when the report is due: once a day, in the window of a length that opens so long after
-// midnight UTC. Every is how often it is tried there.
+// day is when the report is due: once a day, in the window of a length that opens so long after midnight UTC. Every is how often it is
+// tried there.
 type day struct {
 	Dir    string           `json:"dir"`
 	Opens  schemas.Duration `json:"opens"`
@@ -34,8 +34,7 @@ type reporting struct {
 	N    int  `json:"n"`
 }
 
-// decideReport tries at each trigger in the window whether it is the first of the day, and writes
-// the report if it is.
+// decideReport tries at each trigger in the window whether it is the first of the day, and writes the report if it is.
 func decideReport(_ context.Context, t *decider.Task) ([]schemas.Decision, error) {
 	var r reporting
 	if err := t.Context().Decode(&r); err != nil {
@@ -57,9 +56,7 @@ func decideReport(_ context.Context, t *decider.Task) ([]schemas.Decision, error
 			if err := a.Result.Decode(&once); err == nil && once.First {
 				r.N++
 				input := report{In: outFile(r.Dir), Out: reportFile(r.Dir, once.Period)}
-				all = append(all,
-					decider.Schedule(fmt.Sprint("report-", r.N), "etl-report", input,
-						decider.List(taskList), decider.Retry(forever)))
+				all = append(all, decider.Schedule(fmt.Sprint("report-", r.N), "etl-report", input, decider.List(taskList), decider.Retry(forever)))
 			} else {
 				r.Busy, waits = false, true
 			}
@@ -95,16 +92,7 @@ func (r *reporting) ask(at time.Time, all *[]schemas.Decision) bool {
 	r.N++
 	r.Busy = true
 	q := schemas.OnceRequest{Name: "etl-report", Period: "day"}
-	*all = append(
-		*all,
-		decider.Schedule(
-			fmt.Sprint("once-", r.N),
-			schemas.ActivityOnce,
-			q,
-			decider.List(schemas.ServiceList),
-			decider.Retry(forever),
-		),
-	)
+	*all = append(*all, decider.Schedule(fmt.Sprint("once-", r.N), schemas.ActivityOnce, q, decider.List(schemas.ServiceList), decider.Retry(forever)))
 	return true
 }
 
@@ -114,16 +102,14 @@ type report struct {
 	Out string `json:"out"`
 }
 
-// writeReport counts the lines that are done by now. It replaces what an attempt before has
-// written.
+// writeReport counts the lines that are done by now. It replaces what an attempt before has written.
 func writeReport(_ context.Context, r report) (struct{}, error) {
 	body, err := os.ReadFile(r.In)
 	if err != nil && !os.IsNotExist(err) {
 		return struct{}{}, err
 	}
 	part := r.Out + ".part"
-	if err := os.WriteFile(part,
-		fmt.Appendf(nil, "%s: %d items\n", filepath.Base(r.In), bytes.Count(body, []byte("\n"))), 0o644); err != nil {
+	if err := os.WriteFile(part, fmt.Appendf(nil, "%s: %d items\n", filepath.Base(r.In), bytes.Count(body, []byte("\n"))), 0o644); err != nil {
 		return struct{}{}, err
 	}
 	return struct{}{}, os.Rename(part, r.Out)

@@ -34,21 +34,9 @@ func startServer(ctx context.Context) (*server, error) {
 }
 
 func (s *server) start(ctx context.Context, binary string) error {
-	build := exec.CommandContext(
-		ctx,
-		"go",
-		"build",
-		"-buildvcs=false",
-		"-o",
-		binary,
-		"github.com/droverhq/drover/cmd/drover",
-	)
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", binary, "github.com/droverhq/drover/cmd/drover")
 	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf(
-			"go build: %w; run this in the module of Drover, or give -nats: %s",
-			err,
-			bytes.TrimSpace(out),
-		)
+		return fmt.Errorf("go build: %w; run this in the module of Drover, or give -nats: %s", err, bytes.TrimSpace(out))
 	}
 	cmd := exec.Command(binary, "dev", "--port", "0", "--json", "--log-level", "error")
 	cmd.Env = append(os.Environ(), "NATS_URL=")

@@ -62,10 +62,7 @@ func given(ctx context.Context, r request) ([]string, error) {
 			continue
 		}
 		if !filepath.IsLocal(name) {
-			return nil, fmt.Errorf(
-				"the name %q leads out of the folder: give names relative to it",
-				name,
-			)
+			return nil, fmt.Errorf("the name %q leads out of the folder: give names relative to it", name)
 		}
 		names = append(names, name)
 		if err := progress(ctx, len(names)); err != nil {
@@ -96,8 +93,7 @@ func hash(ctx context.Context, in hashing) (hashed, error) {
 	return hashed{Bytes: size}, storeSum(in.Scratch, in.N, digest)
 }
 
-// beatEvery is how many bytes are read between two heartbeats. Most files are smaller and send
-// none.
+// beatEvery is how many bytes are read between two heartbeats. Most files are smaller and send none.
 const beatEvery = 64 << 20
 
 // digestOf reads a file inside dir; a symbolic link that leads out of it is refused.

@@ -10,9 +10,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// state is all that the decider knows of a run. It travels in the decision context, so that no
-// decision reads the history, however many files there are. For the same reason it does not grow
-// with them.
+// state is all that the decider knows of a run. It travels in the decision context, so that no decision reads the
+// history, however many files there are. For the same reason it does not grow with them.
 type state struct {
 	Request request `json:"request"`
 	Step    string  `json:"step,omitempty"` // the activity type at work
@@ -32,8 +31,8 @@ func (s *state) done() int {
 	return s.Next
 }
 
-// decide folds what is new into the state and says what follows from it: list, then hash with at
-// most Width files at a time, then write.
+// decide folds what is new into the state and says what follows from it: list, then hash with at most Width files at a
+// time, then write.
 func decide(_ context.Context, t *decider.Task) ([]schemas.Decision, error) {
 	var s state
 	if err := t.Context().Decode(&s); err != nil {
@@ -103,8 +102,7 @@ func (s *state) fail(why string) {
 // maxReason bounds what a failure adds to the state.
 const maxReason = 400
 
-// next says what is to be done, and notes it. Asked again in the same state, it says what is still
-// missing.
+// next says what is to be done, and notes it. Asked again in the same state, it says what is still missing.
 func (s *state) next() []schemas.Decision {
 	r := &s.Request
 	switch {
@@ -122,9 +120,7 @@ func (s *state) next() []schemas.Decision {
 		return s.hash()
 	}
 	if s.Step == activityWrite && s.Open == 0 {
-		return []schemas.Decision{
-			decider.Complete(summary{Manifest: r.Out, Files: s.Files, Bytes: s.Bytes}),
-		}
+		return []schemas.Decision{decider.Complete(summary{Manifest: r.Out, Files: s.Files, Bytes: s.Bytes})}
 	}
 	return nil
 }
@@ -135,37 +131,19 @@ func (s *state) hash() []schemas.Decision {
 	var decisions []schemas.Decision
 	for ; s.Open < r.Width && s.Next < s.Files; s.Next++ {
 		in := hashing{Dir: r.Dir, Scratch: r.Scratch, Names: s.Names, N: s.Next}
-		decisions = append(
-			decisions,
-			s.schedule(fmt.Sprintf("%s-%d", activityHash, s.Next), activityHash, in),
-		)
+		decisions = append(decisions, s.schedule(fmt.Sprintf("%s-%d", activityHash, s.Next), activityHash, in))
 	}
 	if s.Open > 0 {
 		return decisions
 	}
 	s.Step = activityWrite
-	return []schemas.Decision{
-		s.schedule(
-			activityWrite,
-			activityWrite,
-			writing{Out: r.Out, Scratch: r.Scratch, Names: s.Names},
-		),
-	}
+	return []schemas.Decision{s.schedule(activityWrite, activityWrite, writing{Out: r.Out, Scratch: r.Scratch, Names: s.Names})}
 }
 
-// schedule counts an activity as open. What the disk refuses is tried again by the broker, without
-// asking the decider.
+// schedule counts an activity as open. What the disk refuses is tried again by the broker, without asking the decider.
 func (s *state) schedule(id, typ string, in any) schemas.Decision {
 	s.Open++
-	return decider.Schedule(
-		id,
-		typ,
-		in,
-		decider.List(taskList),
-		decider.StartToClose(time.Hour),
-		decider.Heartbeat(30*time.Second),
-		decider.Retry(
-			schemas.RetryPolicy{InitialInterval: schemas.Seconds(0.2), MaximumAttempts: 3},
-		),
-	)
+	return decider.Schedule(id, typ, in, decider.List(taskList),
+		decider.StartToClose(time.Hour), decider.Heartbeat(30*time.Second),
+		decider.Retry(schemas.RetryPolicy{InitialInterval: schemas.Seconds(0.2), MaximumAttempts: 3}))
 }

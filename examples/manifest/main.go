@@ -1,16 +1,14 @@
-// Command manifest writes the SHA-256 of every file of a folder into a manifest that "sha256sum -c"
-// accepts. Each file is an activity of one workflow, so that the work is spread over all workers,
-// goes on where it was after a crash, and can be looked at while it runs.
+// Command manifest writes the SHA-256 of every file of a folder into a manifest that "sha256sum -c" accepts. Each file is
+// an activity of one workflow, so that the work is spread over all workers, goes on where it was after a crash, and can
+// be looked at while it runs.
 //
 //	manifest -dir DIR -out FILE [-width 8] [-files-from FILE] [-id ID]
 //
-// It is its own decider worker and activity worker; start it on other machines that see the same
-// folders, with the same -id, and they share the work. If it is ended before the workflow is, the
-// same command with the same -id goes on.
+// It is its own decider worker and activity worker; start it on other machines that see the same folders, with the same
+// -id, and they share the work. If it is ended before the workflow is, the same command with the same -id goes on.
 //
-// decider.go is what happens in which order, activities.go is the work. Names and digests travel by
-// files in a scratch folder (scratch.go), so that no message grows with the folder, and so that
-// names which are not UTF-8 survive.
+// decider.go is what happens in which order, activities.go is the work. Names and digests travel by files in a scratch
+// folder (scratch.go), so that no message grows with the folder, and so that names which are not UTF-8 survive.
 package main
 
 import (
@@ -59,13 +57,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 // manifest starts the workflow, or joins the open one of the same id, and works until it has ended.
-func manifest(
-	ctx context.Context,
-	client *drover.Client,
-	o *options,
-	stdin io.Reader,
-	stdout, stderr io.Writer,
-) (err error) {
+func manifest(ctx context.Context, client *drover.Client, o *options, stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	began := time.Now()
 	run, r, err := start(ctx, client, o, stdin, stderr)
 	if err != nil {
@@ -76,11 +68,7 @@ func manifest(
 	defer func() { err = errors.Join(err, stop()) }()
 	outcome, err := wait(ctx, run, o.progress, stderr)
 	if err != nil {
-		return fmt.Errorf(
-			"%w; the workflow goes on when you repeat the command with -id %s",
-			err,
-			run.ID,
-		)
+		return fmt.Errorf("%w; the workflow goes on when you repeat the command with -id %s", err, run.ID)
 	}
 	// Nobody needs the scratch folder of a run that has ended, however it did.
 	if err := os.RemoveAll(r.Scratch); err != nil {
@@ -93,26 +81,13 @@ func manifest(
 	if err := outcome.Result.Decode(&s); err != nil {
 		return err
 	}
-	fmt.Fprintf(
-		stdout,
-		"wrote %s: %d files, %d bytes in %.2fs\n",
-		s.Manifest,
-		s.Files,
-		s.Bytes,
-		time.Since(began).Seconds(),
-	)
+	fmt.Fprintf(stdout, "wrote %s: %d files, %d bytes in %.2fs\n", s.Manifest, s.Files, s.Bytes, time.Since(began).Seconds())
 	fmt.Fprintf(stdout, "look further with: drover describe %[1]s, drover history %[1]s\n", run.ID)
 	return nil
 }
 
 // start starts the workflow, or joins the open run of the id.
-func start(
-	ctx context.Context,
-	client *drover.Client,
-	o *options,
-	stdin io.Reader,
-	stderr io.Writer,
-) (*drover.Run, *request, error) {
+func start(ctx context.Context, client *drover.Client, o *options, stdin io.Reader, stderr io.Writer) (*drover.Run, *request, error) {
 	r, err := o.request(stdin)
 	if err != nil {
 		return nil, nil, err
@@ -128,8 +103,7 @@ func start(
 	if gone := os.RemoveAll(r.Scratch); gone != nil {
 		return nil, nil, errors.Join(err, gone)
 	}
-	if open, is := errors.AsType[*drover.Error](err); is &&
-		errors.Is(err, drover.ErrAlreadyStarted) {
+	if open, is := errors.AsType[*drover.Error](err); is && errors.Is(err, drover.ErrAlreadyStarted) {
 		return join(ctx, client.Run(open.ID, open.Run), stderr)
 	}
 	return nil, nil, err
@@ -142,12 +116,8 @@ func join(ctx context.Context, run *drover.Run, stderr io.Writer) (*drover.Run, 
 		return nil, nil, err
 	}
 	r := &request{}
-	if err := d.Input.Decode(r); err != nil || d.Execution.Type != workflowType ||
-		r.validate() != nil {
-		return nil, nil, fmt.Errorf(
-			"workflow %s is open and is no manifest: choose another -id",
-			run.ID,
-		)
+	if err := d.Input.Decode(r); err != nil || d.Execution.Type != workflowType || r.validate() != nil {
+		return nil, nil, fmt.Errorf("workflow %s is open and is no manifest: choose another -id", run.ID)
 	}
 	fmt.Fprintf(stderr, "manifest: going on with the open run: %s into %s\n", r.Dir, r.Out)
 	return run, r, nil
@@ -175,12 +145,7 @@ func runWorkers(ctx context.Context, client *drover.Client) (stop func() error) 
 }
 
 // wait waits for the end of the run, and shows how far it is if that is wanted.
-func wait(
-	ctx context.Context,
-	run *drover.Run,
-	progress bool,
-	out io.Writer,
-) (*drover.Outcome, error) {
+func wait(ctx context.Context, run *drover.Run, progress bool, out io.Writer) (*drover.Outcome, error) {
 	watching, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	if progress {
@@ -192,8 +157,7 @@ func wait(
 	return outcome, err
 }
 
-// watch shows how far the run is, as its decider's context tells. Only a person needs it, so that
-// errors end it silently.
+// watch shows how far the run is, as its decider's context tells. Only a person needs it, so that errors end it silently.
 func watch(ctx context.Context, run *drover.Run, out io.Writer) {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()

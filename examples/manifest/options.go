@@ -31,31 +31,10 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.StringVar(&dir, "dir", ".", "the folder whose files are listed")
 	f.StringVar(&out, "out", "", "the manifest to write (required)")
 	f.IntVar(&o.width, "width", 8, "how many files to hash at a time")
-	f.StringVar(
-		&o.filesFrom,
-		"files-from",
-		"",
-		"take the names from this file, each ended by a NUL byte as \"git ls-files -z\" writes "+
-			"them; - is standard input",
-	)
-	f.StringVar(
-		&o.id,
-		"id",
-		"",
-		"the workflow id; the same one again goes on with an open run (default a new one)",
-	)
-	f.StringVar(
-		&o.url,
-		"nats",
-		"",
-		"address of NATS (default $NATS_URL, else nats://127.0.0.1:4222)",
-	)
-	f.BoolVar(
-		&o.progress,
-		"progress",
-		isTerminal(stderr),
-		"show progress on standard error (default: if that is a terminal)",
-	)
+	f.StringVar(&o.filesFrom, "files-from", "", "take the names from this file, each ended by a NUL byte as \"git ls-files -z\" writes them; - is standard input")
+	f.StringVar(&o.id, "id", "", "the workflow id; the same one again goes on with an open run (default a new one)")
+	f.StringVar(&o.url, "nats", "", "address of NATS (default $NATS_URL, else nats://127.0.0.1:4222)")
+	f.BoolVar(&o.progress, "progress", isTerminal(stderr), "show progress on standard error (default: if that is a terminal)")
 	switch err := f.Parse(args); {
 	case errors.Is(err, errHelp):
 		f.SetOutput(stderr)
@@ -88,8 +67,8 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	return &o, nil
 }
 
-// realPath makes a path that is the same for every process and however it was written. It travels
-// in JSON, so it must be text.
+// realPath makes a path that is the same for every process and however it was written. It travels in JSON, so it must be
+// text.
 func realPath(flag, path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err == nil {
@@ -110,13 +89,7 @@ func (o *options) request(stdin io.Reader) (*request, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &request{
-		Dir:     o.dir,
-		Out:     o.out,
-		Scratch: scratch,
-		Given:   o.filesFrom != "",
-		Width:   o.width,
-	}
+	r := &request{Dir: o.dir, Out: o.out, Scratch: scratch, Given: o.filesFrom != "", Width: o.width}
 	if !r.Given {
 		return r, nil
 	}

@@ -16,9 +16,9 @@ import (
 //	names-*   a listing: the number of names, where each begins and the last ends, and the names one after another
 //	sums      a record for each file: one byte that is 1, and the 32 bytes of its digest
 //
-// An activity may run twice, even at the same time, while its outcome counts once. So each run of
-// the list activity has a file of its own, which its outcome names; and the records of sums have
-// their places, so that a second write changes nothing.
+// An activity may run twice, even at the same time, while its outcome counts once. So each run of the list activity has
+// a file of its own, which its outcome names; and the records of sums have their places, so that a second write changes
+// nothing.
 const (
 	givenFile  = "given"
 	namesFile  = "names-*"
@@ -28,8 +28,7 @@ const (
 	recordSize = 1 + digestSize
 )
 
-// writeNames stores a listing under a name of its own, which it returns, and makes room for the
-// digests.
+// writeNames stores a listing under a name of its own, which it returns, and makes room for the digests.
 func writeNames(scratch string, names []string) (file string, err error) {
 	f, err := os.CreateTemp(scratch, namesFile)
 	if err != nil {
@@ -37,8 +36,7 @@ func writeNames(scratch string, names []string) (file string, err error) {
 	}
 	w := bufio.NewWriter(f)
 	word := func(n int) {
-		// Flush returns the first error
-		_, _ = w.Write(binary.BigEndian.AppendUint64(nil, uint64(n)))
+		_, _ = w.Write(binary.BigEndian.AppendUint64(nil, uint64(n))) // Flush returns the first error
 	}
 	word(len(names))
 	end := 0
@@ -60,8 +58,7 @@ func writeNames(scratch string, names []string) (file string, err error) {
 	return filepath.Base(f.Name()), errors.Join(sums.Close(), syncDir(scratch))
 }
 
-// syncDir makes names in a folder last. What an activity reports must be as durable as the history
-// that says so.
+// syncDir makes names in a folder last. What an activity reports must be as durable as the history that says so.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -123,11 +120,7 @@ func eachSum(scratch, file string, yield func(name string, digest []byte) error)
 		return err
 	}
 	for n := range count {
-		from, to := binary.BigEndian.Uint64(
-			offsets[n*wordSize:],
-		), binary.BigEndian.Uint64(
-			offsets[(n+1)*wordSize:],
-		)
+		from, to := binary.BigEndian.Uint64(offsets[n*wordSize:]), binary.BigEndian.Uint64(offsets[(n+1)*wordSize:])
 		name := string(names[from:to])
 		if len(sums) < (n+1)*recordSize || sums[n*recordSize] != 1 {
 			return fmt.Errorf("%s holds no digest of %q", sumsFile, name)

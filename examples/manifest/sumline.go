@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// escapes are GNU's: a name with one of these characters is written with an escape for each, and
-// its line begins with a backslash.
+// escapes are GNU's: a name with one of these characters is written with an escape for each, and its line begins with a
+// backslash.
 var escapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`)
 
-// sumLine is the line that sha256sum of GNU coreutils 9 writes for a file, and its -c reads. Names
-// are bytes: what is not UTF-8 stays as it is. A file "-" is written as "./-", since the former
-// means standard input.
+// sumLine is the line that sha256sum of GNU coreutils 9 writes for a file, and its -c reads. Names are bytes: what is
+// not UTF-8 stays as it is. A file "-" is written as "./-", since the former means standard input.
 func sumLine(digest []byte, name string) string {
 	if name == "-" {
 		name = "./-"

@@ -2,8 +2,7 @@ package main
 
 import "fmt"
 
-// What the decider, the activities and whoever starts a run have in common: names, inputs and
-// results.
+// What the decider, the activities and whoever starts a run have in common: names, inputs and results.
 
 const (
 	workflowType = "manifest"
@@ -34,20 +33,15 @@ const maxWidth = 500
 func (r *request) validate() error {
 	switch {
 	case r.Dir == "" || r.Out == "" || r.Scratch == "":
-		return fmt.Errorf(
-			"dir is %q, out is %q, scratch is %q: name all three",
-			r.Dir,
-			r.Out,
-			r.Scratch,
-		)
+		return fmt.Errorf("dir is %q, out is %q, scratch is %q: name all three", r.Dir, r.Out, r.Scratch)
 	case r.Width < 1 || r.Width > maxWidth:
 		return fmt.Errorf("width is %d: use 1 to %d", r.Width, maxWidth)
 	}
 	return nil
 }
 
-// listing is the result of the list activity: where the names stand, not the names. Ten thousand of
-// them would not fit a message, and a file name need not be UTF-8, which JSON demands.
+// listing is the result of the list activity: where the names stand, not the names. Ten thousand of them would not fit
+// a message, and a file name need not be UTF-8, which JSON demands.
 type listing struct {
 	Names string `json:"names"`
 	Files int    `json:"files"`
@@ -61,8 +55,7 @@ type hashing struct {
 	N       int    `json:"n"`
 }
 
-// hashed is the result: the digest goes into the scratch folder, since its reader is the write
-// activity.
+// hashed is the result: the digest goes into the scratch folder, since its reader is the write activity.
 type hashed struct {
 	Bytes int64 `json:"bytes"`
 }

@@ -44,28 +44,22 @@ func visits(prefix string) []visit {
 		},
 		{
 			about: "is canceled by the customer, in time", status: schemas.StatusCanceled, order: unhurried,
-			timers: map[string]func(context.Context, *drover.Run) error{
-				timerWindow: func(ctx context.Context, r *drover.Run) error {
-					return r.Signal(ctx, signalCancel, nil)
-				},
-			},
+			timers: map[string]func(context.Context, *drover.Run) error{timerWindow: func(ctx context.Context, r *drover.Run) error {
+				return r.Signal(ctx, signalCancel, nil)
+			}},
 		},
 		{
 			about: "is canceled by a cancel request", status: schemas.StatusCanceled, order: unhurried,
-			timers: map[string]func(context.Context, *drover.Run) error{
-				timerWindow: func(ctx context.Context, r *drover.Run) error {
-					return r.Cancel(ctx, "the customer has called")
-				},
-			},
+			timers: map[string]func(context.Context, *drover.Run) error{timerWindow: func(ctx context.Context, r *drover.Run) error {
+				return r.Cancel(ctx, "the customer has called")
+			}},
 		},
 		{
 			about: "is large, and is approved", status: schemas.StatusCompleted, ships: true,
 			order: with(func(o *order) { o.Item, o.Amount = "grand piano", 90_000_00 }),
-			timers: map[string]func(context.Context, *drover.Run) error{
-				timerApproval: func(ctx context.Context, r *drover.Run) error {
-					return r.Signal(ctx, signalApprove, approval{By: "Ada", OK: true})
-				},
-			},
+			timers: map[string]func(context.Context, *drover.Run) error{timerApproval: func(ctx context.Context, r *drover.Run) error {
+				return r.Signal(ctx, signalApprove, approval{By: "Ada", OK: true})
+			}},
 		},
 		{
 			about: "has a card that is declined", status: schemas.StatusFailed, reason: reasonDeclined,
@@ -83,13 +77,7 @@ func visits(prefix string) []visit {
 }
 
 // serveCustomers places all orders, waits for their ends, and takes stock.
-func serveCustomers(
-	ctx context.Context,
-	client *drover.Client,
-	prefix string,
-	s *shop,
-	out *lines,
-) error {
+func serveCustomers(ctx context.Context, client *drover.Client, prefix string, s *shop, out *lines) error {
 	began := time.Now()
 	all := visits(prefix)
 	ends := make([]string, len(all))
@@ -116,12 +104,7 @@ func serveCustomers(
 	if want := expected(all); !reflect.DeepEqual(have, want) {
 		return fmt.Errorf("the stock is %+v, want %+v", have, want)
 	}
-	fmt.Fprintf(
-		out,
-		"%d orders in %.1f s, and all ended as they should\n",
-		len(all),
-		time.Since(began).Seconds(),
-	)
+	fmt.Fprintf(out, "%d orders in %.1f s, and all ended as they should\n", len(all), time.Since(began).Seconds())
 	return nil
 }
 
@@ -138,24 +121,14 @@ func expected(all []visit) stock {
 	return want
 }
 
-// place starts the workflow of an order. Its payment is left alone if the order is ended by force:
-// a charge that has begun must come to its own end. That is for the order's child policy to say;
-// the payment's own is about children of its own.
+// place starts the workflow of an order. Its payment is left alone if the order is ended by force: a charge that has begun
+// must come to its own end. That is for the order's child policy to say; the payment's own is about children of its own.
 func place(ctx context.Context, client *drover.Client, id string, o order) (*drover.Run, error) {
-	return client.Start(
-		ctx,
-		typeOrder,
-		o,
-		&drover.StartOptions{ID: id, Tags: []string{o.Item}, ChildPolicy: schemas.ChildAbandon},
-	)
+	return client.Start(ctx, typeOrder, o, &drover.StartOptions{ID: id, Tags: []string{o.Item}, ChildPolicy: schemas.ChildAbandon})
 }
 
 // pay places the order, prints its steps as they are taken, and does what its customer does.
-func (v *visit) pay(
-	ctx context.Context,
-	client *drover.Client,
-	out *lines,
-) (end string, err error) {
+func (v *visit) pay(ctx context.Context, client *drover.Client, out *lines) (end string, err error) {
 	run, err := place(ctx, client, v.id, v.order)
 	if err != nil {
 		return "", err

@@ -29,9 +29,8 @@ const (
 	userPCI     = "pci"
 )
 
-// house is a NATS server with users, and a "drover server" beside it: two processes, and a folder
-// with their store and keys. They need not be of this program; it starts them so that one command
-// shows all.
+// house is a NATS server with users, and a "drover server" beside it: two processes, and a folder with their store and keys.
+// They need not be of this program; it starts them so that one command shows all.
 type house struct {
 	url       string
 	dir       string
@@ -63,11 +62,7 @@ func openHouse(ctx context.Context) (*house, error) {
 
 // open starts the servers, whose binaries are in bin.
 func (h *house) open(ctx context.Context, bin string) error {
-	ctx, cancel := context.WithTimeoutCause(
-		ctx,
-		startLimit,
-		fmt.Errorf("not ready after %v", startLimit),
-	)
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %v", startLimit))
 	defer cancel()
 	if err := h.startNATS(ctx, filepath.Join(bin, "nats-server")); err != nil {
 		return fmt.Errorf("nats-server: %w", err)
@@ -89,8 +84,7 @@ func (h *house) close() {
 // key is the file with a user's private key.
 func (h *house) key(user string) string { return filepath.Join(h.dir, user+".nk") }
 
-// buildServers builds both into bin/orders of the module, which takes a moment if they are there
-// already.
+// buildServers builds both into bin/orders of the module, which takes a moment if they are there already.
 func buildServers(ctx context.Context) (dir string, err error) {
 	root, err := goCommand(ctx, "", "list", "-m", "-f", "{{.Dir}}", "github.com/droverhq/drover")
 	if err != nil {
@@ -112,12 +106,7 @@ func goCommand(ctx context.Context, dir string, args ...string) (string, error) 
 	cmd.Stderr = &complaints
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf(
-			"go %s: %w; run this in the module of Drover, or give -nats: %s",
-			args[0],
-			err,
-			bytes.TrimSpace(complaints.Bytes()),
-		)
+		return "", fmt.Errorf("go %s: %w; run this in the module of Drover, or give -nats: %s", args[0], err, bytes.TrimSpace(complaints.Bytes()))
 	}
 	return strings.TrimSpace(string(out)), nil
 }
@@ -141,10 +130,7 @@ func (h *house) startNATS(ctx context.Context, binary string) error {
 	if err != nil {
 		return err
 	}
-	ports := filepath.Join(
-		h.dir,
-		fmt.Sprintf("%s_%d.ports", filepath.Base(binary), cmd.Process.Pid),
-	)
+	ports := filepath.Join(h.dir, fmt.Sprintf("%s_%d.ports", filepath.Base(binary), cmd.Process.Pid))
 	var at struct {
 		NATS []string `json:"nats"`
 	}
@@ -178,17 +164,7 @@ func writeKey(file string) (public string, err error) {
 
 // startDrover starts the workflow service, which prints a line when it is ready.
 func (h *house) startDrover(ctx context.Context, binary string) error {
-	cmd := exec.Command(
-		binary,
-		"server",
-		"--nats",
-		h.url,
-		"--nkey",
-		h.key(userService),
-		"--json",
-		"--log-level",
-		"warn",
-	)
+	cmd := exec.Command(binary, "server", "--nats", h.url, "--nkey", h.key(userService), "--json", "--log-level", "warn")
 	ready := &tail{}
 	cmd.Stdout = ready
 	p, err := h.start("drover server", cmd)
@@ -200,10 +176,7 @@ func (h *house) startDrover(ctx context.Context, binary string) error {
 
 // start starts a process of the house. Where to connect and as whom is said by flags alone.
 func (h *house) start(name string, cmd *exec.Cmd, env ...string) (*process, error) {
-	inherited := slices.DeleteFunc(
-		os.Environ(),
-		func(v string) bool { return strings.HasPrefix(v, "NATS_") },
-	)
+	inherited := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "NATS_") })
 	cmd.Env = append(inherited, env...)
 	complaints := &tail{}
 	cmd.Stderr = complaints

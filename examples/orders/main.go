@@ -1,20 +1,19 @@
-// Command orders is a shop: the story that workflows are told by. An order reserves goods, waits
-// for an approval if it is large and for the customer to change their mind, is paid, and is
-// shipped; whatever goes wrong after that is undone, and a human is told.
+// Command orders is a shop: the story that workflows are told by. An order reserves goods, waits for an approval if it is
+// large and for the customer to change their mind, is paid, and is shipped; whatever goes wrong after that is undone, and a
+// human is told.
 //
 //	go run ./examples/orders
 //
-// starts everything on a free port, places six orders that end in six ways, and prints the steps of
-// each. It needs the go command, since it builds the two servers that it runs: nats-server with the
-// users of nats.conf, and "drover server". Beside a server that runs, which must know of no other
-// shop:
+// starts everything on a free port, places six orders that end in six ways, and prints the steps of each. It needs the go
+// command, since it builds the two servers that it runs: nats-server with the users of nats.conf, and "drover server". Beside
+// a server that runs, which must know of no other shop:
 //
 //	drover dev &
 //	go run ./examples/orders -nats nats://127.0.0.1:4222
 //
-// Where to read on: order.go is the decider of an order and story.go what it reads, payment.go is
-// the child workflow that takes the money, shop.go and pci.go are the activities, the latter in a
-// process of its own; customers.go is who places orders, and house.go starts servers.
+// Where to read on: order.go is the decider of an order and story.go what it reads, payment.go is the child workflow that
+// takes the money, shop.go and pci.go are the activities, the latter in a process of its own; customers.go is who places
+// orders, and house.go starts servers.
 package main
 
 import (
@@ -54,8 +53,7 @@ type options struct {
 	prefix        string
 }
 
-// run returns the exit code: 0 every order ended as it should, 1 one did not or something failed, 2
-// wrong usage.
+// run returns the exit code: 0 every order ended as it should, 1 one did not or something failed, 2 wrong usage.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	o, err := parse(args, stderr)
 	switch {
@@ -86,22 +84,14 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	}
 	f := flag.NewFlagSet("orders", flag.ContinueOnError)
 	f.SetOutput(io.Discard) // who calls prints the error
-	f.StringVar(
-		&o.nats,
-		"nats",
-		"",
-		"address of a NATS server with Drover beside it (default: start both)",
-	)
+	f.StringVar(&o.nats, "nats", "", "address of a NATS server with Drover beside it (default: start both)")
 	f.StringVar(&o.nkey, "nkey", "", "file with the NKEY seed to connect with")
 	f.StringVar(&o.pciNKey, "pci-nkey", "", "that of the card worker (default that of -nkey)")
 	f.StringVar(&o.prefix, "prefix", "order", "how the workflow ids begin")
 	switch err := f.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		f.SetOutput(stderr)
-		fmt.Fprintln(
-			stderr,
-			"usage: orders [flags], or orders pci [flags] for the card worker alone",
-		)
+		fmt.Fprintln(stderr, "usage: orders [flags], or orders pci [flags] for the card worker alone")
 		f.PrintDefaults()
 		return nil, err
 	case err != nil:
@@ -150,14 +140,8 @@ func business(ctx context.Context, o *options, out *lines) error {
 	return err
 }
 
-// runWorkers runs the deciders and the activities of the shop until the returned function is
-// called.
-func runWorkers(
-	ctx context.Context,
-	client *drover.Client,
-	s *shop,
-	fail func(error),
-) (stop func()) {
+// runWorkers runs the deciders and the activities of the shop until the returned function is called.
+func runWorkers(ctx context.Context, client *drover.Client, s *shop, fail func(error)) (stop func()) {
 	deciders := client.Deciders(nil)
 	deciders.Register(typeOrder, decider.Func(decideOrder))
 	deciders.Register(typePayment, decider.Func(decidePayment))
@@ -179,14 +163,8 @@ func runWorkers(
 	}
 }
 
-// startCardWorker starts this program again as the card worker, with its own credentials and no
-// other.
-func startCardWorker(
-	ctx context.Context,
-	o *options,
-	out *lines,
-	fail func(error),
-) (stop func(), err error) {
+// startCardWorker starts this program again as the card worker, with its own credentials and no other.
+func startCardWorker(ctx context.Context, o *options, out *lines, fail func(error)) (stop func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err

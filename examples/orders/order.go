@@ -8,8 +8,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// decideOrder is asked whenever something has happened to an order. It reads what that was
-// (story.go), notes the steps that are new, and says what is to happen next: forward, or back out.
+// decideOrder is asked whenever something has happened to an order. It reads what that was (story.go), notes the steps that
+// are new, and says what is to happen next: forward, or back out.
 func decideOrder(ctx context.Context, t *decider.Task) ([]schemas.Decision, error) {
 	s, err := readStory(ctx, t)
 	if err != nil {
@@ -22,8 +22,7 @@ func decideOrder(ctx context.Context, t *decider.Task) ([]schemas.Decision, erro
 	return append(decisions, s.goOn()...), nil
 }
 
-// goOn is the way of an order that goes well. Each answer is the first thing on it that is not done
-// yet.
+// goOn is the way of an order that goes well. Each answer is the first thing on it that is not done yet.
 func (s *story) goOn() []schemas.Decision {
 	switch {
 	case !s.asked(actReserve):
@@ -51,9 +50,9 @@ func (s *story) goOn() []schemas.Decision {
 	return one(decider.Complete(decode[receipt](s.payment.Result)))
 }
 
-// backOut undoes what was done, tells a human if that is called for, and ends the order. Nothing is
-// undone that may not be there, and nothing that is unclear: whether an order was paid is for a
-// human to find out, and until then its goods stay reserved.
+// backOut undoes what was done, tells a human if that is called for, and ends the order. Nothing is undone that may not be
+// there, and nothing that is unclear: whether an order was paid is for a human to find out, and until then its goods stay
+// reserved.
 func (s *story) backOut() []schemas.Decision {
 	decisions := append(s.closeTimer(timerApproval), s.closeTimer(timerWindow)...)
 	undo := func(act string, input any) {
@@ -83,8 +82,8 @@ func (s *story) backOut() []schemas.Decision {
 	return append(decisions, decider.Cancel(nil))
 }
 
-// patience is how often the broker tries an activity of the shop, and for how long. All of them may
-// be repeated: they are told the order's id and do nothing the second time.
+// patience is how often the broker tries an activity of the shop, and for how long. All of them may be repeated: they are
+// told the order's id and do nothing the second time.
 var patience = schemas.RetryPolicy{
 	InitialInterval: schemas.Seconds(0.2), BackoffCoefficient: 2, MaximumAttempts: 5,
 	NonRetryable: []string{reasonOutOfStock, reasonNoAddress, reasonNoSuchGoods},
@@ -101,12 +100,7 @@ func (s *story) schedule(act string, input any) schemas.Decision {
 
 // startPayment starts the child.
 func (s *story) startPayment() schemas.Decision {
-	return decider.StartChild(
-		paymentOf(s.id),
-		typePayment,
-		s.charge(),
-		decider.ExecutionStartToClose(time.Hour),
-	)
+	return decider.StartChild(paymentOf(s.id), typePayment, s.charge(), decider.ExecutionStartToClose(time.Hour))
 }
 
 // paymentOf is the workflow id of an order's payment.

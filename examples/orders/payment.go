@@ -10,21 +10,18 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// A payment is a workflow of its own, so that other workflows can take money too, and so that all
-// there is to know about taking it is in one place: it is either done, or certainly not done, or it
-// is unclear.
+// A payment is a workflow of its own, so that other workflows can take money too, and so that all there is to know about
+// taking it is in one place: it is either done, or certainly not done, or it is unclear.
 
 // notCharged are the reasons of a failed payment that took no money.
 var notCharged = []string{reasonDeclined, reasonBank, reasonNoCardDesk}
 
-// bankRetries says that the broker is to try again while the bank cannot be reached, and only then.
-// A declined card stays declined. After a timeout nobody knows whether the money was taken: trying
-// again might take it twice.
+// bankRetries says that the broker is to try again while the bank cannot be reached, and only then. A declined card stays
+// declined. After a timeout nobody knows whether the money was taken: trying again might take it twice.
 var bankRetries = schemas.RetryPolicy{
 	InitialInterval: schemas.Seconds(0.2), BackoffCoefficient: 2, MaximumAttempts: 5,
 	NonRetryable: []string{
-		reasonDeclined, string(schemas.TimeoutStartToClose), string(schemas.TimeoutHeartbeat),
-		string(schemas.TimeoutScheduleToStart),
+		reasonDeclined, string(schemas.TimeoutStartToClose), string(schemas.TimeoutHeartbeat), string(schemas.TimeoutScheduleToStart),
 	},
 }
 
@@ -40,32 +37,17 @@ func decidePayment(ctx context.Context, t *decider.Task) ([]schemas.Decision, er
 	status, result, reason := run.Activity(actCharge)
 	switch {
 	case status == 0:
-		return []schemas.Decision{
-			decider.Schedule(
-				actCharge,
-				actCharge,
-				run.Input(),
-				decider.List(listPCI),
-				decider.NotIdempotent(),
-				decider.Retry(bankRetries),
-				decider.ScheduleToStart(
-					cardDeskPatience,
-				),
-				decider.StartToClose(time.Minute),
-				decider.Heartbeat(10*time.Second),
-			),
-		}, nil
+		return []schemas.Decision{decider.Schedule(actCharge, actCharge, run.Input(), decider.List(listPCI),
+			decider.NotIdempotent(), decider.Retry(bankRetries),
+			decider.ScheduleToStart(cardDeskPatience), decider.StartToClose(time.Minute), decider.Heartbeat(10*time.Second))}, nil
 	case status.Open():
 		return nil, nil
 	case status == decider.ActivitySucceeded:
 		return []schemas.Decision{decider.Complete(result)}, nil
 	case status == decider.ActivityTimedOut && reason == string(schemas.TimeoutScheduleToStart):
-		// nobody took it, so nobody charged
-		return []schemas.Decision{decider.Fail(reasonNoCardDesk, nil)}, nil
+		return []schemas.Decision{decider.Fail(reasonNoCardDesk, nil)}, nil // nobody took it, so nobody charged
 	case status == decider.ActivityFailed && slices.Contains(notCharged, reason):
 		return []schemas.Decision{decider.Fail(reason, nil)}, nil
 	}
-	return []schemas.Decision{
-		decider.Fail(reasonUnclear, fmt.Sprintf("charge %v: %s", status, reason)),
-	}, nil
+	return []schemas.Decision{decider.Fail(reasonUnclear, fmt.Sprintf("charge %v: %s", status, reason))}, nil
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/droverhq/drover/activity"
 )
 
-// The card worker is a process of its own, as rules for cards demand: on servers of its own, with
-// credentials of its own (nats.conf) that let it take work from the list "PCI", report on it and
-// send heartbeats, and nothing else. It can start nothing, read no history, and see no other list.
+// The card worker is a process of its own, as rules for cards demand: on servers of its own, with credentials of its own
+// (nats.conf) that let it take work from the list "PCI", report on it and send heartbeats, and nothing else. It can start
+// nothing, read no history, and see no other list.
 
-// Identity and inbox of the card worker, to which its credentials are cut. With an inbox among
-// those of all others it could listen to the answers that others get.
+// Identity and inbox of the card worker, to which its credentials are cut. With an inbox among those of all others it
+// could listen to the answers that others get.
 const (
 	pciIdentity = "pci-1"
 	pciInbox    = "_INBOX_PCI"
@@ -30,8 +30,7 @@ const (
 	cardFlaky = "tok-flaky" // the bank is reached at the second try
 )
 
-// pciWorker runs the card worker until ctx ends or stdin does, as it does when the program that
-// started it is gone.
+// pciWorker runs the card worker until ctx ends or stdin does, as it does when the program that started it is gone.
 func pciWorker(ctx context.Context, o *options, stdin io.Reader, stdout io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -54,10 +53,7 @@ func pciWorker(ctx context.Context, o *options, stdin io.Reader, stdout io.Write
 }
 
 func connectPCI(ctx context.Context, url, nkey string) (*drover.Client, error) {
-	return drover.Connect(
-		ctx,
-		&drover.Options{URL: url, NKeyFile: nkey, Name: pciIdentity, InboxPrefix: pciInbox},
-	)
+	return drover.Connect(ctx, &drover.Options{URL: url, NKeyFile: nkey, Name: pciIdentity, InboxPrefix: pciInbox})
 }
 
 // confined says what becomes of a question that is none of a card worker's business.
@@ -69,19 +65,15 @@ func confined(ctx context.Context, client *drover.Client, stdout io.Writer) erro
 	case errors.Is(err, drover.ErrPermission):
 		fmt.Fprintln(stdout, "the card worker works on the list PCI; it may not look at orders")
 	case err == nil, errors.Is(err, drover.ErrNotFound):
-		fmt.Fprintln(
-			stdout,
-			"the card worker works on the list PCI; with these credentials it might look at orders too",
-		)
+		fmt.Fprintln(stdout, "the card worker works on the list PCI; with these credentials it might look at orders too")
 	default:
 		return err
 	}
 	return nil
 }
 
-// charge takes the money. The bank may not be asked twice: the activity is scheduled as not
-// idempotent, so that it runs once for each attempt that the history knows of. The bank gets the
-// idempotency key all the same.
+// charge takes the money. The bank may not be asked twice: the activity is scheduled as not idempotent, so that it runs once
+// for each attempt that the history knows of. The bank gets the idempotency key all the same.
 func charge(ctx context.Context, p payment) (receipt, error) {
 	info := activity.Info(ctx)
 	if err := activity.Heartbeat(ctx, "asking the bank"); err != nil {

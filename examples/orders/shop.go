@@ -11,9 +11,8 @@ import (
 	"github.com/droverhq/drover/activity"
 )
 
-// shop is the pretended business: what lies on the shelf, and who has it. It may be asked anything
-// twice, by an attempt that was believed lost and by the next one, and answers the same: whatever
-// it does is done for an order's id.
+// shop is the pretended business: what lies on the shelf, and who has it. It may be asked anything twice, by an attempt that
+// was believed lost and by the next one, and answers the same: whatever it does is done for an order's id.
 type shop struct {
 	out io.Writer // where humans are told
 
@@ -24,12 +23,7 @@ type shop struct {
 }
 
 func newShop(shelf map[string]int, out io.Writer) *shop {
-	return &shop{
-		out:      out,
-		shelf:    maps.Clone(shelf),
-		reserved: map[string]string{},
-		shipped:  map[string]string{},
-	}
+	return &shop{out: out, shelf: maps.Clone(shelf), reserved: map[string]string{}, shipped: map[string]string{}}
 }
 
 // register says what a worker of the list "shop" does.
@@ -102,9 +96,5 @@ type stock struct {
 func (s *shop) stock() stock {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return stock{
-		Shelf:    maps.Clone(s.shelf),
-		Reserved: slices.Sorted(maps.Keys(s.reserved)),
-		Shipped:  slices.Sorted(maps.Keys(s.shipped)),
-	}
+	return stock{Shelf: maps.Clone(s.shelf), Reserved: slices.Sorted(maps.Keys(s.reserved)), Shipped: slices.Sorted(maps.Keys(s.shipped))}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// The steps of an order. The decider writes a marker for each one it has taken: the markers are the
-// index of a history, by which people find the event they look for. See index.
+// The steps of an order. The decider writes a marker for each one it has taken: the markers are the index of a history, by
+// which people find the event they look for. See index.
 const (
 	stepReserved = "reserved"
 	stepApproved = "approved"
@@ -26,9 +26,9 @@ const (
 	stepAlerted  = "alerted"
 )
 
-// steps says when a step is reached, and what there is to note. A step once reached stays so,
-// whatever comes later: which of a cancel and the end of the window counts is a matter of which
-// event came first. Of two steps that one event completes, the first one here wins.
+// steps says when a step is reached, and what there is to note. A step once reached stays so, whatever comes later: which of
+// a cancel and the end of the window counts is a matter of which event came first. Of two steps that one event completes, the
+// first one here wins.
 var steps = []struct {
 	name    string
 	reached func(s *story) (bool, string)
@@ -38,10 +38,7 @@ var steps = []struct {
 		a, given := s.approval()
 		return given && a.OK && !s.is(stepTrouble), "by " + a.By
 	}},
-	{
-		stepTrouble,
-		func(s *story) (bool, string) { why := s.goesWrong(); return why != "" && !s.is(stepCanceled), why },
-	},
+	{stepTrouble, func(s *story) (bool, string) { why := s.goesWrong(); return why != "" && !s.is(stepCanceled), why }},
 	{stepDue, func(s *story) (bool, string) {
 		return s.Timer(timerWindow) == decider.TimerFired && !s.is(stepCanceled), ""
 	}},
@@ -49,14 +46,9 @@ var steps = []struct {
 		how := s.cancelWanted()
 		return how != "" && !s.is(stepDue) && !s.is(stepTrouble), how
 	}},
-	{
-		stepTooLate,
-		func(s *story) (bool, string) { how := s.cancelWanted(); return how != "" && s.is(stepDue), how },
-	},
+	{stepTooLate, func(s *story) (bool, string) { how := s.cancelWanted(); return how != "" && s.is(stepDue), how }},
 	{stepPaid, func(s *story) (bool, string) {
-		return s.payment.Status == decider.ChildSucceeded, "receipt " + decode[receipt](
-			s.payment.Result,
-		).Number
+		return s.payment.Status == decider.ChildSucceeded, "receipt " + decode[receipt](s.payment.Result).Number
 	}},
 	{stepShipped, func(s *story) (bool, string) { return s.succeeded(actShip), "" }},
 	{stepReleased, func(s *story) (bool, string) { return s.succeeded(actRelease), "" }},
@@ -100,8 +92,7 @@ func readStory(ctx context.Context, t *decider.Task) (*story, error) {
 	return s, nil
 }
 
-// index writes a marker for each step that has none yet. Asked again after a decision that was
-// lost, it writes the same.
+// index writes a marker for each step that has none yet. Asked again after a decision that was lost, it writes the same.
 func (s *story) index() []schemas.Decision {
 	var decisions []schemas.Decision
 	for _, step := range steps {
@@ -123,8 +114,8 @@ func (s *story) succeeded(act string) bool {
 	return status == decider.ActivitySucceeded
 }
 
-// approval is the first answer to the question whether a large order is to be delivered. One that
-// does not say whose it is is none.
+// approval is the first answer to the question whether a large order is to be delivered. One that does not say whose it is
+// is none.
 func (s *story) approval() (a approval, given bool) {
 	if s.order.Amount <= s.order.Limit {
 		return approval{}, false
@@ -161,8 +152,7 @@ func (s *story) goesWrong() string {
 		return reasonRejected
 	case s.Timer(timerApproval) == decider.TimerFired && !s.is(stepApproved):
 		return reasonNoApproval
-	case s.Timer(timerApproval) == decider.TimerRefused,
-		s.Timer(timerWindow) == decider.TimerRefused:
+	case s.Timer(timerApproval) == decider.TimerRefused, s.Timer(timerWindow) == decider.TimerRefused:
 		return "the order's times make no sense"
 	case s.payment.Status == decider.ChildFailed && slices.Contains(notCharged, s.payment.Reason):
 		return s.payment.Reason

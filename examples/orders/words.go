@@ -6,8 +6,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// What deciders, activities and customers have in common: names, inputs and results. They end up in
-// histories, so that old ones stay readable only while names stay as they are.
+// What deciders, activities and customers have in common: names, inputs and results. They end up in histories, so that
+// old ones stay readable only while names stay as they are.
 
 // The workflow types.
 const (
@@ -63,14 +63,12 @@ const (
 type order struct {
 	Item   string `json:"item"`
 	Amount int    `json:"amount"` // in cents
-	// Card is a token that only the bank understands. The number of a card has no place in a
-	// history.
+	// Card is a token that only the bank understands. The number of a card has no place in a history.
 	Card    string `json:"card"`
 	Address string `json:"address"`
-	// Limit is the largest amount in cents that needs nobody's approval, Patience how long the
-	// approval of a larger one is waited for, and Window how long the customer may cancel. They
-	// travel with the order: a change of the shop's rules must not change orders that are under
-	// way.
+	// Limit is the largest amount in cents that needs nobody's approval, Patience how long the approval of a larger one is
+	// waited for, and Window how long the customer may cancel. They travel with the order: a change of the shop's rules
+	// must not change orders that are under way.
 	Limit    int              `json:"limit"`
 	Patience schemas.Duration `json:"patience"`
 	Window   schemas.Duration `json:"window"`
@@ -100,15 +98,14 @@ type alarm struct {
 	Text  string `json:"text"`
 }
 
-// entry is what a marker of an order holds: the event that completed the step, and what there is to
-// say about it.
+// entry is what a marker of an order holds: the event that completed the step, and what there is to say about it.
 type entry struct {
 	Event int64  `json:"event"`
 	Note  string `json:"note,omitempty"`
 }
 
-// decode reads a payload, leaving the zero value where there is none or where it is something else:
-// what strangers sent must not make a decider fail for ever.
+// decode reads a payload, leaving the zero value where there is none or where it is something else: what strangers sent must
+// not make a decider fail for ever.
 func decode[T any](p schemas.Payload) (v T) {
 	if json.Unmarshal(p, &v) != nil {
 		var zero T

@@ -1,5 +1,5 @@
-// Command ownworker is the program of docs/start/your-own-worker.md: a decider worker and an
-// activity worker in one process, as somebody would write it in a module of their own.
+// Command ownworker is the program of docs/start/your-own-worker.md: a decider worker and an activity worker in one process, as
+// somebody would write it in a module of their own.
 package main
 
 import (

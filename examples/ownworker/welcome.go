@@ -18,9 +18,8 @@ type letter struct {
 	Text string `json:"text"`
 }
 
-// welcome decides over a new user: a mail at once, another one after three days, unless the user
-// has confirmed by then. It is asked whenever something has happened, and reads in the history what
-// that is.
+// welcome decides over a new user: a mail at once, another one after three days, unless the user has confirmed by then. It
+// is asked whenever something has happened, and reads in the history what that is.
 func welcome(ctx context.Context, t *decider.Task) ([]drover.Decision, error) {
 	run, err := t.View(ctx)
 	if err != nil {
@@ -31,22 +30,11 @@ func welcome(ctx context.Context, t *decider.Task) ([]drover.Decision, error) {
 		return []drover.Decision{decider.Fail("bad-input", err.Error())}, nil
 	}
 	mail := func(id, text string) drover.Decision {
-		return decider.Schedule(
-			id,
-			"mail",
-			letter{To: user, Text: text},
-			decider.List("mail"),
-			decider.StartToClose(
-				time.Minute,
-			),
-			decider.Retry(
-				drover.RetryPolicy{MaximumAttempts: 5, NonRetryable: []string{"no-address"}},
-			),
-		)
+		return decider.Schedule(id, "mail", letter{To: user, Text: text}, decider.List("mail"),
+			decider.StartToClose(time.Minute), decider.Retry(drover.RetryPolicy{MaximumAttempts: 5, NonRetryable: []string{"no-address"}}))
 	}
 	for _, id := range []string{"first", "reminder"} {
-		if status, _, reason := run.Activity(id); status.Closed() &&
-			status != decider.ActivitySucceeded {
+		if status, _, reason := run.Activity(id); status.Closed() && status != decider.ActivitySucceeded {
 			return []drover.Decision{decider.Fail(id+": "+reason, nil)}, nil
 		}
 	}
@@ -54,10 +42,7 @@ func welcome(ctx context.Context, t *decider.Task) ([]drover.Decision, error) {
 	case len(run.Signals("confirmed")) > 0:
 		return []drover.Decision{decider.Complete("confirmed")}, nil
 	case run.Counts("first").Scheduled == 0:
-		return []drover.Decision{
-			mail("first", "Welcome! Please confirm."),
-			decider.Timer("patience", 3*24*time.Hour),
-		}, nil
+		return []drover.Decision{mail("first", "Welcome! Please confirm."), decider.Timer("patience", 3*24*time.Hour)}, nil
 	case run.Done("reminder"):
 		return []drover.Decision{decider.Complete("reminded")}, nil
 	case run.Timer("patience") == decider.TimerFired && run.Counts("reminder").Scheduled == 0:

@@ -9,8 +9,7 @@ import (
 	"github.com/droverhq/drover/decider"
 )
 
-// decide is asked whenever something has happened to a run: TaskA and TaskB at once, TaskC when
-// either is done.
+// decide is asked whenever something has happened to a run: TaskA and TaskB at once, TaskC when either is done.
 func decide(ctx context.Context, t *decider.Task) ([]drover.Decision, error) {
 	run, err := t.View(ctx)
 	if err != nil {
@@ -20,8 +19,7 @@ func decide(ctx context.Context, t *decider.Task) ([]drover.Decision, error) {
 		return decider.Schedule(name, "work", run.Input(), decider.List("parallel"))
 	}
 	for _, name := range []string{"TaskA", "TaskB", "TaskC"} {
-		if status, _, reason := run.Activity(name); status.Closed() &&
-			status != decider.ActivitySucceeded {
+		if status, _, reason := run.Activity(name); status.Closed() && status != decider.ActivitySucceeded {
 			return []drover.Decision{decider.Fail(name+": "+reason, nil)}, nil
 		}
 	}

@@ -1,12 +1,10 @@
-// Command parallel runs one workflow with a raw decider: TaskA and TaskB in parallel, then TaskC as
-// soon as either is done. It is its own decider worker and activity worker, so that a server is all
-// it needs:
+// Command parallel runs one workflow with a raw decider: TaskA and TaskB in parallel, then TaskC as soon as either is
+// done. It is its own decider worker and activity worker, so that a server is all it needs:
 //
 //	drover dev &
 //	go run ./examples/parallel
 //
-// The decider and the activity are in decider.go. Everything else here is connecting, starting and
-// printing.
+// The decider and the activity are in decider.go. Everything else here is connecting, starting and printing.
 package main
 
 import (
@@ -45,11 +43,7 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("parallel", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	url := flags.String(
-		"nats",
-		"",
-		"address of NATS (default $NATS_URL, else nats://127.0.0.1:4222)",
-	)
+	url := flags.String("nats", "", "address of NATS (default $NATS_URL, else nats://127.0.0.1:4222)")
 	id := flags.String("id", "", "the workflow id; an open run of it is joined (default a new one)")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -77,12 +71,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // order runs the workers for as long as one workflow takes, and prints what became of it.
 func order(ctx context.Context, client *drover.Client, id string, out io.Writer) error {
 	stop := runWorkers(ctx, client)
-	run, err := client.Start(
-		ctx,
-		"parallel",
-		"order 17",
-		&drover.StartOptions{ID: id, ConflictPolicy: schemas.ConflictUseExisting},
-	)
+	run, err := client.Start(ctx, "parallel", "order 17", &drover.StartOptions{ID: id, ConflictPolicy: schemas.ConflictUseExisting})
 	if err != nil {
 		return errors.Join(err, stop())
 	}
@@ -96,8 +85,8 @@ func order(ctx context.Context, client *drover.Client, id string, out io.Writer)
 	return nil
 }
 
-// runWorkers runs a decider worker and an activity worker on the client's connection until the
-// returned function is called.
+// runWorkers runs a decider worker and an activity worker on the client's connection until the returned function is
+// called.
 func runWorkers(ctx context.Context, client *drover.Client) (stop func() error) {
 	deciders := client.Deciders(nil)
 	deciders.Register("parallel", decider.Func(decide))

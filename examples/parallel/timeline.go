@@ -9,8 +9,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// printTimeline prints the history of a run, one event a line: id, time since the start, type,
-// activity.
+// printTimeline prints the history of a run, one event a line: id, time since the start, type, activity.
 func printTimeline(ctx context.Context, run *drover.Run, out io.Writer) error {
 	var start schemas.Timestamp
 	names := make(map[int64]string) // of the activities, by ActivityScheduled
@@ -21,9 +20,7 @@ func printTimeline(ctx context.Context, run *drover.Run, out io.Writer) error {
 		if e.ID == 1 {
 			start = e.Time
 		}
-		if _,
-			err := fmt.Fprintf(out, "%3d  +%.3fs  %s\n", e.ID, e.Time.Sub(start).Seconds(),
-			text(e, names)); err != nil {
+		if _, err := fmt.Fprintf(out, "%3d  +%.3fs  %s\n", e.ID, e.Time.Sub(start).Seconds(), text(e, names)); err != nil {
 			return err
 		}
 	}
