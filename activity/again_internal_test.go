@@ -93,7 +93,9 @@ func TestMachineThatWasSuspended(t *testing.T) { // P-7
 	s.suspension.Wall = s.suspension.Wall.Add(-time.Minute)
 	d := &delivery{term: s, offered: true}
 	d.Data = []byte(`{"type":"work","token":"t","report":"r"}`)
-	s.Worker, s.running = &Worker{log: logx.Or(nil), handlers: map[string]handler{"work": func(context.Context, schemas.Payload) (schemas.Payload, error) { return nil, nil }}}, map[string]int{"t": 1}
+	work := func(context.Context, schemas.Payload) (schemas.Payload, error) { return nil, nil }
+	s.Worker = &Worker{log: logx.Or(nil), handlers: map[string]handler{"work": work}}
+	s.running = map[string]int{"t": 1}
 	s.wg.Add(1)
 	if s.handle(t.Context(), t.Context(), d); s.ownerChanges.known.Load() == nil {
 		t.Error("who handles a task does not look")

@@ -173,13 +173,14 @@ func TestMessageInHandIsNotGivenBack(t *testing.T) { // P-7
 // An outcome that was handed to an owner who died goes to the inbox when the next one says so, not when the patience is over.
 func TestOutcomeIsNotLeftWithTheDead(t *testing.T) { // P-7
 	bubble(t, func(t *testing.T, r *rig) {
-		directHeader := make(chan struct{}, 1)
-		if _, err := r.conn.Subscribe(ns.AllBeats(0), "", func(natsconn.Msg) { directHeader <- struct{}{} }); err != nil {
+		beaten := make(chan struct{}, 1)
+		came := func(natsconn.Msg) { beaten <- struct{}{} }
+		if _, err := r.conn.Subscribe(ns.AllBeats(0), "", came); err != nil {
 			t.Fatal(err)
 		}
 		a := newAgain(r, 0)
 		a.give()
-		<-directHeader
+		<-beaten
 		a.owned(1)
 		r.quiet(200 * time.Millisecond)
 		a.owned(0)

@@ -31,7 +31,11 @@ func TestBeatsThatWait(t *testing.T) {
 func TestBeatsThatHaveStopped(t *testing.T) {
 	for _, why := range []error{nil, ErrCanceled, ErrGone} {
 		var causes []error
-		b := &beats{attempt: &attempt{delivery: &delivery{term: &term{Worker: &Worker{log: logrus.New()}}}}, err: why, cancel: func(err error) { causes = append(causes, err) }}
+		b := &beats{
+			attempt: &attempt{delivery: &delivery{term: &term{Worker: &Worker{log: logrus.New()}}}},
+			err:     why,
+			cancel:  func(err error) { causes = append(causes, err) },
+		}
 		b.stop()
 		b.told(&schemas.Control{Reason: "too late"})
 		b.told(&schemas.Control{Reason: "too late", Gone: true})

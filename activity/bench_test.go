@@ -23,7 +23,10 @@ func BenchmarkWorker(b *testing.B) {
 		b.Fatal(err)
 	}
 	reports := make(chan struct{}, b.N)
-	reader, err := conn.Read(b.Context(), ns.StreamIn(0), natsconn.ReadOptions{HeadersOnly: true}, func(natsconn.Stored) { reports <- struct{}{} })
+	headers := natsconn.ReadOptions{HeadersOnly: true}
+	reader, err := conn.Read(b.Context(), ns.StreamIn(0), headers, func(natsconn.Stored) {
+		reports <- struct{}{}
+	})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -114,14 +114,14 @@ func TestOutcomeIsHandedOver(t *testing.T) {
 					if tc.after > 0 {
 						r.next(schemas.ReportStarted)
 					}
-					directHeader := tc.size < schemas.PayloadThreshold
-					if directHeader {
+					handed := tc.size < schemas.PayloadThreshold
+					if handed {
 						got := <-outcomes
 						if got.Token != "RUN.5.1" || len(got.Result) != tc.size || (got.Ahead == nil) != tc.undecided || (asked == 0) != tc.undecided {
 							t.Errorf("the owner is handed token %s, %d bytes and decision %+v, asked for %d times", got.Token, len(got.Result), got.Ahead, asked)
 						}
 					}
-					if !tc.takes || !directHeader {
+					if !tc.takes || !handed {
 						if got := r.next(schemas.ReportSuccess); got.Ahead != nil || len(got.Result) != tc.size {
 							t.Errorf("the inbox has %d bytes and decision %+v, want the outcome alone", len(got.Result), got.Ahead)
 						}

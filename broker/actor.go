@@ -83,7 +83,7 @@ func (p *partition) judge(r *run, e *message) {
 			return
 		}
 	}
-	if _, firesAt := e.event.(execution.AlarmFired); firesAt &&
+	if _, fires := e.event.(execution.AlarmFired); fires &&
 		(r.inflight != nil || len(r.pending) > 0) {
 		e.event = execution.AlarmFired{Uncommitted: r.committed + 1}
 	}

@@ -71,10 +71,10 @@ func (p *partition) takeAlarms(q *schemas.Rings, answer func(*schemas.RingsAnswe
 }
 
 // fireAll lets every ring happen.
-func (p *partition) fireAll(g *deadlines.Batch, firesAt []schemas.DueRing) {
+func (p *partition) fireAll(g *deadlines.Batch, fires []schemas.DueRing) {
 	at := p.now()
-	for i := range firesAt {
-		q := &firesAt[i]
+	for i := range fires {
+		q := &fires[i]
 		t := watermark.New(func() { p.alarmDone(g, q.Sequence) })
 		if p.nothingKnown(q.WorkflowID) {
 			p.fireAbsent(q, t)

@@ -27,11 +27,11 @@ func sleeper(d *decisionTask) string {
 // Alarms that are due ring without a message in the inbox, and are deleted.
 func TestAlarmsGoToTheOwner(t *testing.T) { // P-10, P-15
 	virtually(t, 1, func(t *testing.T, f *fleet) {
-		var firesAt, inbox atomic.Int64
+		var fires, inbox atomic.Int64
 		f.node("a", func(subj string, _ []byte) cutwire.Verdict {
 			switch {
 			case subj == ns.Fire(0):
-				firesAt.Add(1)
+				fires.Add(1)
 			case strings.HasPrefix(subj, "drover.default.in.0."):
 				inbox.Add(1)
 			}
@@ -47,8 +47,8 @@ func TestAlarmsGoToTheOwner(t *testing.T) { // P-10, P-15
 			between(t, "TimerExpired", f.at(id, schemas.EventTimerScheduled), f.at(id, schemas.EventTimerExpired), time.Minute)
 		}
 		time.Sleep(10 * time.Second)
-		if got := f.alarms(); got != 0 || firesAt.Load() == 0 || inbox.Load() != 0 {
-			t.Errorf("got %d alarms, %d messages of rings, %d in the inbox; want 0, some, 0", got, firesAt.Load(), inbox.Load())
+		if got := f.alarms(); got != 0 || fires.Load() == 0 || inbox.Load() != 0 {
+			t.Errorf("got %d alarms, %d messages of rings, %d in the inbox; want 0, some, 0", got, fires.Load(), inbox.Load())
 		}
 	})
 }
@@ -175,9 +175,9 @@ func fireInBadTimes(t *testing.T, on string, event schemas.EventType, verdict cu
 }
 
 // fire asks the owner of the partition by hand.
-func (f *fleet) fire(firesAt ...schemas.DueRing) (a schemas.RingsAnswer) {
+func (f *fleet) fire(fires ...schemas.DueRing) (a schemas.RingsAnswer) {
 	f.t.Helper()
-	body, err := schemas.Marshal(&schemas.Rings{V: schemas.Version, Rings: firesAt})
+	body, err := schemas.Marshal(&schemas.Rings{V: schemas.Version, Rings: fires})
 	if err != nil {
 		f.t.Fatal(err)
 	}

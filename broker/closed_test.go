@@ -19,7 +19,7 @@ func TestBrokerEndsWithItsConnections(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) {
 				keep := f.dial(f)
 				defer keep.Close()
-				deferredRun, err := claims.Open(keep, ns.BucketClaims(), claims.Options{Node: "a", Logger: f.log})
+				held, err := claims.Open(keep, ns.BucketClaims(), claims.Options{Node: "a", Logger: f.log})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -27,7 +27,7 @@ func TestBrokerEndsWithItsConnections(t *testing.T) {
 				b, err := broker.New(func(context.Context, string) (*natsconn.Conn, error) {
 					conns = append(conns, f.dial(f))
 					return conns[len(conns)-1], nil
-				}, broker.Options{Partitions: 1, Claims: deferredRun, Node: "a", Logger: f.log})
+				}, broker.Options{Partitions: 1, Claims: held, Node: "a", Logger: f.log})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -122,7 +122,7 @@ func (o flood) play(t *testing.T, f *fleet) {
 func (o flood) check(t *testing.T, f *fleet, n int, decided *seenSignals) {
 	t.Helper()
 	var recorded []string
-	runs, copies, deferredRun := 0, 0, 0
+	runs, copies, held := 0, 0, 0
 	var unread []schemas.Event
 	p, filter := f.ofRuns("o")
 	last := ""
@@ -132,15 +132,15 @@ func (o flood) check(t *testing.T, f *fleet, n int, decided *seenSignals) {
 			return err
 		}
 		if r.Run != last {
-			runs, last, deferredRun = runs+1, r.Run, 0
+			runs, last, held = runs+1, r.Run, 0
 		}
 		for _, e := range r.Events {
 			switch a := e.Attributes.(type) {
 			case *schemas.DeciderStarted:
 				unread = nil
 			case *schemas.WorkflowCloseFailed:
-				if deferredRun++; a.Decision == schemas.DecideContinueAsNew && deferredRun > 3 {
-					t.Errorf("run %d: continuation refused %d times in a row", runs, deferredRun)
+				if held++; a.Decision == schemas.DecideContinueAsNew && held > 3 {
+					t.Errorf("run %d: continuation refused %d times in a row", runs, held)
 				}
 			case *schemas.Signal:
 				if a.SignalName == "end" {

@@ -277,14 +277,14 @@ func TestFlood(t *testing.T) {
 func TestZombieOwner(t *testing.T) { // P-2, P-16, I9
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		f.decider("order", one(""))
-		var deferredRun []string
+		var held []string
 		a := f.node("a", func(subj string, _ []byte) cutwire.Verdict {
-			if subj == ns.History(0, "o", "r1") && len(deferredRun) == 0 { // the first record is on its way when the process stops
-				deferredRun = append(deferredRun, subj)
+			if subj == ns.History(0, "o", "r1") && len(held) == 0 { // the first record is on its way when the process stops
+				held = append(held, subj)
 				return cutwire.Late
 			}
-			if len(deferredRun) > 0 && len(deferredRun) < 1000 && strings.HasPrefix(subj, "$KV."+ns.BucketClaims()) {
-				deferredRun = append(deferredRun, subj)
+			if len(held) > 0 && len(held) < 1000 && strings.HasPrefix(subj, "$KV."+ns.BucketClaims()) {
+				held = append(held, subj)
 				return cutwire.Swallow // and so it renews nothing
 			}
 			return cutwire.Pass

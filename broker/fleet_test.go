@@ -160,11 +160,11 @@ func (f *fleet) node(name string, judge func(subject string, body []byte) cutwir
 	conn, keep := f.dial(n.wire), f.dial(n.wire)
 	n.conns = []*natsconn.Conn{conn, keep}
 	log := f.log.WithField("node", name)
-	deferredRun, err := claims.Open(keep, ns.BucketClaims(), claims.Options{Node: name, Logger: log})
+	held, err := claims.Open(keep, ns.BucketClaims(), claims.Options{Node: name, Logger: log})
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	o := broker.Options{Partitions: f.partitions, Claims: deferredRun, Node: name, Logger: log}
+	o := broker.Options{Partitions: f.partitions, Claims: held, Node: name, Logger: log}
 	for _, c := range change {
 		c(&o)
 	}
@@ -173,7 +173,7 @@ func (f *fleet) node(name string, judge func(subject string, body []byte) cutwir
 	}, o); err != nil {
 		f.t.Fatal(err)
 	}
-	to := &timers.Options{Partitions: o.Partitions, Node: name, Claims: deferredRun, Logger: log}
+	to := &timers.Options{Partitions: o.Partitions, Node: name, Claims: held, Logger: log}
 	alarms := timers.New(conn, to)
 	ctx, cancel := context.WithCancel(context.Background())
 	n.cancel = cancel

@@ -66,21 +66,21 @@ func (l *loop) run(ctx context.Context, flush func()) {
 	clock := time.NewTimer(time.Hour)
 	defer clock.Stop()
 	// the clock, at the latest; what it would ring for may have been canceled
-	firesAt := time.Now().Add(time.Hour)
+	fires := time.Now().Add(time.Hour)
 	var batch []func()
 	for {
 		if batch = l.take(batch); len(batch) == 0 {
 			// else there is no need to look at the clock, which costs as much as a closure
-			if len(l.timers) > 0 && l.timers[0].at.Before(firesAt) {
-				firesAt = l.timers[0].at
-				clock.Reset(max(time.Until(firesAt), 0))
+			if len(l.timers) > 0 && l.timers[0].at.Before(fires) {
+				fires = l.timers[0].at
+				clock.Reset(max(time.Until(fires), 0))
 			}
 			select {
 			case <-ctx.Done():
 				return
 			case <-l.signal:
 			case <-clock.C:
-				firesAt = time.Now().Add(time.Hour)
+				fires = time.Now().Add(time.Hour)
 				clock.Reset(time.Hour)
 			}
 			batch = l.take(batch)

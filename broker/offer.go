@@ -291,10 +291,10 @@ func (p *partition) inquire(r *run, f execution.Inquire) {
 		Attempt:     f.Attempt,
 	}
 	p.b.wg.Go(func() {
-		hasPlace := p.b.workerHas(f.Worker, body)
+		holds := p.b.workerHas(f.Worker, body)
 		p.loop.post(func() {
 			delete(o.asking, f.Token)
-			if hasPlace || p.leaving != nil || !p.lease.Valid() {
+			if holds || p.leaving != nil || !p.lease.Valid() {
 				return
 			}
 			p.log.WithField("workflow", wid).

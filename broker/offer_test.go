@@ -230,14 +230,14 @@ func TestWorkerDiesWithAnOffer(t *testing.T) { // P-7
 func TestWorkerOfAnOfferIsAsked(t *testing.T) { // P-7
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		k, _, _ := f.offered()
-		hasPlace := true
+		holds := true
 		asked := 0
 		control, err := f.nc.Subscribe(ns.Control("w-1"), func(m *nats.Msg) {
 			var c schemas.Control
 			if err := schemas.Unmarshal(m.Data, &c); err != nil || c.Kind != schemas.ControlHolds {
 				t.Errorf("asked %s, %v", m.Data, err)
 			}
-			if asked++; hasPlace {
+			if asked++; holds {
 				if err := m.Respond([]byte(`{"node":"w-1","holds":true}`)); err != nil {
 					t.Error(err)
 				}
@@ -248,27 +248,27 @@ func TestWorkerOfAnOfferIsAsked(t *testing.T) { // P-7
 		}
 		f.flush()
 		k.report("started", `,"identity":"w-1","nonce":"n1","offered":true,"elapsed":"50ms"`)
-		deferredRun := f.pull()
-		if !deferredRun.NotIdempotent || deferredRun.Token != k.Token {
-			t.Fatalf("got %s, ask first: %t, want the message of the offer", deferredRun.Token, deferredRun.NotIdempotent)
+		held := f.pull()
+		if !held.NotIdempotent || held.Token != k.Token {
+			t.Fatalf("got %s, ask first: %t, want the message of the offer", held.Token, held.NotIdempotent)
 		}
 		for range 5 { // each time its lease is over
-			if p := deferredRun.begin("n2"); p.Go || !p.Leave {
+			if p := held.begin("n2"); p.Go || !p.Leave {
 				t.Fatalf("got %+v, want it left", p)
 			}
-			deferredRun = f.pull()
-			if deferredRun.Token != k.Token || deferredRun.delivered < 2 {
-				t.Fatalf("got %s, delivery %d, want the same message again", deferredRun.Token, deferredRun.delivered)
+			held = f.pull()
+			if held.Token != k.Token || held.delivered < 2 {
+				t.Fatalf("got %s, delivery %d, want the same message again", held.Token, held.delivered)
 			}
 		}
 		if asked != 5 {
 			t.Fatalf("the worker was asked %d times, want 5", asked)
 		}
-		hasPlace = false
+		holds = false
 		if err := control.Unsubscribe(); err != nil {
 			t.Fatal(err)
 		}
-		if p := deferredRun.begin("n2"); !p.Leave {
+		if p := held.begin("n2"); !p.Leave {
 			t.Fatalf("got %+v, want it left until the worker is known to be lost", p)
 		}
 		next := f.pull()
@@ -283,7 +283,7 @@ func TestWorkerOfAnOfferIsAsked(t *testing.T) { // P-7
 		if f.hand(k.Beat, `{"token":"`+k.Token+`","kind":"success"}`) {
 			t.Fatal("the outcome of the lost attempt was taken")
 		}
-		if p := deferredRun.begin("n2"); p.Go || p.Leave {
+		if p := held.begin("n2"); p.Go || p.Leave {
 			t.Fatalf("got %+v, want the message of the lost attempt dropped", p)
 		}
 		f.await("o", schemas.EventActivityInterrupted)

@@ -97,32 +97,32 @@ func TestWorkerDiesWithAnOfferThatMustNotRunTwice(t *testing.T) { // P-7, S3-05
 					t.Fatal("the question was not answered with yes")
 				}
 				began := time.Now()
-				deferredRun := f.pull()
-				if took := time.Since(began); deferredRun.Token != lost.Token || !deferredRun.NotIdempotent || took > 1100*time.Millisecond {
-					t.Fatalf("got %s after %v, ask first: %t, want the message of %s within a second", deferredRun.Token, took, deferredRun.NotIdempotent, lost.Token)
+				held := f.pull()
+				if took := time.Since(began); held.Token != lost.Token || !held.NotIdempotent || took > 1100*time.Millisecond {
+					t.Fatalf("got %s after %v, ask first: %t, want the message of %s within a second", held.Token, took, held.NotIdempotent, lost.Token)
 				}
 				if !begun {
-					if p := deferredRun.begin("n2"); !p.Go {
+					if p := held.begin("n2"); !p.Go {
 						t.Fatalf("got %+v, want yes", p)
 					}
-					deferredRun.success()
+					held.success()
 					f.completes("o")
 					f.wantTypes("o", twoActivities...)
 					return
 				}
 				for range 3 {
-					if p := deferredRun.begin("n2"); p.Go || !p.Leave {
+					if p := held.begin("n2"); p.Go || !p.Leave {
 						t.Fatalf("got %+v, want it left while the worker answers", p)
 					}
-					deferredRun = f.pull()
+					held = f.pull()
 				}
 				end()
-				if p := deferredRun.begin("n2"); p.Go || !p.Leave {
+				if p := held.begin("n2"); p.Go || !p.Leave {
 					t.Fatalf("got %+v, want it left until the worker is known to be lost", p)
 				}
 				f.await("o", schemas.EventActivityFailed)
 				f.await("o", schemas.EventActivityInterrupted)
-				if p := deferredRun.begin("n2"); p.Go || p.Leave {
+				if p := held.begin("n2"); p.Go || p.Leave {
 					t.Fatalf("got %+v, want the message dropped", p)
 				}
 				if n := f.stored(); n != 2 {
@@ -169,11 +169,11 @@ func TestMessageLaterABegunOffer(t *testing.T) { // P-7
 func TestLateOfferKeepsItsMessage(t *testing.T) { // P-7
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		k, _, _ := f.offered()
-		deferredRun := f.pull()
+		held := f.pull()
 		if p := k.begin("n1"); !p.Go {
 			t.Fatalf("got %+v for the worker of the offer, want yes", p)
 		}
-		if p := deferredRun.begin("n2"); p.Go || !p.Leave {
+		if p := held.begin("n2"); p.Go || !p.Leave {
 			t.Fatalf("got %+v for the message, want it left", p)
 		}
 		next := f.pull() // nobody answers for the worker
@@ -239,12 +239,12 @@ func TestOwnerLeavesWithABegunOffer(t *testing.T) { // P-7, S2-1
 		}
 		defer f.holding()()
 		a.stop()
-		deferredRun := f.pull()
-		if deferredRun.Token != k.Token || !deferredRun.NotIdempotent {
-			t.Fatalf("got %s, ask first: %t, want the message of the offer", deferredRun.Token, deferredRun.NotIdempotent)
+		held := f.pull()
+		if held.Token != k.Token || !held.NotIdempotent {
+			t.Fatalf("got %s, ask first: %t, want the message of the offer", held.Token, held.NotIdempotent)
 		}
 		f.node("b", nil)
-		if p := deferredRun.begin("n2"); p.Go || !p.Leave {
+		if p := held.begin("n2"); p.Go || !p.Leave {
 			t.Fatalf("got %+v, want it left to the worker that has begun", p)
 		}
 		f.success(k, time.Millisecond)

@@ -19,11 +19,11 @@ func owned(t *testing.T) (*partition, *claims.Lease) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deferredRun, err := claims.Open(conn, n.Name.BucketClaims(), claims.Options{Node: "a"})
+	held, err := claims.Open(conn, n.Name.BucketClaims(), claims.Options{Node: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	lease, err := deferredRun.TryAcquire(t.Context(), claims.Partition(0))
+	lease, err := held.TryAcquire(t.Context(), claims.Partition(0))
 	if err != nil {
 		t.Fatal(err)
 	}

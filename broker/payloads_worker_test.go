@@ -62,12 +62,12 @@ func newWorld(t *testing.T, decide decider.Func, charge func(context.Context, []
 		t.Fatal(err)
 	}
 	w.partitions = info.Partitions
-	deferredRun, err := claims.Open(w.post, ns.BucketClaims(), claims.Options{Node: "a", Logger: log})
+	held, err := claims.Open(w.post, ns.BucketClaims(), claims.Options{Node: "a", Logger: log})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b, err := broker.New(func(context.Context, string) (*natsconn.Conn, error) { return dial(embeddedtest.Root), nil },
-		broker.Options{Partitions: info.Partitions, Claims: deferredRun, Node: "a", Logger: log, MaxObject: most})
+		broker.Options{Partitions: info.Partitions, Claims: held, Node: "a", Logger: log, MaxObject: most})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,11 +108,11 @@ func TestRefusedTakeOverIsTriedSeldom(t *testing.T) {
 		if _, err := topology.Ensure(t.Context(), embeddedtest.As(t, srv, embeddedtest.Root), topology.Options{Memory: true, Partitions: 1}); err != nil {
 			t.Fatal(err)
 		}
-		deferredRun, err := claims.Open(embeddedtest.As(t, srv, "narrow"), ns.BucketClaims(), claims.Options{Node: "a"})
+		held, err := claims.Open(embeddedtest.As(t, srv, "narrow"), ns.BucketClaims(), claims.Options{Node: "a"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := broker.New(func(context.Context, string) (*natsconn.Conn, error) { return embeddedtest.As(t, srv, "narrow"), nil }, broker.Options{Partitions: 1, Claims: deferredRun, Node: "a", Logger: log})
+		b, err := broker.New(func(context.Context, string) (*natsconn.Conn, error) { return embeddedtest.As(t, srv, "narrow"), nil }, broker.Options{Partitions: 1, Claims: held, Node: "a", Logger: log})
 		if err != nil {
 			t.Fatal(err)
 		}

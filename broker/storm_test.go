@@ -193,9 +193,9 @@ func (s *storm) hears() {
 		var c schemas.Control
 		err := schemas.Unmarshal(m.Data, &c)
 		s.mu.Lock()
-		hasPlace := s.holds[c.Token]
+		holds := s.holds[c.Token]
 		s.mu.Unlock()
-		if err == nil && c.Kind == schemas.ControlHolds && hasPlace {
+		if err == nil && c.Kind == schemas.ControlHolds && holds {
 			_ = m.Respond([]byte(`{"node":"w-1","holds":true}`))
 		}
 	})

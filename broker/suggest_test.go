@@ -183,7 +183,7 @@ func TestAHeldRunDoesNotContinue(t *testing.T) {
 		})
 		f.node("a", nil)
 		f.start(`{"workflowId":"o","run":"r1","type":"order","continuation":{"after":60}}`)
-		deferredRun := func(want string) {
+		held := func(want string) {
 			t.Helper()
 			var d schemas.DescribeResponse
 			f.apiInto(&d, "describe", `{"workflowId":"o"}`)
@@ -197,7 +197,7 @@ func TestAHeldRunDoesNotContinue(t *testing.T) {
 		}
 		f.api("hold", `{"workflowId":"o","reason":"looking","requestId":"q"}`)
 		f.api("hold", `{"workflowId":"o","reason":"again","requestId":"q"}`)
-		deferredRun("looking")
+		held("looking")
 		f.publish("drover.default.signal.o.s", "")
 		time.Sleep(time.Hour)
 		if n := f.happened("o", schemas.EventContinuationSuggested); n != 0 {
@@ -205,7 +205,7 @@ func TestAHeldRunDoesNotContinue(t *testing.T) {
 		}
 		f.publish("drover.default.signal.o.next", "")
 		time.Sleep(time.Minute)
-		deferredRun("looking")
+		held("looking")
 		f.publish("drover.default.signal.o.s", "")
 		time.Sleep(time.Hour)
 		if runs := f.linksOf("o"); len(runs) != 2 || len(runs[1].asked) != 0 || runs[1].started.Held == nil {
@@ -216,7 +216,7 @@ func TestAHeldRunDoesNotContinue(t *testing.T) {
 		if runs := f.linksOf("o"); len(runs) != 3 || !slices.Equal(runs[1].asked, []string{"age"}) {
 			t.Fatalf("got %d runs, the second %+v", len(runs), runs[1])
 		}
-		deferredRun("")
+		held("")
 	})
 }
 

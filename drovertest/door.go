@@ -10,7 +10,7 @@ type provider interface{ InProcessConn() (net.Conn, error) }
 
 var errShut = errors.New("the server is down")
 
-// door is the provider of every connection of an Env. The server after it changes with each
+// door is the provider of every connection of an Env. The server that it leads to changes with each
 // restart; while there is none, the door is shut or a porter answers.
 type door struct {
 	turn     turn

@@ -59,7 +59,7 @@ func (p *porter) InProcessConn() (net.Conn, error) {
 	return theirs, nil
 }
 
-// close sends everybody away, who then come to whoever is after the door.
+// close sends everybody away, who then come to whomever the door leads to.
 func (p *porter) close() {
 	p.mu.Lock()
 	for _, c := range p.conns {

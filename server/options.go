@@ -126,7 +126,7 @@ func (o Options) home() topology.Options {
 	}
 }
 
-// validate judges options that have their defaults, so that what is refused leaves no store after.
+// validate judges options that have their defaults, so that what is refused leaves no store.
 func (o Options) validate() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrInvalidOptions, fmt.Sprintf(format, args...))

@@ -111,7 +111,7 @@ func (o DeadOptions) read(ns subject.Namespace) (natsconn.ReadOptions, error) {
 	}
 	return natsconn.ReadOptions{
 		FilterSubjects: []string{filter},
-		StartSeq:       dead.Behind(o.After),
+		StartSeq:       dead.FirstAfter(o.After),
 	}, nil
 }
 

@@ -212,7 +212,7 @@ func (s *term) look(ctx context.Context, slow []tombstone) {
 
 // eraseAll deletes what needs no look, and returns the rest.
 func (s *term) eraseAll(ctx context.Context, batch []tombstone) (slow []tombstone) {
-	stream, inFlightWindow := s.ns.StreamAlarms(
+	stream, window := s.ns.StreamAlarms(
 		s.partition,
 	), make(
 		chan struct{},
@@ -227,7 +227,7 @@ func (s *term) eraseAll(ctx context.Context, batch []tombstone) (slow []tombston
 			continue
 		}
 		select {
-		case inFlightWindow <- struct{}{}:
+		case window <- struct{}{}:
 		case <-ctx.Done():
 			return nil
 		}
@@ -235,13 +235,13 @@ func (s *term) eraseAll(ctx context.Context, batch []tombstone) (slow []tombston
 			return nil
 		}
 		s.outbox.Delete(stream, sc.seq, func(err error) {
-			<-inFlightWindow
+			<-window
 			s.removed(ctx, sc, err)
 		})
 	}
 	for range natsconn.DeletesAtOnce {
 		select {
-		case inFlightWindow <- struct{}{}:
+		case window <- struct{}{}:
 		case <-ctx.Done():
 			return nil
 		}

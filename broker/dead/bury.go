@@ -55,4 +55,4 @@ func Bury(
 
 // After is the first sequence after another one, for who reads on. Nothing is after the highest,
 // and 0 would be the beginning.
-func Behind(after uint64) uint64 { return max(after+1, after) }
+func FirstAfter(after uint64) uint64 { return max(after+1, after) }

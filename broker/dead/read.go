@@ -33,7 +33,7 @@ func (r *Reader) List(
 	a := &schemas.DeadResponse{V: schemas.Version, Letters: []schemas.DeadEntry{}}
 	options := natsconn.ReadOptions{
 		FilterSubjects: []string{r.filter(q)},
-		StartSeq:       Behind(q.After),
+		StartSeq:       FirstAfter(q.After),
 	}
 	full := false
 	err := r.Conn.Scan(ctx, r.Namespace.StreamDead(), options, func(m natsconn.Stored) error {
@@ -127,7 +127,7 @@ func (r *Reader) readReasons(
 ) (map[string]int64, error) {
 	counts := map[string]int64{}
 	options := natsconn.ReadOptions{
-		FilterSubjects: []string{r.filter(q)}, StartSeq: Behind(q.After), HeadersOnly: true,
+		FilterSubjects: []string{r.filter(q)}, StartSeq: FirstAfter(q.After), HeadersOnly: true,
 	}
 	prefix := r.Namespace.Dead("")
 	err := r.Conn.Scan(ctx, r.Namespace.StreamDead(), options, func(m natsconn.Stored) error {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// StreamPayloads is the stream after the object store of large payloads: OBJ_drover-<ns>-payloads.
+// StreamPayloads is the stream of the object store of large payloads: OBJ_drover-<ns>-payloads.
 func (ns Namespace) StreamPayloads() string { return "OBJ_" + ns.StorePayloads() }
 
 // AllPayloadChunks and AllPayloadInfos are the two halves of an object store, as every NATS client

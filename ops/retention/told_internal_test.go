@@ -33,19 +33,19 @@ func TestTold(t *testing.T) {
 		"what was dropped is spent": {add(1, maxClosed), take(maxClosed+1, "0-0 false"), add(maxClosed+1, 2*maxClosed), take(maxClosed+1, fmt.Sprintf("%d-%d true", maxClosed+1, 2*maxClosed))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			closedFeed := newClosedFeed()
-			closedFeed.listen(true)
+			told := newClosedFeed()
+			told.listen(true)
 			for i, o := range ops {
 				if from, to := o.add[0], o.add[1]; from > 0 {
-					closedFeed.add(3, span{from, to, make([]broker.Closing, to-from+1)})
+					told.add(3, span{from, to, make([]broker.Closing, to-from+1)})
 					continue
 				}
-				s, whole := closedFeed.take(3, o.next)
+				s, whole := told.take(3, o.next)
 				if got := fmt.Sprintf("%d-%d %v", s.from, s.to, whole); got != o.want {
 					t.Fatalf("%d: got %s, want %s", i, got, o.want)
 				}
 			}
-			if s, whole := closedFeed.take(2, 1); whole || s.from != 0 {
+			if s, whole := told.take(2, 1); whole || s.from != 0 {
 				t.Errorf("another partition has %+v", s)
 			}
 		})
@@ -54,19 +54,19 @@ func TestTold(t *testing.T) {
 
 // Who does not look after the namespace remembers nothing, and whoever begins to starts with nothing.
 func TestToldToNobody(t *testing.T) {
-	closedFeed := newClosedFeed()
-	closedFeed.add(0, span{from: 1, to: 1, closed: make([]broker.Closing, manyClosed)})
-	if closedFeed.n != 0 || len(closedFeed.spans) != 0 {
-		t.Errorf("got %d runs, want none kept", closedFeed.n)
+	told := newClosedFeed()
+	told.add(0, span{from: 1, to: 1, closed: make([]broker.Closing, manyClosed)})
+	if told.n != 0 || len(told.spans) != 0 {
+		t.Errorf("got %d runs, want none kept", told.n)
 	}
-	closedFeed.listen(true)
-	closedFeed.add(0, span{from: 1, to: 1, closed: make([]broker.Closing, manyClosed)})
-	if closedFeed.n != manyClosed || len(closedFeed.many) != 1 {
-		t.Errorf("got %d runs, and %d words of it, want %d and 1", closedFeed.n, len(closedFeed.many), manyClosed)
+	told.listen(true)
+	told.add(0, span{from: 1, to: 1, closed: make([]broker.Closing, manyClosed)})
+	if told.n != manyClosed || len(told.many) != 1 {
+		t.Errorf("got %d runs, and %d words of it, want %d and 1", told.n, len(told.many), manyClosed)
 	}
-	closedFeed.listen(false)
-	if closedFeed.n != 0 || len(closedFeed.spans) != 0 {
-		t.Errorf("got %d runs, want none kept", closedFeed.n)
+	told.listen(false)
+	if told.n != 0 || len(told.spans) != 0 {
+		t.Errorf("got %d runs, want none kept", told.n)
 	}
 }
 
@@ -75,9 +75,9 @@ func TestClosesAreInOrder(t *testing.T) {
 	j := &Janitor{latest: make([]int64, 2)}
 	at := time.Unix(1000, 0)
 	read := j.entryOf(0, 5, at, "a")
-	closedFeed := j.entryOf(0, 6, at.Add(-time.Second), "b")
+	told := j.entryOf(0, 6, at.Add(-time.Second), "b")
 	other := j.entryOf(1, 7, at.Add(-time.Second), "c")
-	if read.compare(closedFeed) >= 0 || other.compare(read) >= 0 || closedFeed.id == read.id {
-		t.Errorf("got %+v, %+v, and in another partition %+v; want them in the order of their records, and the last before both", read, closedFeed, other)
+	if read.compare(told) >= 0 || other.compare(read) >= 0 || told.id == read.id {
+		t.Errorf("got %+v, %+v, and in another partition %+v; want them in the order of their records, and the last before both", read, told, other)
 	}
 }

@@ -84,21 +84,21 @@ func TestToldOrRead(t *testing.T) { // P-14
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			live(t, ops.Options{FlowDefault: "2", Default: "min(3, 90m)"}, func(h *house) {
 				g := &game{house: h, dice: rand.New(rand.NewPCG(seed, 11)), open: map[string]bool{}}
-				closedFeed := uint64(1) // of the first record that nothing was told of
+				told := uint64(1) // of the first record that nothing was told of
 				h.j.Listen()
 				for range 40 {
 					g.n++
 					id := fmt.Sprint("w", g.n)
 					g.run([]string{"flow", "raw"}[g.dice.IntN(2)], id, says{Again: map[bool]int{true: g.dice.IntN(3)}[chains]})
-					closed, to := h.records(closedFeed)
-					switch from := closedFeed; g.dice.IntN(6) {
+					closed, to := h.records(told)
+					switch from := told; g.dice.IntN(6) {
 					case 0: // not now
 					case 1: // never
-						closedFeed = to + 1
+						told = to + 1
 					case 2: // twice
 						h.j.Closed(0, from, to, closed)
 						h.j.Closed(0, from, to, closed)
-						closedFeed = to + 1
+						told = to + 1
 					case 3: // record by record
 						for seq := from; seq <= to; seq++ {
 							var one []broker.Closing
@@ -107,10 +107,10 @@ func TestToldOrRead(t *testing.T) { // P-14
 							}
 							h.j.Closed(0, seq, seq, one)
 						}
-						closedFeed = to + 1
+						told = to + 1
 					default:
 						h.j.Closed(0, from, to, closed)
-						closedFeed = to + 1
+						told = to + 1
 					}
 					if g.dice.IntN(4) == 0 {
 						time.Sleep(time.Duration(g.dice.IntN(30)) * time.Minute)
@@ -225,8 +225,8 @@ func TestLittleIsReadOfAGap(t *testing.T) { // P-14
 			closed, _ = h.records(1) // those that are left
 			h.another()
 			h.j.Listen()
-			closedFeed := closed[sort.Search(len(closed), func(i int) bool { return closed[i].Sequence > tc.gap }):]
-			h.j.Closed(0, tc.gap+1, end, slices.Clone(closedFeed))
+			told := closed[sort.Search(len(closed), func(i int) bool { return closed[i].Sequence > tc.gap }):]
+			h.j.Closed(0, tc.gap+1, end, slices.Clone(told))
 			before := conn.NATS().Stats().InMsgs
 			if got := h.pass().Kept; got != len(closed) {
 				t.Errorf("%+v: the janitor knows of %d closed runs, want %d", tc, got, len(closed))

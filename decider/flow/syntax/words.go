@@ -95,16 +95,8 @@ func quoted(what, text string, at, open int) (w Word, whole bool, err error) {
 			}
 		}
 		if c == quote && !Apostrophe(text, i) {
-			return Word{
-				Text:   b.String(),
-				Quoted: true,
-				Start:  at,
-				End:    i + 1,
-			}, closes(
-				text,
-				i+1,
-				open,
-			), nil
+			w = Word{Text: b.String(), Quoted: true, Start: at, End: i + 1}
+			return w, closes(text, i+1, open), nil
 		}
 		b.WriteByte(c)
 	}
