@@ -79,6 +79,9 @@ var floors = map[string]int{
 	"broker/partition/":          23,
 	"broker/partition/watermark": 22, // all of them use it
 
+	// The parts of the decider worker.
+	"decider/internal/": 29,
+
 	// The command line. Some folders of commands use another: "flow run" has a worker, and waits for a run.
 	"cmd/drover/":          49,
 	"cmd/drover/workflows": 48,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/nearby"
+	"github.com/droverhq/drover/decider/internal/history"
 	"github.com/droverhq/drover/internal/adapt"
 	"github.com/droverhq/drover/internal/deadline"
 	"github.com/droverhq/drover/schemas"
@@ -76,11 +77,11 @@ func (e *localTask) Open() (*schemas.ActivityTask, nearby.Decide, error) {
 		dt.Events,
 		func(ev schemas.Event) bool { return ev.ID == ahead.Task.ScheduledEventID },
 	)
-	if i < 0 || dt.More || o.t.windowEnd() != dt.StartedID-schemas.AheadEvents {
+	if i < 0 || dt.More || history.WindowEnd(dt) != dt.StartedID-schemas.AheadEvents {
 		return nil, nil, fmt.Errorf(
 			"%w: the window ends at event %d, want %d, with event %d",
 			ErrInvalidTask,
-			o.t.windowEnd(),
+			history.WindowEnd(dt),
 			dt.StartedID-schemas.AheadEvents,
 			ahead.Task.ScheduledEventID,
 		)
@@ -129,7 +130,7 @@ func (e *localTask) decide(
 	at := dt.Ahead.At.Add(schemas.Duration(now.Sub(e.a.arrived)))
 	dt.Events = append(slices.Clip(dt.Events), foreseen(dt, r, at)...)
 	dt.Deadline = at.Add(schemas.Duration(aheadPatience))
-	o.t.windowBytes += len(r.Result)
+	o.t.known.Window += len(r.Result)
 	e.a.arrived = now // the decision has not waited for more than its outcome
 	o.until = now.Add(aheadPatience)
 	late := time.AfterFunc(aheadPatience, func() {
@@ -169,7 +170,7 @@ func (e *localTask) make(work context.Context) []byte {
 	o.began = time.Now()
 	ctx := deadline.New(work, o.until, ErrDeadline)
 	defer ctx.Cancel(nil)
-	e.s.cache.recall(&o.t)
+	e.s.cache.Recall(&o.t.task, &o.t.known)
 	decisions, err := decide(ctx, e.a.decider, &o.t)
 	if err == nil {
 		decisions, err = o.t.spill(ctx, decisions)

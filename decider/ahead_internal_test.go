@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/droverhq/drover/decider/internal/history"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -147,8 +148,8 @@ func FuzzErrand(f *testing.F) {
 		}
 		dt := &e.o.t.task
 		dt.Events = append(slices.Clip(dt.Events), foreseen(dt, &schemas.Report{Kind: schemas.ReportSuccess, Elapsed: 1}, dt.Ahead.At)...)
-		if e.o.t.windowEnd() != dt.StartedID || int64(len(dt.Events)) != dt.StartedID-dt.PreviousStartedID {
-			t.Fatalf("%d events from %d on end at %d, want %d", len(dt.Events), dt.PreviousStartedID, e.o.t.windowEnd(), dt.StartedID)
+		if history.WindowEnd(dt) != dt.StartedID || int64(len(dt.Events)) != dt.StartedID-dt.PreviousStartedID {
+			t.Fatalf("%d events from %d on end at %d, want %d", len(dt.Events), dt.PreviousStartedID, history.WindowEnd(dt), dt.StartedID)
 		}
 		for i, ev := range dt.Events[len(dt.Events)-schemas.AheadEvents:] {
 			if before := dt.Events[len(dt.Events)-schemas.AheadEvents+i-1]; ev.Time < before.Time || ev.ID != before.ID+1 {

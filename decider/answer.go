@@ -41,7 +41,7 @@ func (s *session) answer(work context.Context, a *ask) {
 		o.fail(work, context.Cause(ctx))
 		return
 	}
-	s.cache.recall(&o.t)
+	s.cache.Recall(&o.t.task, &o.t.known)
 	// A Decide that ignores its context keeps its slot, but not the broker waiting.
 	o.cut.Add(1)
 	stop := context.AfterFunc(ctx, func() {
@@ -69,7 +69,7 @@ func (s *session) answer(work context.Context, a *ask) {
 func (s *session) begin(a *ask) (*outcome, error) {
 	o := &outcome{s: s, a: a}
 	t := &o.t
-	t.pages = s.pages
+	t.known.Pages = s.pages
 	dt := &t.task
 	if err := schemas.UnmarshalOwned(a.msg.Data, dt); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (s *session) begin(a *ask) (*outcome, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
-	t.payloads, t.windowBytes, t.inJSON = s.payloads, len(a.msg.Data), schemas.IsJSON(a.msg.Data)
+	t.payloads, t.known.Window, t.inJSON = s.payloads, len(a.msg.Data), schemas.IsJSON(a.msg.Data)
 	o.began = time.Now()
 	return o, nil
 }
@@ -102,7 +102,7 @@ func (s *session) begin(a *ask) (*outcome, error) {
 // [sound].
 func decide(ctx context.Context, d Decider, t *Task) (decisions []schemas.Decision, err error) {
 	defer caught(&err)
-	if err := t.fillWindow(ctx); err != nil {
+	if err := t.known.FillWindow(ctx, &t.task); err != nil {
 		return nil, err
 	}
 	decisions, err = d.Decide(ctx, t)

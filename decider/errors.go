@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
+
+	"github.com/droverhq/drover/decider/internal/history"
 )
 
 // The sentinel errors of this package; test with errors.Is.
@@ -33,7 +35,7 @@ var (
 	// ErrInvalidTask reports a decision task that contradicts itself.
 	ErrInvalidTask = errors.New("invalid decision task")
 	// ErrHistory reports that the events before a task's window could not be read.
-	ErrHistory = errors.New("history of the run cannot be read")
+	ErrHistory = history.Err
 	// ErrPayload reports that a large payload could not be fetched or handed over.
 	ErrPayload = errors.New("a large payload could not be moved")
 )

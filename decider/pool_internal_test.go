@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 
 	"github.com/droverhq/drover/internal/virtual"
-	"github.com/droverhq/drover/schemas"
 )
 
 func TestPoolHoldsBackInOrder(t *testing.T) {
@@ -53,21 +52,4 @@ func TestPoolHoldsBackInOrder(t *testing.T) {
 			t.Fatal("a closed pool took an ask")
 		}
 	})
-}
-
-// A run that was closed is the first to be forgotten: it is asked again only if its close is refused.
-func TestClosedRunsAreForgottenFirst(t *testing.T) {
-	c := newCache(2, 1<<20)
-	for i, closes := range []bool{false, true, false} {
-		task, err := NewTask(schemas.DecisionTask{WorkflowID: "w", Run: fmt.Sprint(i), StartedID: 1, Events: []schemas.Event{{ID: 1}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.keep(task, "digest", closes)
-	}
-	for i, want := range []bool{true, false, true} {
-		if _, got := c.runs[runKey{"w", fmt.Sprint(i)}]; got != want {
-			t.Errorf("run %d is kept: %v, want %v", i, got, want)
-		}
-	}
 }

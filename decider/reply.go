@@ -14,6 +14,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/decider/internal/history"
 	"github.com/droverhq/drover/internal/safecall"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
@@ -112,7 +113,8 @@ func (o *outcome) culprit(decisions []schemas.Decision) error {
 // keep remembers a reply. It is called before that is sent: the next task of the run may be here
 // before the sending is over.
 func (o *outcome) keep(body []byte, decisions []schemas.Decision) {
-	o.s.cache.keep(&o.t, digest(body), slices.ContainsFunc(decisions, schemas.Decision.Closes))
+	closes := slices.ContainsFunc(decisions, schemas.Decision.Closes)
+	o.s.cache.Keep(&o.t.task, &o.t.known, history.Digest(body), closes)
 }
 
 // fail tells the broker that there will be no decision, and why. Once the broker has stopped
@@ -176,7 +178,7 @@ func (o *outcome) observe(as Outcome, decisions int, err error) {
 	dt := &o.t.task
 	safecall.Tell(o.s.log, o.s.opts.Observer, Observation{
 		Type: dt.Type, WorkflowID: dt.WorkflowID, Run: dt.Run, StartedID: dt.StartedID, Attempt: dt.Attempt,
-		Sticky: o.a.sticky, Continues: o.t.Continues(), Pages: int(o.t.reads.Load()),
+		Sticky: o.a.sticky, Continues: o.t.Continues(), Pages: o.t.known.Reads(),
 		Waited: o.began.Sub(
 			o.a.arrived,
 		), Took: time.Since(o.began), Decisions: decisions, Outcome: as, Err: err,

@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/droverhq/drover/broker/payloads"
+	"github.com/droverhq/drover/decider/internal/history"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -20,19 +19,11 @@ import (
 type Task struct {
 	task    schemas.DecisionTask
 	context schemas.Payload
-	pages   pager
 	// payloads is nil for a task without a worker.
 	payloads *payloads.Client
-	// past holds the events from 1 on that are known, at most up to the window. It may share memory
-	// with the cache.
-	past []schemas.Event
-	// pastBytes and windowBytes tell the size of past and window on the wire.
-	pastBytes, windowBytes int
-	// base is the reply of this worker that the broker has proven to be the last committed one.
-	base *cacheEntry
+	known    history.Known
 	// inJSON: the task came in JSON, and so the reply goes.
 	inJSON bool
-	reads  atomic.Int64
 }
 
 // NewTask returns a task without a worker: for tests of deciders, and for deciding over a stored
@@ -43,11 +34,11 @@ func NewTask(t schemas.DecisionTask) (*Task, error) {
 	if err := task.check(); err != nil {
 		return nil, err
 	}
-	if task.lacking() {
+	if history.Lacking(&task.task) {
 		return nil, fmt.Errorf(
 			"%w: the window ends at event %d before startedId %d: give the task all of it",
 			ErrInvalidTask,
-			task.windowEnd(),
+			history.WindowEnd(&task.task),
 			t.StartedID,
 		)
 	}
@@ -75,25 +66,9 @@ func (t *Task) check() error {
 			dt.StartedID,
 		)
 	}
-	dt.Events = contiguous(dt.Events, dt.PreviousStartedID, dt.StartedID)
+	dt.Events = history.Contiguous(dt.Events, dt.PreviousStartedID, dt.StartedID)
 	t.context = dt.Context
 	return nil
-}
-
-// contiguous returns the events after after and up to last, as far as they follow each other
-// without a gap.
-func contiguous(events []schemas.Event, after, last int64) []schemas.Event {
-	from := slices.IndexFunc(events, func(e schemas.Event) bool { return e.ID == after+1 })
-	if from < 0 {
-		return nil
-	}
-	events = events[from:]
-	for i, e := range events {
-		if e.ID != after+1+int64(i) || e.ID > last {
-			return events[:i:i]
-		}
-	}
-	return events
 }
 
 // Namespace returns the tenant of the run.
@@ -149,7 +124,10 @@ func (t *Task) Base() *schemas.DecisionBase { return t.task.Base }
 // A worker may have answered at PreviousStartedID more than once: ahead of the history, which then
 // went another way, and again in the ordinary way. What is kept in memory is true only if it was
 // left by the task that [Task.Continued] names.
-func (t *Task) Continues() bool { return t.base != nil }
+func (t *Task) Continues() bool {
+	_, ok := t.known.Continued()
+	return ok
+}
 
 // Token names this task. No other has the same, even if its StartedID has.
 func (t *Task) Token() string { return t.task.Token }
@@ -157,10 +135,8 @@ func (t *Task) Token() string { return t.task.Token }
 // Continued returns the Token of the task whose answer is the last committed one, if it was this
 // worker's: see [Task.Continues]. Otherwise it is empty.
 func (t *Task) Continued() string {
-	if t.base == nil {
-		return ""
-	}
-	return t.base.token
+	token, _ := t.known.Continued()
+	return token
 }
 
 // History yields the events of the run from 1 to StartedID. What the task does not hold is read
@@ -169,26 +145,7 @@ func (t *Task) Continued() string {
 // whole history of the run that has ended.
 func (t *Task) History(ctx context.Context) iter.Seq2[schemas.Event, error] {
 	return func(yield func(schemas.Event, error) bool) {
-		if t.task.Replay != nil {
-			t.ended(ctx, yield)
-			return
-		}
-		for i := 0; int64(i) < t.task.PreviousStartedID; i++ {
-			if i == len(t.past) {
-				if err := t.readPast(ctx); err != nil {
-					yield(schemas.Event{}, err)
-					return
-				}
-			}
-			if !yield(t.past[i], nil) {
-				return
-			}
-		}
-		for _, e := range t.task.Events {
-			if !yield(e, nil) {
-				return
-			}
-		}
+		t.known.Each(ctx, &t.task, yield)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/droverhq/drover/broker/nearby"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/decider/internal/history"
 	"github.com/droverhq/drover/schemas"
 	"github.com/nats-io/nats.go"
 	"github.com/sirupsen/logrus"
@@ -106,12 +107,12 @@ func (w *Worker) Run(ctx context.Context) error {
 		conn: w.conn, opts: w.opts, ns: subject.Namespace(w.opts.Namespace),
 		log:    w.opts.Logger.WithField("worker", w.opts.Identity),
 		nearby: nearby.On(w.conn),
-		cache: newCache(
+		cache: history.NewCache(
 			w.opts.StickyCache,
 			w.opts.StickyBytes,
 		), reconnected: make(chan struct{}, 1),
 	}
-	s.pages = apiPager(w.conn, s.ns)
+	s.pages = history.FromAPI(w.conn, s.ns)
 	s.payloads = payloads.NewClient(w.conn, s.ns, payloadPatience)
 	if s.cache != nil {
 		// A name of its own for every Run: what an earlier one has promised is gone with its cache.
@@ -126,8 +127,8 @@ type session struct {
 	opts  Options
 	ns    subject.Namespace
 	log   logrus.FieldLogger
-	cache *cache
-	pages pager
+	cache *history.Cache
+	pages history.Pager
 	// payloads moves what is too large for messages.
 	payloads *payloads.Client
 	sticky   string

@@ -1,4 +1,4 @@
-package decider
+package history
 
 import (
 	"container/list"
@@ -11,9 +11,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// digest identifies a reply by its bytes as sent: the first 8 bytes of their SHA-256, in hex. The
+// Digest identifies a reply by its bytes as sent: the first 8 bytes of their SHA-256, in hex. The
 // broker keeps it in DeciderCompleted and hands it back as the base of the run's next task.
-func digest(body []byte) string {
+func Digest(body []byte) string {
 	sum := sha256.Sum256(body)
 	return string(hex.AppendEncode(make([]byte, 0, 16), sum[:8]))
 }
@@ -21,20 +21,21 @@ func digest(body []byte) string {
 // eventOverhead is what a decoded event takes besides its bytes on the wire, roughly.
 const eventOverhead = 200
 
-// cacheEntry is a reply of this worker: the history up to its DeciderStarted was known when it was
-// sent.
-type cacheEntry struct {
+// reply is one of this worker: the history up to its DeciderStarted was known when it was sent.
+type reply struct {
 	startedID int64
 	digest    string
 	token     string // of the task that it answered
-	// n of the run's kept events belong to the mark; fewer than startedID if not all were known.
+	// n of the run's kept events belong to the reply; fewer than startedID if not all were known.
 	// bytes is their size.
 	n, bytes int
 }
 
-func (m *cacheEntry) cost() int { return m.bytes + m.n*eventOverhead }
+func (r *reply) cost() int { return r.bytes + r.n*eventOverhead }
 
 type runKey struct{ workflowID, run string }
+
+func keyOf(t *schemas.DecisionTask) runKey { return runKey{t.WorkflowID, t.Run} }
 
 // kept is what the cache knows of a run: its events from 1 on, and the replies that the next task
 // may be based on. That is the last one sent, or, if the broker refused it or never got it, the one
@@ -42,19 +43,19 @@ type runKey struct{ workflowID, run string }
 type kept struct {
 	key     runKey
 	events  []schemas.Event
-	entries []cacheEntry
+	replies []reply
 	cost    int
 }
 
-// cache keeps the histories of the runs that this worker has answered for (P-11). Nothing in it is
-// trusted but on the broker's proof that a mark is the last committed reply: only then are the
-// events up to the mark's DeciderStarted those of the history. A worker that answered a run and
-// lost it to another would otherwise decide on a history that never was.
+// Cache keeps the histories of the runs that this worker has answered for (P-11). Nothing in it is
+// trusted but on the broker's proof that a reply is the last committed one: only then are the
+// events up to its DeciderStarted those of the history. A worker that answered a run and lost it to
+// another would otherwise decide on a history that never was.
 //
 // Runs whose deciders never ask for history are kept too; the bound in bytes keeps that cheap.
 // Considered and left: to learn which types need history. It would make the first reads of each
 // process depend on luck.
-type cache struct {
+type Cache struct {
 	maxRuns, maxCost int
 
 	mu    sync.Mutex
@@ -63,12 +64,12 @@ type cache struct {
 	order *list.List               // the front was used last
 }
 
-// newCache returns nil, the cache that keeps nothing, for less than one run.
-func newCache(runs, bytes int) *cache {
+// NewCache returns nil, the cache that keeps nothing, for less than one run.
+func NewCache(runs, bytes int) *Cache {
 	if runs < 1 {
 		return nil
 	}
-	return &cache{
+	return &Cache{
 		maxRuns: runs,
 		maxCost: bytes,
 		runs:    make(map[runKey]*list.Element),
@@ -76,76 +77,76 @@ func newCache(runs, bytes int) *cache {
 	}
 }
 
-// recall hands the task what is known of its run and still true. What the broker's base contradicts
-// is forgotten.
-func (c *cache) recall(t *Task) {
-	if c == nil || t.task.PreviousStartedID == 0 {
+// Recall adds to known what the cache knows of the task's run and is still true. What the broker's
+// base contradicts is forgotten.
+func (c *Cache) Recall(t *schemas.DecisionTask, known *Known) {
+	if c == nil || t.PreviousStartedID == 0 {
 		return // no reply was committed yet, and the window is the whole history
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	el := c.runs[t.key()]
+	el := c.runs[keyOf(t)]
 	if el == nil {
 		return
 	}
 	k, _ := el.Value.(*kept)
-	base := t.task.Base
-	i := slices.IndexFunc(k.entries, func(m cacheEntry) bool {
-		return base != nil && m.digest == base.Digest && m.startedID == t.task.PreviousStartedID &&
-			base.CompletedID > m.startedID
+	base := t.Base
+	i := slices.IndexFunc(k.replies, func(r reply) bool {
+		return base != nil && r.digest == base.Digest && r.startedID == t.PreviousStartedID &&
+			base.CompletedID > r.startedID
 	})
 	if i < 0 {
 		c.remove(el)
 		return
 	}
-	m := k.entries[i]
+	r := k.replies[i]
 	// Clipped, so that the task cannot grow its slice into memory that the cache goes on using.
-	t.base, t.past, t.pastBytes = &m, slices.Clip(k.events[:m.n]), m.bytes
+	known.base, known.past, known.pastBytes = &r, slices.Clip(k.events[:r.n]), r.bytes
 	c.order.MoveToFront(el)
 }
 
-// keep remembers a reply that is about to be sent and the history it was based on. A run that the
+// Keep remembers a reply that is about to be sent and the history it was based on. A run that the
 // reply closes goes to the end of the queue: it is asked again only if the broker refuses the
 // close.
-func (c *cache) keep(t *Task, sent string, closes bool) {
+func (c *Cache) Keep(t *schemas.DecisionTask, known *Known, digest string, closes bool) {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	el := c.runs[t.key()]
+	el := c.runs[keyOf(t)]
 	if el == nil {
 		// those of the task are part of its message
-		key := runKey{strings.Clone(t.task.WorkflowID), strings.Clone(t.task.Run)}
+		key := runKey{strings.Clone(t.WorkflowID), strings.Clone(t.Run)}
 		el = c.order.PushFront(&kept{key: key})
 		c.runs[key] = el
 	}
 	k, _ := el.Value.(*kept)
-	m := cacheEntry{
-		startedID: t.task.StartedID,
-		digest:    sent,
-		token:     strings.Clone(t.task.Token),
-		n:         len(t.past) + len(t.task.Events),
-		bytes:     t.pastBytes + t.windowBytes,
+	r := reply{
+		startedID: t.StartedID,
+		digest:    digest,
+		token:     strings.Clone(t.Token),
+		n:         len(known.past) + len(t.Events),
+		bytes:     known.pastBytes + known.Window,
 	}
-	k.entries = k.entries[:0]
-	if int64(len(t.past)) < t.task.PreviousStartedID || m.cost() > c.maxCost {
+	k.replies = k.replies[:0]
+	if int64(len(known.past)) < t.PreviousStartedID || r.cost() > c.maxCost {
 		// The past was not asked for, or is more than the whole cache may hold. Only the proof of
 		// the reply is kept.
-		k.events, m.n, m.bytes = nil, 0, 0
+		k.events, r.n, r.bytes = nil, 0, 0
 	} else {
-		k.events = joined(k.events, t.past, t.task.Events)
+		k.events = joined(k.events, known.past, t.Events)
 	}
-	if t.base != nil {
-		b := *t.base
+	if known.base != nil {
+		b := *known.base
 		if b.n, b.bytes = 0, 0; k.events != nil {
-			b.n, b.bytes = len(t.past), t.pastBytes
+			b.n, b.bytes = len(known.past), known.pastBytes
 		}
-		k.entries = append(k.entries, b)
+		k.replies = append(k.replies, b)
 	}
-	k.entries = append(k.entries, m)
-	c.cost += m.cost() - k.cost
-	k.cost = m.cost()
+	k.replies = append(k.replies, r)
+	c.cost += r.cost() - k.cost
+	k.cost = r.cost()
 	if c.order.MoveToFront(el); closes {
 		c.order.MoveToBack(el)
 	}
@@ -161,16 +162,14 @@ func joined(kept, past, window []schemas.Event) []schemas.Event {
 	return slices.Concat(past, window)
 }
 
-func (c *cache) shrink() {
+func (c *Cache) shrink() {
 	for len(c.runs) > c.maxRuns || c.cost > c.maxCost {
 		c.remove(c.order.Back())
 	}
 }
 
-func (c *cache) remove(el *list.Element) {
+func (c *Cache) remove(el *list.Element) {
 	k, _ := c.order.Remove(el).(*kept)
 	delete(c.runs, k.key)
 	c.cost -= k.cost
 }
-
-func (t *Task) key() runKey { return runKey{t.task.WorkflowID, t.task.Run} }
