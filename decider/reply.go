@@ -78,9 +78,9 @@ func (o *outcome) body(decisions []schemas.Decision) ([]byte, error) {
 	if r.Decisions == nil {
 		r.Decisions = []schemas.Decision{} // null would be no list to a broker in another language
 	}
-	if o.s.sticky != "" && !o.s.draining.Load() {
+	if sticky := o.s.listener.Sticky; sticky != "" && !o.s.draining.Load() {
 		r.Alive = true
-		r.Sticky, r.Lists = o.s.sticky, o.s.nearby.Lists(o.s.opts.Namespace)
+		r.Sticky, r.Lists = sticky, o.s.nearby.Lists(o.s.opts.Namespace)
 	}
 	body, err := encode(o.a, r)
 	if err != nil {

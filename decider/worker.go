@@ -14,13 +14,11 @@ import (
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider/internal/history"
+	"github.com/droverhq/drover/decider/internal/listen"
 	"github.com/droverhq/drover/schemas"
 	"github.com/nats-io/nats.go"
 	"github.com/sirupsen/logrus"
 )
-
-// queueGroup is what all deciders of a type share: each task goes to one of them.
-const queueGroup = "deciders"
 
 // Worker answers the decision tasks of the types that are registered with it. It is made by [New];
 // after the last Register it may Run, and again after that Run has returned.
@@ -103,20 +101,21 @@ func (w *Worker) Run(ctx context.Context) error {
 		return ErrRunning
 	}
 	defer w.running.Store(false)
+	ns := subject.Namespace(w.opts.Namespace)
+	log := w.opts.Logger.WithField("worker", w.opts.Identity)
 	s := &session{
-		conn: w.conn, opts: w.opts, ns: subject.Namespace(w.opts.Namespace),
-		log:    w.opts.Logger.WithField("worker", w.opts.Identity),
-		nearby: nearby.On(w.conn),
-		cache: history.NewCache(
-			w.opts.StickyCache,
-			w.opts.StickyBytes,
-		), reconnected: make(chan struct{}, 1),
+		conn: w.conn, opts: w.opts, log: log,
+		nearby:   nearby.On(w.conn),
+		cache:    history.NewCache(w.opts.StickyCache, w.opts.StickyBytes),
+		pages:    history.FromAPI(w.conn, ns),
+		payloads: payloads.NewClient(w.conn, ns, payloadPatience),
+		listener: listen.Listener{
+			Conn: w.conn, Namespace: ns, Identity: w.opts.Identity, Log: log, Options: w.opts,
+		},
 	}
-	s.pages = history.FromAPI(w.conn, s.ns)
-	s.payloads = payloads.NewClient(w.conn, s.ns, payloadPatience)
 	if s.cache != nil {
 		// A name of its own for every Run: what an earlier one has promised is gone with its cache.
-		s.sticky = rand.Text()
+		s.listener.Sticky = rand.Text()
 	}
 	return s.run(ctx, w.deciders, w.sources)
 }
@@ -125,21 +124,18 @@ func (w *Worker) Run(ctx context.Context) error {
 type session struct {
 	conn  *natsconn.Conn
 	opts  Options
-	ns    subject.Namespace
 	log   logrus.FieldLogger
 	cache *history.Cache
 	pages history.Pager
 	// payloads moves what is too large for messages.
 	payloads *payloads.Client
-	sticky   string
 	nearby   *nearby.Registry
 	latency  tardiness
 	pool     *pool
 	ahead    func(*localTask) []byte // makes a decision ahead of its task, as long as Decides may
 	// draining: answers no longer ask for the run's next task.
-	draining    atomic.Bool
-	lives       lives
-	reconnected chan struct{}
+	draining atomic.Bool
+	listener listen.Listener
 }
 
 const (
@@ -160,59 +156,28 @@ func (s *session) run(ctx context.Context, deciders map[string]Decider, sources 
 		max(minQueue, 16*s.opts.Concurrency),
 		func(a *ask) { s.answer(work, a) },
 	)
-	defer s.conn.OnReconnect(s.again)()
-	ctx, end := s.untilRefused(ctx, deciders)
-	defer end(nil)
-	defer s.lives.end()
-	subs, err := s.listen(deciders)
-	if err != nil {
-		for _, sub := range subs {
-			_ = sub.Close() // the error that counts is the first one
-		}
-		return fmt.Errorf("decider worker: %w", err)
+	s.listener.Drain = func(unsubscribe func(context.Context)) error {
+		return s.stop(work, cancel, unsubscribe)
 	}
-	s.log.WithField("types", slices.Sorted(maps.Keys(deciders))).
-		Infof("deciders listen: %s", s.opts)
-	guests := s.follow(ctx, end, deciders, sources)
-	s.announceUntilDone(ctx, guests.types)
-	return stopped(ctx, s.stop(work, cancel, append(subs, guests.leave()...)))
-}
-
-// listen subscribes to every type that is registered.
-func (s *session) listen(deciders map[string]Decider) (subs []natsconn.Subscription, err error) {
+	fixed := make(map[string]listen.Handler, len(deciders))
 	for typ, d := range deciders {
-		more, err := s.listenTo(typ, d)
-		subs = append(subs, more...)
-		if err != nil {
-			return subs, err
-		}
+		fixed[typ] = s.handler(d)
 	}
-	return subs, nil
+	var guests []listen.Source
+	for _, f := range sources {
+		guests = append(guests, listen.Source{Run: f.run, Handle: s.handler(f.decider)})
+	}
+	return s.listener.Run(ctx, fixed, guests)
 }
 
-// listenTo subscribes to a type, and to the worker's own subject of it.
-func (s *session) listenTo(typ string, d Decider) (subs []natsconn.Subscription, err error) {
-	accept := func(sticky bool) func(natsconn.Msg) {
-		return func(m natsconn.Msg) {
-			a := &ask{msg: m, typ: typ, decider: d, sticky: sticky, arrived: time.Now()}
-			if of := m.Header[schemas.AheadHeader]; sticky && len(of) > 0 {
-				s.aheadOf(a, of)
-				return
-			}
-			s.pool.submit(a)
+// handler takes tasks for a decider.
+func (s *session) handler(d Decider) listen.Handler {
+	return func(typ string, sticky bool, m natsconn.Msg) {
+		a := &ask{msg: m, typ: typ, decider: d, sticky: sticky, arrived: time.Now()}
+		if of := m.Header[schemas.AheadHeader]; sticky && len(of) > 0 {
+			s.aheadOf(a, of)
+			return
 		}
+		s.pool.submit(a)
 	}
-	sub, err := s.conn.Subscribe(s.ns.Decide(typ), queueGroup, accept(false))
-	if err != nil {
-		return nil, err
-	}
-	subs = append(subs, sub)
-	if s.sticky == "" {
-		return subs, nil
-	}
-	sub, err = s.conn.Subscribe(s.ns.DecideSticky(typ, s.sticky), "", accept(true))
-	if err != nil {
-		return subs, err
-	}
-	return append(subs, sub), s.live(typ)
 }
