@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -22,7 +23,7 @@ type turn struct {
 	task      *decider.Task
 	s         *saved
 	p         *machine.Program
-	state     *machine.State
+	state     *run.State
 	decisions []schemas.Decision
 	end       *machine.Action
 	err       error
@@ -165,10 +166,10 @@ func (t *turn) child(a machine.Action) {
 			Locked:        t.locked(),
 		}
 		if a.Child.Input != nil {
-			o.Input = machine.Value{V: any(a.Child.Input)}
+			o.Input = run.Value{V: any(a.Child.Input)}
 		}
 		if a.Child.Vars != nil {
-			o.Vars = machine.Value{V: any(a.Child.Vars)}
+			o.Vars = run.Value{V: any(a.Child.Vars)}
 		}
 		if r := a.Child.Replay; r != nil {
 			o.Replay = &replay{State: r.State, From: r.From, Force: r.Force}
@@ -190,7 +191,7 @@ func (t *turn) child(a machine.Action) {
 
 // finish leaves the state in the context, and ends the run if it is at its end.
 func (t *turn) finish() ([]schemas.Decision, error) {
-	state, fresh, err := machine.EncodeLean(t.state)
+	state, fresh, err := run.EncodeLean(t.state)
 	if err != nil {
 		return nil, fmt.Errorf("flow %s: %w", t.task.Type(), err)
 	}
@@ -202,12 +203,12 @@ func (t *turn) finish() ([]schemas.Decision, error) {
 	}
 	if t.end != nil {
 		t.decisions = without(t.decisions)
-		if state, err = machine.Encode(t.state); err != nil {
+		if state, err = run.Encode(t.state); err != nil {
 			return nil, fmt.Errorf("flow %s: %w", t.task.Type(), err)
 		}
 		t.close(*t.end, state)
 		if t.s.Part != "" && t.end.Do == machine.Complete { // it is not replayed on its own
-			if t.s.State, err = machine.Encode(t.state.Completed()); err != nil {
+			if t.s.State, err = run.Encode(t.state.Completed()); err != nil {
 				return nil, fmt.Errorf("flow %s: %w", t.task.Type(), err)
 			}
 		}
@@ -282,9 +283,9 @@ func (t *turn) close(a machine.Action, state []byte) {
 	case machine.Complete:
 		d := &schemas.CompleteWorkflow{Result: t.payload(a.Value)}
 		if part {
-			o := outcome{Output: machine.Value{V: a.Value}}
+			o := outcome{Output: run.Value{V: a.Value}}
 			if a.Reduced != nil {
-				o.Reduced = machine.Value{V: any(a.Reduced)}
+				o.Reduced = run.Value{V: any(a.Reduced)}
 			}
 			d.Result, t.err = wrap(o)
 		}
@@ -324,7 +325,7 @@ func (t *turn) resumable(state []byte) bool {
 }
 
 // details show a failure to whoever looks at the run.
-func details(f *machine.Failure) any {
+func details(f *run.Failure) any {
 	if f == nil {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/droverhq/drover/decider/flow/value"
 	"github.com/droverhq/drover/schemas"
 )
@@ -19,16 +19,16 @@ const savedState = "$flow"
 
 // origin is the input of a run that is a part of a flow, or repeats another run.
 type origin struct {
-	Version       string        `json:"version,omitempty"`
-	Part          string        `json:"part,omitempty"`
-	Input         machine.Value `json:"input,omitzero"`
-	Vars          machine.Value `json:"vars,omitzero"`
-	Reducing      []string      `json:"reducing,omitempty"`
-	IdempotentAll bool          `json:"idempotent_all,omitempty"`
-	Locked        bool          `json:"locked,omitempty"` // a run around it holds a lock
-	Held          []string      `json:"held,omitempty"`   // see saved
-	Replay        *replay       `json:"replay,omitempty"`
-	Continue      *onward       `json:"continue,omitempty"`
+	Version       string    `json:"version,omitempty"`
+	Part          string    `json:"part,omitempty"`
+	Input         run.Value `json:"input,omitzero"`
+	Vars          run.Value `json:"vars,omitzero"`
+	Reducing      []string  `json:"reducing,omitempty"`
+	IdempotentAll bool      `json:"idempotent_all,omitempty"`
+	Locked        bool      `json:"locked,omitempty"` // a run around it holds a lock
+	Held          []string  `json:"held,omitempty"`   // see saved
+	Replay        *replay   `json:"replay,omitempty"`
+	Continue      *onward   `json:"continue,omitempty"`
 }
 
 type replay struct {
@@ -39,10 +39,10 @@ type replay struct {
 
 // outcome is the result, or the details of the failure, of a part.
 type outcome struct {
-	Output  machine.Value    `json:"output,omitzero"`
-	Reduced machine.Value    `json:"reduced,omitzero"`
-	Failure *machine.Failure `json:"failure,omitempty"`
-	State   json.RawMessage  `json:"state,omitempty"`
+	Output  run.Value       `json:"output,omitzero"`
+	Reduced run.Value       `json:"reduced,omitzero"`
+	Failure *run.Failure    `json:"failure,omitempty"`
+	State   json.RawMessage `json:"state,omitempty"`
 }
 
 func wrap(v any) (schemas.Payload, error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/droverhq/drover/decider/flow/value"
 	"github.com/droverhq/drover/schemas"
 )
@@ -31,12 +32,12 @@ func (r *reader) read(e schemas.Event) error {
 	case *schemas.ActivityFailed:
 		return r.failed(a.ScheduledEventID, a.Reason, a.Details)
 	case *schemas.ActivityCanceled:
-		return r.failed(a.ScheduledEventID, machine.NameCanceled, a.Details)
+		return r.failed(a.ScheduledEventID, run.NameCanceled, a.Details)
 	case *schemas.ActivityTimedOut:
-		return r.failed(a.ScheduledEventID, machine.NameTimeout,
+		return r.failed(a.ScheduledEventID, run.NameTimeout,
 			schemas.Text("the activity ran out of time: "+string(a.TimeoutType)))
 	case *schemas.ActivityScheduledTimeout:
-		return r.failed(a.ScheduledEventID, machine.NameTimeout,
+		return r.failed(a.ScheduledEventID, run.NameTimeout,
 			schemas.Text("no worker took the activity in time: "+string(a.TimeoutType)))
 	case *schemas.ActivityScheduleFailed:
 		r.refused(a.ActivityID, a.Cause, a.Details)
@@ -75,20 +76,20 @@ func (r *reader) readOthers(e schemas.Event) error {
 	case *schemas.ChildTerminated:
 		return r.failed(a.ScheduledEventID, "terminated", schemas.Text("the child was terminated"))
 	case *schemas.ChildTimedOut:
-		return r.failed(a.ScheduledEventID, machine.NameTimeout, schemas.Text("the child ran out of time"))
+		return r.failed(a.ScheduledEventID, run.NameTimeout, schemas.Text("the child ran out of time"))
 	case *schemas.ChildStartFailed:
 		r.close(a.ScheduledEventID)
 		id := noted(a.Control)
 		delete(r.s.Children, id)
 		r.refused(id, a.Cause, a.Details)
 	case *schemas.SignalExternalFailed:
-		f := machine.NewFailure(string(a.Cause), "workflow "+a.WorkflowID+": "+string(a.Cause)+" "+a.Details)
+		f := run.NewFailure(string(a.Cause), "workflow "+a.WorkflowID+": "+string(a.Cause)+" "+a.Details)
 		r.in = append(r.in,
 			machine.Input{Kind: machine.Failed, ID: noted(a.Control), Name: noted(a.Control), Failure: f})
 	case *schemas.LockAcquired:
 		r.in = append(r.in, machine.Input{Kind: machine.Granted, ID: "lock"})
 	case *schemas.LockRefused:
-		f := machine.NewFailure(string(a.Cause), fmt.Sprintf("the lock %q is not to be had: %s", a.Lock, a.Details))
+		f := run.NewFailure(string(a.Cause), fmt.Sprintf("the lock %q is not to be had: %s", a.Lock, a.Details))
 		r.in = append(r.in, machine.Input{Kind: machine.Failed, ID: "lock", Failure: f})
 	case *schemas.LockReleased:
 		r.s.release(a.Scope, a.Lock)
@@ -166,8 +167,8 @@ func (r *reader) result(event int64, p schemas.Payload) error {
 			machine.Input{
 				Kind: machine.Failed,
 				ID:   id,
-				Failure: machine.NewFailure(
-					machine.NameExpression,
+				Failure: run.NewFailure(
+					run.NameExpression,
 					"the answer cannot be used: "+err.Error(),
 				),
 			},
@@ -204,31 +205,31 @@ const maxCauses = 16
 
 // failure reads details. Those of a child that is a flow tell what caused its failure, so that
 // handlers here find what they look for however deep it was.
-func failure(reason string, details any, causes int) *machine.Failure {
+func failure(reason string, details any, causes int) *run.Failure {
 	text, isText := details.(string)
 	if isText {
-		return machine.NewFailure(reason, text)
+		return run.NewFailure(reason, text)
 	}
 	m, isMap := details.(map[string]any)
 	if !isMap {
-		return machine.NewFailure(reason, reason)
+		return run.NewFailure(reason, reason)
 	}
 	message, ok := m["message"].(string)
 	if !ok {
 		message = reason
 	}
-	if reason == machine.NameCanceled && ofFlow(machine.NameTimeout, m) {
+	if reason == run.NameCanceled && ofFlow(run.NameTimeout, m) {
 		// it ran out of its own time, so its step fails as any other that does
-		f := failure(machine.NameTimeout, m, causes)
-		f.Names = append(f.Names, machine.NameCanceled)
+		f := failure(run.NameTimeout, m, causes)
+		f.Names = append(f.Names, run.NameCanceled)
 		return f
 	}
-	f := machine.NewFailure(reason, message)
+	f := run.NewFailure(reason, message)
 	if !ofFlow(reason, m) {
-		f.Fields = machine.Value{V: m}
+		f.Fields = run.Value{V: m}
 		return f
 	}
-	f.Fields = machine.Value{V: m["fields"]}
+	f.Fields = run.Value{V: m["fields"]}
 	if cause, ok := m["cause"].(map[string]any); ok && causes > 0 {
 		name, _ := cause["type"].(string)
 		f.Cause = failure(name, cause, causes-1)
@@ -248,7 +249,7 @@ func ofFlow(reason string, details map[string]any) bool {
 }
 
 func (r *reader) refused(id string, cause schemas.Cause, details string) {
-	f := machine.NewFailure(string(cause), "the service refuses it: "+string(cause)+" "+details)
+	f := run.NewFailure(string(cause), "the service refuses it: "+string(cause)+" "+details)
 	r.in = append(r.in, machine.Input{Kind: machine.Failed, ID: id, Failure: f})
 }
 
@@ -300,11 +301,11 @@ func (r *reader) childCanceled(a *schemas.ChildCanceled) error {
 	}
 	o, ok := unwrap[outcome](content)
 	if !ok || o.Failure == nil {
-		return r.failed(a.ScheduledEventID, machine.NameCanceled, content)
+		return r.failed(a.ScheduledEventID, run.NameCanceled, content)
 	}
 	if id, open := r.close(a.ScheduledEventID); open {
-		if !o.Failure.Has(machine.NameCanceled) { // it ran out of its own time
-			o.Failure.Names = append(o.Failure.Names, machine.NameCanceled)
+		if !o.Failure.Has(run.NameCanceled) { // it ran out of its own time
+			o.Failure.Names = append(o.Failure.Names, run.NameCanceled)
 		}
 		r.in = append(
 			r.in,
@@ -342,7 +343,7 @@ func (r *reader) begins(a *schemas.WorkflowStarted) (*origin, error) {
 	if v != nil && !isMap {
 		return nil, &inputError{"it is a " + value.TypeName(v) + ": give a map of its parameters"}
 	}
-	return &origin{Input: machine.Value{V: any(in)}}, nil
+	return &origin{Input: run.Value{V: any(in)}}, nil
 }
 
 // inputError is about what a run was started with: the run fails, and asking again would not help.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/decider"
-	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/droverhq/drover/schemas"
 	"pgregory.net/rapid"
 )
@@ -46,7 +46,7 @@ func TestOtherStepsAreRefused(t *testing.T) {
 		if err != nil || s == nil {
 			t.Fatalf("the root has left %q, %v, want what it has decided", root.context, err)
 		}
-		state, err := machine.Decode(s.State)
+		state, err := run.Decode(s.State)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -30,19 +31,19 @@ type onward struct {
 // replay of the next run, which may have ended before its first decision, gets none: the lock was
 // free by then. It goes on as the replay of any other state, and asks for its lock.
 func (o *onward) locked() bool {
-	s, err := machine.Decode(o.State)
+	s, err := run.Decode(o.State)
 	return err == nil && s.Locked != ""
 }
 
 // input is a machine.Input in JSON.
 type input struct {
-	Kind    machine.Kind     `json:"kind"`
-	ID      string           `json:"id,omitempty"`
-	Name    string           `json:"name,omitempty"`
-	Value   machine.Value    `json:"value,omitzero"`
-	Failure *machine.Failure `json:"failure,omitempty"`
-	Reduced machine.Value    `json:"reduced,omitzero"`
-	State   json.RawMessage  `json:"state,omitempty"`
+	Kind    machine.Kind    `json:"kind"`
+	ID      string          `json:"id,omitempty"`
+	Name    string          `json:"name,omitempty"`
+	Value   run.Value       `json:"value,omitzero"`
+	Failure *run.Failure    `json:"failure,omitempty"`
+	Reduced run.Value       `json:"reduced,omitzero"`
+	State   json.RawMessage `json:"state,omitempty"`
 }
 
 func inputs(kept []input) []machine.Input {
@@ -72,12 +73,12 @@ func kept(all []machine.Input) []input {
 			Kind:    in.Kind,
 			ID:      in.ID,
 			Name:    in.Name,
-			Value:   machine.Value{V: in.Value},
+			Value:   run.Value{V: in.Value},
 			Failure: in.Failure,
 			State:   in.State,
 		}
 		if in.Reduced != nil {
-			k.Reduced = machine.Value{V: any(in.Reduced)}
+			k.Reduced = run.Value{V: any(in.Reduced)}
 		}
 		out = append(out, k)
 	}
@@ -87,7 +88,7 @@ func kept(all []machine.Input) []input {
 // still tells whether all that the run has asked for is answered, by the inputs at the latest.
 func (t *turn) still(in []machine.Input) bool {
 	w := t.state.Wait
-	if t.state.Status != machine.Running || w == nil || len(t.s.Open) > 0 || len(t.s.Asked) > 0 {
+	if t.state.Status != run.Running || w == nil || len(t.s.Open) > 0 || len(t.s.Asked) > 0 {
 		return false
 	}
 	for id := range t.state.Timers {
@@ -135,7 +136,7 @@ func stays(t *decider.Task) bool {
 
 // onward ends this run in favour of the next. If it is refused, the context has what came in.
 func (t *turn) onward(in []machine.Input) ([]schemas.Decision, error) {
-	state, err := machine.Encode(t.state)
+	state, err := run.Encode(t.state)
 	if err != nil {
 		return nil, fmt.Errorf("flow %s: %w", t.task.Type(), err)
 	}
@@ -173,7 +174,7 @@ func (d *Decider) carryOn(
 	o *origin,
 	version string,
 ) ([]schemas.Decision, error) {
-	state, err := machine.Decode(o.Continue.State)
+	state, err := run.Decode(o.Continue.State)
 	if err != nil {
 		return []schemas.Decision{decider.Fail("input", err.Error())}, nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -17,16 +18,16 @@ const MarkerValues = "flow-values"
 
 // past is what the history knows and the context does not.
 type past struct {
-	values  map[int]machine.Value // that are apart
-	earlier []json.RawMessage     // states that the run began with
-	outputs map[string]any        // of children, by the ids of the actions that started them
+	values  map[int]run.Value // that are apart
+	earlier []json.RawMessage // states that the run began with
+	outputs map[string]any    // of children, by the ids of the actions that started them
 }
 
 // readPast reads the history of a run. That is done when a worker meets a run that it does not have
 // in memory, and that is in the middle of a large loop or has large values: once, not with each
 // decision.
 func readPast(ctx context.Context, t *decider.Task) (*past, error) {
-	p := &past{values: map[int]machine.Value{}, outputs: map[string]any{}}
+	p := &past{values: map[int]run.Value{}, outputs: map[string]any{}}
 	r, open := &reader{ctx: ctx, task: t, s: &saved{}}, map[int64]string{}
 	for e, err := range t.History(ctx) {
 		if err != nil {
@@ -97,15 +98,15 @@ func (p *past) ended(r *reader, a *schemas.ChildSuccess, id string) error {
 }
 
 // stateOf reads the state of a context.
-func stateOf(ctx context.Context, t *decider.Task, data []byte) (*machine.State, error) {
-	if !machine.Named(data) {
-		return machine.Decode(data)
+func stateOf(ctx context.Context, t *decider.Task, data []byte) (*run.State, error) {
+	if !run.Named(data) {
+		return run.Decode(data)
 	}
 	p, err := readPast(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	s, err := machine.DecodeLean(data, p.values)
+	s, err := run.DecodeLean(data, p.values)
 	if err != nil {
 		return nil, err
 	}
@@ -113,9 +114,9 @@ func stateOf(ctx context.Context, t *decider.Task, data []byte) (*machine.State,
 }
 
 // fill gives a state the outputs that it may need for some inputs, or all.
-func fill(ctx context.Context, t *decider.Task, s *machine.State, inputs int, all bool) error {
+func fill(ctx context.Context, t *decider.Task, s *run.State, inputs int, all bool) error {
 	if all {
-		inputs = machine.All
+		inputs = run.All
 	}
 	if !s.Lacks(inputs) {
 		return nil
@@ -127,12 +128,12 @@ func fill(ctx context.Context, t *decider.Task, s *machine.State, inputs int, al
 	return p.fill(s)
 }
 
-func (p *past) fill(s *machine.State) error {
+func (p *past) fill(s *run.State) error {
 	for id, output := range p.outputs {
 		s.Fill(id, output)
 	}
 	for _, data := range p.earlier {
-		earlier, err := machine.Decode(data)
+		earlier, err := run.Decode(data)
 		if err != nil {
 			return err
 		}
@@ -151,12 +152,12 @@ func whole(ctx context.Context, t *decider.Task, s *saved) error {
 	if err != nil {
 		return err
 	}
-	s.State, err = machine.Encode(state)
+	s.State, err = run.Encode(state)
 	return err
 }
 
 // keepApart writes the values that the context will name from now on.
-func (t *turn) keepApart(fresh map[int]machine.Value) {
+func (t *turn) keepApart(fresh map[int]run.Value) {
 	if len(fresh) == 0 {
 		return
 	}

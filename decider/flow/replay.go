@@ -7,6 +7,7 @@ import (
 
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -48,7 +49,7 @@ func (d *Decider) Replay(
 		return nil, fmt.Errorf("flow %s: %w", t.Type(), err)
 	}
 	r, err := machine.Preview(p, machine.Origin{State: s.State, From: q.From, Force: q.Force})
-	if f, ok := errors.AsType[*machine.Failure](err); ok {
+	if f, ok := errors.AsType[*run.Failure](err); ok {
 		return &schemas.ReplayAnswer{
 			Refused: f.Message,
 			Hint:    wayRound(p, machine.Origin{State: s.State, From: q.From, Force: q.Force}),

@@ -5,6 +5,7 @@ import (
 
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -13,7 +14,7 @@ type warmRun struct {
 	token string // of the task of that decision
 	s     *saved
 	p     *machine.Program
-	state *machine.State
+	state *run.State
 }
 
 // warmRuns are runs that this process decided upon last. A run is taken out for a decision and put

@@ -12,7 +12,7 @@ import (
 	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/cmd/drover/workflows"
 	"github.com/droverhq/drover/decider/flow"
-	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/droverhq/drover/decider/flow/value"
 )
 
@@ -62,15 +62,15 @@ func (p *progress) step(t flow.Trace) {
 	waits := slices.Contains(waiting, t.Step.Type)
 	what := ""
 	switch {
-	case t.Did == machine.Threw && t.Failure != nil:
+	case t.Did == run.Threw && t.Failure != nil:
 		what = "failed: " + t.Failure.Message
-	case t.Did == machine.Threw:
+	case t.Did == run.Threw:
 		what = "failed"
-	case t.Did == machine.Began && waits:
+	case t.Did == run.Began && waits:
 		what = "begins"
-	case t.Did == machine.Ended && waits:
+	case t.Did == run.Ended && waits:
 		what = "done" + shown(t.Output)
-	case t.Did == machine.Ended && t.Step.Type != "log": // its line tells
+	case t.Did == run.Ended && t.Step.Type != "log": // its line tells
 		what = "done"
 	default:
 		return

@@ -3,11 +3,12 @@ package machine
 import (
 	"time"
 
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/droverhq/drover/decider/flow/value"
 )
 
 // Do says what an action is.
-type Do string
+type Do = run.Do
 
 // The actions. Those with an answer are marked with the kind of Input that answers them.
 const (
@@ -60,7 +61,7 @@ type Action struct {
 	Level    string
 	Category string
 	Labels   map[string]string
-	Failure  *Failure
+	Failure  *run.Failure
 	// Reduced are the variables that the run hands back to a loop with reducing, beside its result.
 	Reduced map[string]any
 }
@@ -98,7 +99,7 @@ type Input struct {
 	ID      string // of the action that is answered
 	Name    string // of a signal, or of a lock
 	Value   any
-	Failure *Failure
+	Failure *run.Failure
 	Reduced map[string]any // of a child in a loop with reducing
 	State   []byte         // of a child that failed: its encoded state, if it can be resumed
 }
@@ -123,7 +124,7 @@ type Begin struct {
 	// Replay is set if the run repeats another that has ended.
 	Replay *Origin
 	// Trace is told what the steps do. Nil is nobody. Those who start a child leave it empty.
-	Trace Trace
+	Trace run.Trace
 }
 
 // Origin is where a replay begins.

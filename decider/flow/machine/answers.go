@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/decider/flow/condition"
 	"github.com/droverhq/drover/decider/flow/expr"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/droverhq/drover/decider/flow/value"
 )
 
@@ -22,7 +23,7 @@ func (m *machine) worked(x *act, in Input) (result, error) {
 		if x.st.Type != "http" || !isStatus || err != nil {
 			return result{}, in.Failure
 		}
-		if out = in.Failure.Fields.V; mapOf(in.Failure.Fields)["status"] == nil {
+		if out = in.Failure.Fields.V; asMap(out)["status"] == nil {
 			out = map[string]any{"status": n}
 		}
 	}
@@ -34,7 +35,7 @@ func (m *machine) worked(x *act, in Input) (result, error) {
 	}
 	if x.st.status != nil {
 		if err := m.status(x, out); err != nil {
-			x.inst.Output = Value{V: out}
+			x.inst.Output = run.Value{V: out}
 			return result{}, err
 		}
 	}
@@ -91,7 +92,7 @@ func (x *act) loaded(v any) (any, error) {
 
 // first gives the answer of the service about a period as the language has it.
 func first(v any) any {
-	in := mapOf(Value{V: v})
+	in := asMap(v)
 	out := map[string]any{"first": in["first"] == true}
 	for _, name := range []string{"period", "begins", "ends"} {
 		if in[name] != nil {
@@ -99,6 +100,12 @@ func first(v any) any {
 		}
 	}
 	return out
+}
+
+// asMap is nil for what is no map.
+func asMap(v any) map[string]any {
+	m, _ := v.(map[string]any)
+	return m
 }
 
 // bytesKey is how a payload that is no text stands in JSON, alone in a map.
@@ -119,7 +126,7 @@ func response(v any) any {
 	case string:
 		out["content"] = body
 	default:
-		if raw, ok := mapOf(Value{V: body})[bytesKey]; ok {
+		if raw, ok := asMap(body)[bytesKey]; ok {
 			out["content_bytes"] = raw // in base64
 			break
 		}
@@ -142,7 +149,7 @@ func (m *machine) status(x *act, out any) error {
 	if x.st.Type == "http" {
 		name = "status_code"
 	}
-	code, ok := mapOf(Value{V: out})[name]
+	code, ok := asMap(out)[name]
 	if !ok {
 		return nil
 	}
@@ -160,14 +167,14 @@ func (m *machine) status(x *act, out any) error {
 		name: code,
 	}
 	for _, said := range []string{"stderr", "content"} {
-		text, _ := mapOf(Value{V: out})[said].(string)
+		text, _ := asMap(out)[said].(string)
 		if text = lastLines(text); text != "" {
 			fields[said] = text
 			message += ": " + text[strings.LastIndexByte(text, '\n')+1:]
 		}
 	}
-	f := NewFailure(NameStatus, message)
-	f.Fields = Value{V: fields}
+	f := run.NewFailure(run.NameStatus, message)
+	f.Fields = run.Value{V: fields}
 	return f
 }
 

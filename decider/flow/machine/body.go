@@ -7,6 +7,7 @@ import (
 
 	"github.com/droverhq/drover/decider/flow/condition"
 	"github.com/droverhq/drover/decider/flow/expr"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/droverhq/drover/decider/flow/value"
 )
 
@@ -37,7 +38,7 @@ func (m *machine) start(x *act) (result, error) {
 	case "switch":
 		return m.choose(x)
 	case "subworkflow":
-		return result{}, m.push(Frame{Kind: aBlock, Ref: x.st.Ref})
+		return result{}, m.push(run.Frame{Kind: run.Block, Ref: x.st.Ref})
 	case "retry":
 		return m.retry(x)
 	case "workflow":
@@ -71,8 +72,8 @@ func (m *machine) answer(x *act, in Input) (result, error) {
 			return m.partRefused(x)
 		}
 		if in.Kind == Refused {
-			return result{}, NewFailure(
-				NameRequire,
+			return result{}, run.NewFailure(
+				run.NameRequire,
 				"the state key does not have the required value",
 			)
 		}
@@ -141,7 +142,7 @@ func (m *machine) clearVariable(x *act) (result, error) {
 	if err != nil || !found {
 		return result{}, err
 	}
-	m.s.Vars = Value{V: vars}
+	m.s.Vars = run.Value{V: vars}
 	return result{}, nil
 }
 
@@ -166,7 +167,7 @@ func (m *machine) log(x *act) (result, error) {
 	default:
 		level = "info"
 	}
-	m.do(Action{Do: LogLine, Level: level, Category: category, Text: cut(message, maxLine)})
+	m.do(Action{Do: LogLine, Level: level, Category: category, Text: run.Cut(message, maxLine)})
 	return result{}, nil
 }
 
@@ -190,7 +191,7 @@ func (m *machine) fail(x *act) (result, error) {
 			return result{}, err
 		}
 	}
-	var cause *Failure
+	var cause *run.Failure
 	if h := m.handler(); h != nil && truth(again) {
 		cause = h.Failure
 	}
@@ -200,9 +201,9 @@ func (m *machine) fail(x *act) (result, error) {
 	if message == "" {
 		message = "the step fails"
 	}
-	f := NewFailure(NameFail, message)
-	f.Fields = Value{V: data}
-	return result{}, f.because(cause)
+	f := run.NewFailure(run.NameFail, message)
+	f.Fields = run.Value{V: data}
+	return result{}, f.Because(cause)
 }
 
 // truth reads a flag of a step.
@@ -233,7 +234,7 @@ func (m *machine) ifThen(x *act) (result, error) {
 	if !holds {
 		return result{}, nil
 	}
-	return result{}, m.push(Frame{Kind: x.st.block.kind, Ref: x.st.Ref})
+	return result{}, m.push(run.Frame{Kind: x.st.block.kind, Ref: x.st.Ref})
 }
 
 // found evaluates an input, for which a name without a value is no error.
@@ -265,12 +266,12 @@ func (m *machine) choose(x *act) (result, error) {
 			}
 		}
 		if ok {
-			return result{}, m.push(Frame{Kind: aCase, Ref: x.st.Ref, Index: i})
+			return result{}, m.push(run.Frame{Kind: run.Case, Ref: x.st.Ref, Index: i})
 		}
 	}
 	shown, _ := value.Text(v)
-	return result{}, NewFailure(
-		NameNoCase,
+	return result{}, run.NewFailure(
+		run.NameNoCase,
 		fmt.Sprintf(
 			"no case of the switch is for %q: add one without a condition as the last",
 			shown,
@@ -327,12 +328,12 @@ func (m *machine) poll(x *act, missing error) error {
 	delay := min(time.Second<<min(x.inst.Polls, 10), 30*time.Second)
 	x.inst.Polls = min(x.inst.Polls+1, 10)
 	return m.waitFor(
-		Action{Do: StartTimer, ID: fmt.Sprintf("%s!poll", x.inst.id(x.st.Ref)), Delay: delay},
+		Action{Do: StartTimer, ID: fmt.Sprintf("%s!poll", x.inst.ID(x.st.Ref)), Delay: delay},
 	)
 }
 
 func (m *machine) waitAgain(x *act) (result, error) {
-	x.inst.Reads, x.inst.Inputs = nil, Value{}
+	x.inst.Reads, x.inst.Inputs = nil, run.Value{}
 	fresh := m.act(x.st, x.inst)
 	*x = *fresh
 	x.env = expr.NewEnv(x, nil)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/droverhq/drover/decider/flow/run"
 )
 
 // closeRun makes the output of a run whose steps are done.
@@ -20,24 +22,24 @@ func (m *machine) closeRun() {
 			return
 		}
 		if err != nil {
-			m.broke(failureOf(fmt.Errorf("output of the workflow: %w", err)))
+			m.broke(run.FailureOf(fmt.Errorf("output of the workflow: %w", err)))
 			return
 		}
-		s.Result = Value{V: v}
+		s.Result = run.Value{V: v}
 	}
 	s.Last = atEnd
-	m.close(Succeeded, m.completion())
+	m.close(run.Succeeded, m.completion())
 }
 
-func (m *machine) broke(f *Failure) {
+func (m *machine) broke(f *run.Failure) {
 	m.s.Failure = f
 	m.abandon()
-	m.close(Broke, Action{Do: Fail, ID: "end", Failure: f})
+	m.close(run.Broke, Action{Do: Fail, ID: "end", Failure: f})
 }
 
 // close ends the run. Locks are not given back by hand: the service frees them when the run closes,
 // and not before.
-func (m *machine) close(status Status, a Action) {
+func (m *machine) close(status run.Status, a Action) {
 	m.s.Status, m.s.Wait = status, nil
 	m.s.Timers = nil // they end with the run
 	m.do(a)
@@ -46,9 +48,9 @@ func (m *machine) close(status Status, a Action) {
 // closing repeats the end of a run, which the service refuses if something has come in meanwhile.
 func (m *machine) closing() {
 	switch m.s.Status {
-	case Broke:
+	case run.Broke:
 		m.do(Action{Do: Fail, ID: "end", Failure: m.s.Failure})
-	case Canceled:
+	case run.Canceled:
 		m.do(Action{Do: Cancel, ID: "end", Failure: m.s.Failure})
 	default:
 		m.do(m.completion())
@@ -60,7 +62,7 @@ func (m *machine) completion() Action {
 	if len(m.s.Reducing) > 0 {
 		a.Reduced = map[string]any{}
 		for _, name := range m.s.Reducing {
-			a.Reduced[name] = m.s.vars()[name]
+			a.Reduced[name] = m.s.Vars.Map()[name]
 		}
 	}
 	return a
@@ -92,14 +94,14 @@ func (m *machine) abandonChildren() {
 	if st == nil {
 		return
 	}
-	inst := m.s.record(st.Ref).Last
+	inst := m.s.Record(st.Ref).Last
 	for i, c := range inst.Children {
-		if c.Status == open {
-			m.do(Action{Do: CancelChild, ID: inst.id(st.Ref) + "/" + fmt.Sprint(i)})
+		if c.Status == run.Open {
+			m.do(Action{Do: CancelChild, ID: inst.ID(st.Ref) + "/" + fmt.Sprint(i)})
 			// Where it was resumed from is not where it stands: what it has done since might be
 			// done twice.
-			c.Status, c.Ending, c.State, c.Fault = childFailed, true, nil, NewFailure(
-				NameCanceled,
+			c.Status, c.Ending, c.State, c.Fault = run.ChildFailed, true, nil, run.NewFailure(
+				run.NameCanceled,
 				"the run around it has ended it",
 			)
 		}
@@ -108,24 +110,24 @@ func (m *machine) abandonChildren() {
 
 // stop ends the run without handlers. One that holds a lock keeps it until the work that it has
 // begun has ended.
-func (m *machine) stop(f *Failure) {
-	if m.s.Status == Stopping {
+func (m *machine) stop(f *run.Failure) {
+	if m.s.Status == run.Stopping {
 		return
 	}
 	m.s.Failure = f
 	w := m.s.Wait
-	waits := m.s.Locked != "" && m.s.Status == Running && w != nil &&
+	waits := m.s.Locked != "" && m.s.Status == run.Running && w != nil &&
 		(w.For == Schedule || w.For == StartChild)
 	m.abandon()
 	if !waits {
 		m.stopped()
 		return
 	}
-	m.s.Status, m.s.Wait, m.s.Timers = Stopping, w, nil
+	m.s.Status, m.s.Wait, m.s.Timers = run.Stopping, w, nil
 }
 
 func (m *machine) stopped() {
-	m.close(Canceled, Action{Do: Cancel, ID: "end", Failure: m.s.Failure})
+	m.close(run.Canceled, Action{Do: Cancel, ID: "end", Failure: m.s.Failure})
 }
 
 // ends counts what has ended of the work that a run was stopped in.
@@ -145,7 +147,7 @@ func (m *machine) ends(in Input) {
 			return
 		}
 		inst.Children[i].Ending, inst.Children[i].State = false, in.State
-		if !slices.ContainsFunc(inst.Children, func(c *Child) bool { return c.Ending }) {
+		if !slices.ContainsFunc(inst.Children, func(c *run.Child) bool { return c.Ending }) {
 			m.stopped()
 		}
 	}

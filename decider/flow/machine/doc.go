@@ -6,9 +6,8 @@
 //	actions, err := machine.Step(program, state, inputs, …) every other decision
 //
 // A [Program] is one definition that is a run's own: the root of a flow, what a workflow or foreach
-// step runs, or a registered step type. A [State] is one run of it, as plain data; [Encode] and
-// [Decode] carry it from one decision to the next. An [Action] is something that is to be done
-// outside, and an [Input] is what came of it.
+// step runs, or a registered step type. A [run.State] is one run of it, as plain data. An [Action]
+// is something that is to be done outside, and an [Input] is what came of it.
 //
 // Invariants:
 //

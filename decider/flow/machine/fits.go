@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/droverhq/drover/decider/flow/run"
 )
 
 // fits tells whether the state is one of this program. What a replay is given may come from
@@ -12,7 +14,7 @@ import (
 func (m *machine) fits() error {
 	s := m.s
 	if !slices.Contains(
-		[]Status{Staged, Running, Closing, Stopping, Succeeded, Broke, Canceled},
+		[]run.Status{run.Staged, run.Running, run.Closing, run.Stopping, run.Succeeded, run.Broke, run.Canceled},
 		s.Status,
 	) {
 		return fmt.Errorf("the state has the status %q: it is damaged", s.Status)
@@ -21,14 +23,14 @@ func (m *machine) fits() error {
 		if m.p.steps[ref] == nil {
 			return strange(ref)
 		}
-		if r == nil || r.Started < 0 || r.Last != nil && !r.Last.sound() {
+		if r == nil || r.Started < 0 || r.Last != nil && !r.Last.Sound() {
 			return fmt.Errorf("the record of step %q is damaged", ref)
 		}
 	}
-	if s.Trial != nil && !s.Trial.sound() {
+	if s.Trial != nil && !s.Trial.Sound() {
 		return errors.New("the state has a damaged instance")
 	}
-	if len(s.Stack) == 0 || len(s.Stack) > MaxDepth || s.Stack[0].Kind != theSteps {
+	if len(s.Stack) == 0 || len(s.Stack) > MaxDepth || s.Stack[0].Kind != run.Steps {
 		return errors.New("the state has no steps that run: it is damaged")
 	}
 	for i := range s.Stack {
@@ -65,20 +67,20 @@ func (m *machine) frameFits(i int) error {
 	st := m.p.steps[fr.Ref]
 	var n int
 	switch fr.Kind {
-	case theSteps:
+	case run.Steps:
 		n = len(m.p.body.steps)
-	case ofWorkflow:
+	case run.OfWorkflow:
 		n = len(m.p.handlers.steps)
-	case ofStep, aBlock, oneLine, aCase:
+	case run.OfStep, run.Block, run.Then, run.Case:
 		switch {
 		case st == nil:
 			return strange(fr.Ref)
-		case fr.Kind == ofStep:
+		case fr.Kind == run.OfStep:
 			n = len(st.handlers.steps)
-		case fr.Kind == aCase && st.cases != nil:
+		case fr.Kind == run.Case && st.cases != nil:
 			// the index is that of the case, and not of a place in a list
 			n = len(st.cases.steps) - 1
-		case fr.Kind != aCase && st.block != nil && st.block.kind == fr.Kind:
+		case fr.Kind != run.Case && st.block != nil && st.block.kind == fr.Kind:
 			n = len(st.block.steps)
 		default:
 			return strange(fr.Ref)
@@ -94,13 +96,13 @@ func (m *machine) frameFits(i int) error {
 			n,
 			fr.Ref,
 		)
-	case fr.Kind.handles() && (fr.Failure == nil || m.p.steps[fr.From] == nil):
+	case fr.Kind.Handles() && (fr.Failure == nil || m.p.steps[fr.From] == nil):
 		return fmt.Errorf("the handler of step %q has no error: the state is damaged", fr.Ref)
 	case i == 0:
 		return nil
-	case fr.Kind == theSteps || fr.Kind == ofWorkflow && i != 1:
+	case fr.Kind == run.Steps || fr.Kind == run.OfWorkflow && i != 1:
 		return errors.New("the state has lists in a wrong order: it is damaged")
-	case fr.Kind == ofWorkflow:
+	case fr.Kind == run.OfWorkflow:
 		return nil
 	}
 	below := m.current(&m.s.Stack[i-1])
@@ -111,13 +113,4 @@ func (m *machine) frameFits(i int) error {
 		)
 	}
 	return nil
-}
-
-// sound tells whether an instance can be gone on with.
-func (i *Instance) sound() bool {
-	return i.N >= 0 && i.Try >= 0 && i.Polls >= 0 && i.Armed >= 0 && i.Limit >= 0 && i.Width >= 0 &&
-		!slices.ContainsFunc(
-			i.Children,
-			func(c *Child) bool { return c == nil || c.Status == childFailed && c.Fault == nil },
-		)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/run"
 )
 
 // A decision that was full when a step with runs within began, by what the step itself notes, left all of them out, and the run went on with
@@ -40,8 +41,8 @@ func TestFullDecisionSkipsNoRuns(t *testing.T) {
 				if want == 0 {
 					want = 3
 				}
-				if asked != want || s.Status != machine.Succeeded {
-					t.Errorf("%d runs were asked for and the flow has %s, want %d and %s", asked, s.Status, want, machine.Succeeded)
+				if asked != want || s.Status != run.Succeeded {
+					t.Errorf("%d runs were asked for and the flow has %s, want %d and %s", asked, s.Status, want, run.Succeeded)
 				}
 			})
 		}

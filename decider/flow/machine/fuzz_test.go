@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/run"
 )
 
 // zoo is a flow with a little of everything.
@@ -49,10 +50,10 @@ func tour(actions []machine.Action, fail int) []machine.Input {
 			one.Kind = machine.Granted
 		case machine.Schedule, machine.StartChild, machine.WriteState:
 			if fail%3 == 1 {
-				one.Kind, one.Failure = machine.Failed, machine.NewFailure("broke", "try again")
+				one.Kind, one.Failure = machine.Failed, run.NewFailure("broke", "try again")
 			}
 			if fail%7 == 3 {
-				one.Kind, one.Failure = machine.Failed, machine.NewFailure(machine.NameInterrupted, "lost")
+				one.Kind, one.Failure = machine.Failed, run.NewFailure(run.NameInterrupted, "lost")
 			}
 		case machine.ReadState:
 		default:
@@ -75,7 +76,7 @@ func FuzzState(f *testing.F) {
 			f.Fatal(err)
 		}
 		for i := range 30 {
-			data, err := machine.Encode(s)
+			data, err := run.Encode(s)
 			if err != nil {
 				f.Fatal(err)
 			}
@@ -89,15 +90,15 @@ func FuzzState(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte, what uint8) {
-		s, err := machine.Decode(data)
+		s, err := run.Decode(data)
 		if err != nil {
 			return
 		}
-		once, err := machine.Encode(s)
+		once, err := run.Encode(s)
 		if err != nil {
 			t.Fatalf("a state that was read cannot be written: %v", err)
 		}
-		if again, err := machine.Encode(read(t, once)); err != nil || !bytes.Equal(once, again) {
+		if again, err := run.Encode(read(t, once)); err != nil || !bytes.Equal(once, again) {
 			t.Fatalf("a state is written in two ways: %v\n%s\n%s", err, once, again)
 		}
 		from := []string{"end", "last", "start", "a", "b", "1", "1.on-error.1"}[int(what)%7]

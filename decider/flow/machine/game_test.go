@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -41,7 +42,7 @@ func TestWrittenAndRead(t *testing.T) {
 			if actions, err = machine.Step(p, kept, []machine.Input{in}, now, random); err != nil {
 				t.Fatal(err)
 			}
-			s, err := machine.Decode(written)
+			s, err := run.Decode(written)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,8 +68,8 @@ func TestWrittenAndRead(t *testing.T) {
 	})
 }
 
-func mustEncode(t *rapid.T, s *machine.State) []byte {
-	data, err := machine.Encode(s)
+func mustEncode(t *rapid.T, s *run.State) []byte {
+	data, err := run.Encode(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,9 +123,9 @@ func draw(t *rapid.T, open map[string]machine.Action) machine.Input {
 	case outcome == 0 && a.Do == machine.WriteState:
 		in.Kind = machine.Refused
 	case outcome <= 1 && a.Do != machine.ReadState:
-		in.Kind, in.Failure = machine.Failed, machine.NewFailure("broke", "try again")
+		in.Kind, in.Failure = machine.Failed, run.NewFailure("broke", "try again")
 	case outcome == 2 && a.Do == machine.Schedule:
-		in.Kind, in.Failure = machine.Failed, machine.NewFailure(machine.NameInterrupted, "lost")
+		in.Kind, in.Failure = machine.Failed, run.NewFailure(run.NameInterrupted, "lost")
 	default:
 		in.Value = rapid.SampledFrom([]any{nil, int64(1), int64(5), "text", map[string]any{"a": int64(1)}, []any{"x"}}).Draw(t, "value")
 	}

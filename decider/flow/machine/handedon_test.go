@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/run"
 )
 
 // stuck is a flow whose inner run stands at a step that may not run again, and what that run has left.
-func stuck(t *testing.T, text string) (p *machine.Program, inner []byte, f *machine.Failure) {
+func stuck(t *testing.T, text string) (p *machine.Program, inner []byte, f *run.Failure) {
 	t.Helper()
 	flow := compile(t, text)
 	p = part(t, flow, "")
@@ -22,11 +23,11 @@ func stuck(t *testing.T, text string) (p *machine.Program, inner []byte, f *mach
 	if err != nil {
 		t.Fatal(err)
 	}
-	f = machine.NewFailure("boom", "it failed")
+	f = run.NewFailure("boom", "it failed")
 	if _, err := machine.Step(child, s, []machine.Input{{Kind: machine.Failed, ID: "0#1", Failure: f}}, begin, half); err != nil {
 		t.Fatal(err)
 	}
-	inner, err = machine.Encode(s)
+	inner, err = run.Encode(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,15 +62,15 @@ func TestStateThatCannotGoOn(t *testing.T) {
 			if _, err = machine.Step(p, s, []machine.Input{{Kind: machine.Failed, ID: id, Failure: f, State: left}}, begin, half); err != nil {
 				t.Fatal(err)
 			}
-			state, err := machine.Encode(s)
+			state, err := run.Encode(s)
 			if err != nil {
 				t.Fatal(err)
 			}
 			o := machine.Origin{State: state, From: tc.from, Force: tc.force}
 			r, err := machine.Preview(p, o)
 			if tc.refused != "" {
-				refused, ok := errors.AsType[*machine.Failure](err)
-				if !ok || !refused.Has(machine.NameReplay) || !strings.Contains(err.Error(), tc.refused) {
+				refused, ok := errors.AsType[*run.Failure](err)
+				if !ok || !refused.Has(run.NameReplay) || !strings.Contains(err.Error(), tc.refused) {
 					t.Errorf("got %+v, %v, want a refusal: %s", r, err, tc.refused)
 				}
 				return
@@ -104,7 +105,7 @@ func TestRetryOfStateThatCannotGoOn(t *testing.T) {
 			t.Errorf("it began a run that fails at once: %+v", a)
 		}
 	}
-	if s.Status != machine.Broke || !s.Failure.Has(machine.NameReplay) || !s.Failure.Has("boom") {
+	if s.Status != run.Broke || !s.Failure.Has(run.NameReplay) || !s.Failure.Has("boom") {
 		t.Errorf("the flow has %s with %+v, want it failed as not replayable because of boom", s.Status, s.Failure)
 	}
 }
@@ -131,12 +132,12 @@ steps:
 		if _, err := machine.Step(p, s, in, begin, half); err != nil {
 			t.Fatal(err)
 		}
-		state, err := machine.Encode(s)
+		state, err := run.Encode(s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r, err := machine.Preview(p, machine.Origin{State: state, From: "end"})
-		if refused, ok := errors.AsType[*machine.Failure](err); !ok || !refused.Has(machine.NameReplay) {
+		if refused, ok := errors.AsType[*run.Failure](err); !ok || !refused.Has(run.NameReplay) {
 			t.Errorf("%s: got %+v, %v, want a refusal: the inner run may have paid", name, r, err)
 		}
 	}
@@ -152,13 +153,13 @@ func TestStateOfWhatWasCanceled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = machine.Step(p, s, []machine.Input{{Kind: machine.Granted, ID: "lock"}, {Kind: machine.Stop}, {Kind: machine.Result, ID: "9#1"}}, begin, half)
-	if err != nil || s.Status != machine.Stopping {
+	if err != nil || s.Status != run.Stopping {
 		t.Fatalf("got %s, %v, want a run that waits for the end of its inner run", s.Status, err)
 	}
-	if _, err := machine.Step(p, s, []machine.Input{{Kind: machine.Failed, ID: "0#1/0", Failure: f, State: left}}, begin, half); err != nil || s.Status != machine.Canceled {
+	if _, err := machine.Step(p, s, []machine.Input{{Kind: machine.Failed, ID: "0#1/0", Failure: f, State: left}}, begin, half); err != nil || s.Status != run.Canceled {
 		t.Fatalf("got %s, %v, want it canceled", s.Status, err)
 	}
-	state, err := machine.Encode(s)
+	state, err := run.Encode(s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/droverhq/drover/decider/flow/expr"
 	"github.com/droverhq/drover/decider/flow/machine"
 	"github.com/droverhq/drover/decider/flow/model"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -81,7 +82,7 @@ func (s *service) states(p *machine.Program, b machine.Begin, most int) [][]byte
 	}
 	var all [][]byte
 	for range most {
-		data, err := machine.Encode(st)
+		data, err := run.Encode(st)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -98,11 +99,11 @@ func (s *service) states(p *machine.Program, b machine.Begin, most int) [][]byte
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		one, err := machine.Encode(first)
+		one, err := run.Encode(first)
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		two, err := machine.Encode(again)
+		two, err := run.Encode(again)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -114,9 +115,9 @@ func (s *service) states(p *machine.Program, b machine.Begin, most int) [][]byte
 	return all
 }
 
-func read(t *testing.T, data []byte) *machine.State {
+func read(t *testing.T, data []byte) *run.State {
 	t.Helper()
-	s, err := machine.Decode(data)
+	s, err := run.Decode(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +205,7 @@ steps:
 			t.Fatal(err)
 		}
 		if i == 10 || i == 100 || i == 9990 {
-			data, err := machine.Encode(st)
+			data, err := run.Encode(st)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -244,19 +245,19 @@ func BenchmarkDecision(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			data, err := machine.Encode(st)
+			data, err := run.Encode(st)
 			if err != nil {
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				s, err := machine.Decode(data)
+				s, err := run.Decode(data)
 				if err != nil {
 					b.Fatal(err)
 				}
 				if _, err := machine.Step(p, s, answer(), begin, half); err != nil {
 					b.Fatal(err)
 				}
-				if _, err := machine.Encode(s); err != nil {
+				if _, err := run.Encode(s); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/run"
 )
 
 // What the caller gives goes before what the definition gives, and that before defaults; what nobody gives is not required unless it says so.
@@ -65,7 +66,7 @@ func TestWaitsEndACircle(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if s.Status != machine.Succeeded {
+		if s.Status != run.Succeeded {
 			t.Errorf("%s: got %s with %+v, want that it goes on", step, s.Status, s.Failure)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/droverhq/drover/decider/flow/model"
+	"github.com/droverhq/drover/decider/flow/run"
 )
 
 // jump goes to a step of a list that is being run, from the inside to the outside, or to the start
@@ -18,7 +19,7 @@ func (m *machine) jump(to string) error {
 	}
 	for i := len(m.s.Stack) - 1; i >= 0; i-- {
 		fr := &m.s.Stack[i]
-		if fr.Kind != theSteps && fr.Kind != aBlock {
+		if fr.Kind != run.Steps && fr.Kind != run.Block {
 			continue
 		}
 		l := m.list(fr)
@@ -36,8 +37,8 @@ func (m *machine) jump(to string) error {
 			return errMoved
 		}
 	}
-	return NewFailure(
-		NameExpression,
+	return run.NewFailure(
+		run.NameExpression,
 		"there is no step with the id "+to+" here or in a block around",
 	)
 }
@@ -45,12 +46,12 @@ func (m *machine) jump(to string) error {
 // exit leaves the innermost handler as handled.
 func (m *machine) exit() error {
 	for i := len(m.s.Stack) - 1; i >= 0; i-- {
-		if !m.s.Stack[i].Kind.handles() {
+		if !m.s.Stack[i].Kind.Handles() {
 			continue
 		}
-		if m.s.Stack[i].Kind == ofWorkflow {
-			return NewFailure(
-				NameExpression,
+		if m.s.Stack[i].Kind == run.OfWorkflow {
+			return run.NewFailure(
+				run.NameExpression,
 				"exit in the handler of a workflow: there is no handler around it to go on with: write end",
 			)
 		}
@@ -58,11 +59,11 @@ func (m *machine) exit() error {
 		m.handled()
 		return errMoved
 	}
-	return NewFailure(NameExpression, "exit outside of a handler: write end to end the block")
+	return run.NewFailure(run.NameExpression, "exit outside of a handler: write end to end the block")
 }
 
 // throw lets the step on top fail: its handler runs, or that of what is around it.
-func (m *machine) throw(f *Failure) {
+func (m *machine) throw(f *run.Failure) {
 	m.s.Wait, m.s.Trial = nil, nil
 	defer m.sweep()
 	var from string
@@ -77,18 +78,18 @@ func (m *machine) throw(f *Failure) {
 			return
 		}
 		if !climbing {
-			m.s.Trace.tell(st.Ref, Threw, nil, f)
+			m.s.Trace.Tell(st.Ref, run.Threw, nil, f)
 		}
-		if r := m.s.record(st.Ref); r.Last != nil && !(climbing && fr.Kind == ofStep) {
+		if r := m.s.Record(st.Ref); r.Last != nil && !(climbing && fr.Kind == run.OfStep) {
 			r.Last.Failure = f
-			if r.Last.Output.V != nil && r.Last.Phase == inBody {
+			if r.Last.Output.V != nil && r.Last.Phase == run.InBody {
 				m.s.Prev = r.Last.Output
 			}
 		}
 		f.Step = cmp.Or(f.Step, st.Ref)
 		from = cmp.Or(from, st.Ref)
 		if len(st.handlers.steps) > 0 &&
-			!errors.Is(m.push(Frame{Kind: ofStep, Ref: st.Ref, Failure: f, From: from}), errMoved) {
+			!errors.Is(m.push(run.Frame{Kind: run.OfStep, Ref: st.Ref, Failure: f, From: from}), errMoved) {
 			m.broke(f)
 			return
 		}
@@ -105,15 +106,15 @@ func (m *machine) rethrow() {
 }
 
 // climb hands an error to what is around the list on top.
-func (m *machine) climb(f *Failure, from string) {
+func (m *machine) climb(f *run.Failure, from string) {
 	m.s.Trial, m.s.Wait = nil, nil
 	defer m.sweep()
 	for !m.leave(f, from) {
 		st := m.current(m.top())
-		m.s.record(st.Ref).Last.Failure = f
+		m.s.Record(st.Ref).Last.Failure = f
 		if len(st.handlers.steps) > 0 {
 			if !errors.Is(
-				m.push(Frame{Kind: ofStep, Ref: st.Ref, Failure: f, From: from}),
+				m.push(run.Frame{Kind: run.OfStep, Ref: st.Ref, Failure: f, From: from}),
 				errMoved,
 			) {
 				m.broke(f)
@@ -126,21 +127,21 @@ func (m *machine) climb(f *Failure, from string) {
 // leave takes a failed list off the stack, and handlers with it: what is thrown in one is no
 // business of the step that it belongs to. It reports whether that was the end of it; else the step
 // on top now is the one that fails.
-func (m *machine) leave(f *Failure, from string) bool {
+func (m *machine) leave(f *run.Failure, from string) bool {
 	for {
 		fr := *m.top()
 		switch fr.Kind {
-		case theSteps:
+		case run.Steps:
 			if len(m.p.handlers.steps) == 0 {
 				m.unhandled(f, from)
 				return true
 			}
-			_ = m.push(Frame{Kind: ofWorkflow, Failure: f, From: from})
+			_ = m.push(run.Frame{Kind: run.OfWorkflow, Failure: f, From: from})
 			return true
-		case ofWorkflow:
+		case run.OfWorkflow:
 			m.unhandled(f, from)
 			return true
-		case ofStep:
+		case run.OfStep:
 			m.pop() // and go on with the list that the step is in
 		default:
 			m.pop()
@@ -155,8 +156,8 @@ func (m *machine) leave(f *Failure, from string) bool {
 const mostResumes = 10
 
 // unhandled fails the run, unless it was interrupted and resumes by itself.
-func (m *machine) unhandled(f *Failure, from string) {
-	if m.p.def.Replayable.Automatically && f.Has(NameInterrupted) {
+func (m *machine) unhandled(f *run.Failure, from string) {
+	if m.p.def.Replayable.Automatically && f.Has(run.NameInterrupted) {
 		if !m.resumesAgain(from) {
 			m.do(
 				Action{
@@ -183,7 +184,7 @@ func (m *machine) unhandled(f *Failure, from string) {
 			)
 			return
 		}
-		f = failureOf(err).because(f)
+		f = run.FailureOf(err).Because(f)
 	}
 	m.broke(f)
 }
@@ -201,10 +202,10 @@ func (m *machine) resumesAgain(from string) bool {
 }
 
 // stackTo is the stack of a run that is about to begin a step.
-func stackTo(st *step) []Frame {
-	var stack []Frame
+func stackTo(st *step) []run.Frame {
+	var stack []run.Frame
 	for at := st; ; at = at.list.owner {
-		fr := Frame{Kind: at.list.kind, Index: at.index}
+		fr := run.Frame{Kind: at.list.kind, Index: at.index}
 		if at.list.owner != nil {
 			fr.Ref = at.list.owner.Ref
 		}

@@ -1,19 +1,22 @@
 package machine
 
-import "github.com/droverhq/drover/decider/flow/value"
+import (
+	"github.com/droverhq/drover/decider/flow/run"
+	"github.com/droverhq/drover/decider/flow/value"
+)
 
 // endList leaves a list whose last step is done.
 func (m *machine) endList() {
 	fr := *m.top()
 	switch {
-	case fr.Kind == theSteps:
+	case fr.Kind == run.Steps:
 		m.returned(m.s.Prev)
 		m.sweep()
-	case !fr.Kind.handles():
+	case !fr.Kind.Handles():
 		m.pop()
 		st := m.current(m.top())
 		m.s.Entered = true
-		m.finish(st, m.s.record(st.Ref).Last, result{output: m.s.Prev.V, set: true})
+		m.finish(st, m.s.Record(st.Ref).Last, result{output: m.s.Prev.V, set: true})
 	case !fr.Ran:
 		m.rethrow()
 	default:
@@ -32,8 +35,8 @@ func (m *machine) endList() {
 	}
 }
 
-func handlerName(fr Frame) string {
-	if fr.Kind == ofWorkflow {
+func handlerName(fr run.Frame) string {
+	if fr.Kind == run.OfWorkflow {
 		return "the workflow"
 	}
 	return "step " + fr.Ref
@@ -49,20 +52,20 @@ func (m *machine) handled() {
 	}
 	m.s.Prev, m.s.Entered = out, false
 	defer m.sweep()
-	if fr.Kind == ofWorkflow {
+	if fr.Kind == run.OfWorkflow {
 		m.returned(out)
 		return
 	}
 	below := m.top()
 	if st := m.current(below); st != nil {
-		inst := m.s.record(st.Ref).Last
-		inst.Output, inst.Phase = out, isDone
+		inst := m.s.Record(st.Ref).Last
+		inst.Output, inst.Phase = out, run.IsDone
 	}
 	below.Ran, below.Skipped = true, false
-	if below.Kind.handles() {
+	if below.Kind.Handles() {
 		below.Out = out
 	}
-	if below.Kind != aCase {
+	if below.Kind != run.Case {
 		below.Index++
 	}
 }
@@ -76,10 +79,10 @@ func (m *machine) sweep() {
 	alive := map[string]bool{}
 	for i := range m.s.Stack {
 		fr := &m.s.Stack[i]
-		if fr.Kind == ofStep {
+		if fr.Kind == run.OfStep {
 			delete(alive, fr.Ref) // the step has failed, its handler has no part in its time
 		}
-		if fr.Kind == ofWorkflow {
+		if fr.Kind == run.OfWorkflow {
 			clear(alive) // all steps below have failed
 		}
 		if st := m.current(fr); st != nil && (i < len(m.s.Stack)-1 || m.s.Entered) {
@@ -87,7 +90,7 @@ func (m *machine) sweep() {
 		}
 	}
 	for _, id := range value.Keys(anyMap(m.s.Timers)) {
-		if ref := m.s.Timers[id]; ref != wholeRun && (!alive[ref] || id != m.last(ref).timer(ref)) {
+		if ref := m.s.Timers[id]; ref != wholeRun && (!alive[ref] || id != m.last(ref).Timer(ref)) {
 			m.disarm(id)
 		}
 	}

@@ -10,14 +10,15 @@ import (
 
 	"github.com/droverhq/drover/decider/flow/condition"
 	"github.com/droverhq/drover/decider/flow/expr"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/droverhq/drover/decider/flow/value"
 )
 
 // Start begins a run and returns its state and what is to be done first. What is wrong with the
 // input fails the run; an error means that the begin does not fit the program. random gives numbers
 // in [0,1).
-func Start(p *Program, b Begin, now time.Time, random func() float64) (*State, []Action, error) {
-	s := &State{Program: p.key, Status: Staged}
+func Start(p *Program, b Begin, now time.Time, random func() float64) (*run.State, []Action, error) {
+	s := &run.State{Program: p.key, Status: run.Staged}
 	if b.Replay != nil {
 		old, err := replayed(p, b.Replay.State)
 		if err != nil {
@@ -32,7 +33,7 @@ func Start(p *Program, b Begin, now time.Time, random func() float64) (*State, [
 	} else if err := m.fits(); err != nil {
 		return nil, nil, fmt.Errorf("replay: %w", err)
 	}
-	if s.Status == Staged && (b.Replay == nil || m.repeats(b.Replay)) {
+	if s.Status == run.Staged && (b.Replay == nil || m.repeats(b.Replay)) {
 		m.stage()
 	}
 	return s, m.acts, nil
@@ -41,18 +42,18 @@ func Start(p *Program, b Begin, now time.Time, random func() float64) (*State, [
 // open takes the input of a new run.
 func (m *machine) open(b Begin) {
 	s := m.s
-	s.Vars, s.StartVars = Value{V: any(b.Vars)}, Value{V: any(b.Vars)}
+	s.Vars, s.StartVars = run.Value{V: any(b.Vars)}, run.Value{V: any(b.Vars)}
 	if b.Vars == nil {
-		s.Vars, s.StartVars = Value{}, Value{}
+		s.Vars, s.StartVars = run.Value{}, run.Value{}
 	}
 	s.Reducing, s.IdempotentAll = b.Reducing, b.IdempotentAll
-	s.At, s.Stack = atStart, []Frame{{Kind: theSteps}}
+	s.At, s.Stack = atStart, []run.Frame{{Kind: run.Steps}}
 	s.FromStart = m.p.def.Replayable.FromStart
 	if s.FromStart {
 		s.Last = atStart
 	}
 	if err := m.inputs(b.Input); err != nil {
-		m.broke(NewFailure(NameExpression, err.Error()))
+		m.broke(run.NewFailure(run.NameExpression, err.Error()))
 		return
 	}
 	if e := m.p.def.Retention; e != nil {
@@ -69,7 +70,7 @@ func (m *machine) open(b Begin) {
 				_, err = e.WithHash(a.Hash)
 			}
 			if err != nil {
-				m.broke(failureOf(fmt.Errorf("retention: hash: %w", err)))
+				m.broke(run.FailureOf(fmt.Errorf("retention: hash: %w", err)))
 				return
 			}
 		}
@@ -85,7 +86,7 @@ func (m *machine) inputs(given map[string]any) error {
 	if in == nil {
 		in = map[string]any{}
 	}
-	m.s.Input = Value{V: in}
+	m.s.Input = run.Value{V: in}
 	for _, name := range slices.Sorted(maps.Keys(m.p.def.Parameters)) {
 		if p := m.p.def.Parameters[name]; p.Required && in[name] == nil && p.Default == nil &&
 			m.p.inputs[name] == nil {
@@ -111,7 +112,7 @@ func (m *machine) inputs(given map[string]any) error {
 		return fmt.Errorf("the input of the run: %w", err)
 	}
 	if len(in) == 0 {
-		m.s.Input = Value{}
+		m.s.Input = run.Value{}
 	}
 	return nil
 }
@@ -154,12 +155,12 @@ func (m *machine) parameter(x *act, in map[string]any, name string) error {
 // repeats finds where a replay begins. It reports whether there is anything to run.
 func (m *machine) repeats(o *Origin) bool {
 	// a condition that holds is not judged again; one that nobody has judged is
-	m.s.Whole = Instance{Phase: m.s.Whole.Phase}
+	m.s.Whole = run.Instance{Phase: m.s.Whole.Phase}
 	err := m.begins(o)
 	if err != nil && !errors.Is(err, errMoved) {
-		m.broke(failureOf(err))
+		m.broke(run.FailureOf(err))
 	}
-	if m.s.Status == Staged {
+	if m.s.Status == run.Staged {
 		m.remark()
 		return true
 	}
@@ -187,7 +188,7 @@ func (m *machine) remark() {
 // state key has been read.
 func (m *machine) stage() {
 	x := m.act(nil, &m.s.Whole)
-	if m.s.Whole.Phase != inBody {
+	if m.s.Whole.Phase != run.InBody {
 		ok, err := true, error(nil)
 		if m.p.cond != nil {
 			ok, err = x.holds(m.p.cond, condition.Subject{})
@@ -197,7 +198,7 @@ func (m *machine) stage() {
 			m.read(x, "")
 			return
 		case err != nil:
-			m.broke(failureOf(err))
+			m.broke(run.FailureOf(err))
 			return
 		case !ok:
 			m.do(
@@ -207,10 +208,10 @@ func (m *machine) stage() {
 					Text:  "the condition of the workflow does not hold: no step is run",
 				},
 			)
-			m.close(Succeeded, Action{Do: Complete, ID: "end"})
+			m.close(run.Succeeded, Action{Do: Complete, ID: "end"})
 			return
 		}
-		m.s.Whole.Phase = inBody
+		m.s.Whole.Phase = run.InBody
 	}
 	m.lock()
 }
@@ -236,17 +237,17 @@ func (m *machine) lock() {
 		return
 	}
 	if err != nil {
-		m.broke(failureOf(fmt.Errorf("lock: %w", err)))
+		m.broke(run.FailureOf(fmt.Errorf("lock: %w", err)))
 		return
 	}
 	m.s.Locked = name
 	m.do(a)
-	m.s.Wait = &Wait{For: Acquire, ID: a.ID, Whole: true}
+	m.s.Wait = &run.Wait{For: Acquire, ID: a.ID, Whole: true}
 }
 
 // run begins the steps: the lock is held, and the timeout begins to count.
 func (m *machine) run() {
-	m.s.Status, m.s.Result = Running, Value{}
+	m.s.Status, m.s.Result = run.Running, run.Value{}
 	x := m.act(nil, &m.s.Whole)
 	if m.p.timeout != nil {
 		d, err := x.duration(m.p.timeout)
@@ -255,7 +256,7 @@ func (m *machine) run() {
 			return
 		}
 		if err != nil {
-			m.broke(failureOf(fmt.Errorf("timeout: %w", err)))
+			m.broke(run.FailureOf(fmt.Errorf("timeout: %w", err)))
 			return
 		}
 		m.timeout("run!timeout", wholeRun, d)

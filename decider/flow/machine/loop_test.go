@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/run"
 )
 
 // A loop has so many runs and no more, however its targets are written.
 func TestMostTargets(t *testing.T) {
-	for _, n := range []int{machine.MaxTargets, machine.MaxTargets + 1} {
+	for _, n := range []int{run.MaxTargets, run.MaxTargets + 1} {
 		list := make([]any, n)
 		for i := range list {
 			list[i] = int64(i)
@@ -20,7 +21,7 @@ func TestMostTargets(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if refused := s.Status == machine.Broke && s.Failure.Has(machine.NameLimit); refused != (n > machine.MaxTargets) {
+			if refused := s.Status == run.Broke && s.Failure.Has(run.NameLimit); refused != (n > run.MaxTargets) {
 				t.Errorf("%s of %d: the flow has %s (%v)", name, n, s.Status, s.Failure)
 			}
 		}
@@ -67,7 +68,7 @@ func TestWideLoop(t *testing.T) {
 		}
 		actions, err = machine.Step(p, s, in, begin, half)
 	}
-	if err != nil || s.Status != machine.Succeeded || len(asked) != runs {
+	if err != nil || s.Status != run.Succeeded || len(asked) != runs {
 		t.Errorf("%v: the flow has %s after %d decisions, %d of %d runs have begun", err, s.Status, decisions, len(asked), runs)
 	}
 }

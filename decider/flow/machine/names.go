@@ -10,6 +10,7 @@ import (
 
 	"github.com/droverhq/drover/decider/flow/condition"
 	"github.com/droverhq/drover/decider/flow/expr"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/droverhq/drover/decider/flow/value"
 	"github.com/droverhq/drover/schemas"
 )
@@ -23,23 +24,23 @@ var errRead = errors.New("a state key has to be read first")
 type act struct {
 	m     *machine
 	st    *step // nil for the run
-	inst  *Instance
+	inst  *run.Instance
 	in    *expr.Inputs
 	env   *expr.Env
-	own   *Value         // the step's own output, while its output is made
+	own   *run.Value     // the step's own output, while its output is made
 	extra map[string]any // of one element of a loop
 	need  string
 	names bool // a name is being made: those within it stay as they are written
 	past  bool // of another step: what it began with comes before what there is now
 }
 
-func (m *machine) act(st *step, inst *Instance) *act {
+func (m *machine) act(st *step, inst *run.Instance) *act {
 	x := &act{m: m, st: st, inst: inst}
 	var source map[string]*expr.Expr
 	if st != nil {
 		source = st.inputs
 	}
-	x.in = expr.NewInputs(source, mapOf(inst.Inputs))
+	x.in = expr.NewInputs(source, inst.Inputs.Map())
 	x.env = expr.NewEnv(x, nil)
 	m.spends(x.env)
 	return x
@@ -51,8 +52,8 @@ func (x *act) keep() {
 	if x.need != "" {
 		return
 	}
-	if done := x.in.Done(); len(done) > len(mapOf(x.inst.Inputs)) {
-		x.inst.Inputs = Value{V: done}
+	if done := x.in.Done(); len(done) > len(x.inst.Inputs.Map()) {
+		x.inst.Inputs = run.Value{V: done}
 	}
 }
 
@@ -199,7 +200,7 @@ func (x *act) outputs(path value.Path) (any, int, error) {
 // bare searches from the step outwards.
 func (x *act) bare(env *expr.Env, name string, path value.Path) (any, int, error) {
 	if x.own != nil {
-		if v, ok := entry(mapOf(*x.own), path); ok {
+		if v, ok := entry(x.own.Map(), path); ok {
 			return v, 1, nil
 		}
 	}
@@ -210,13 +211,13 @@ func (x *act) bare(env *expr.Env, name string, path value.Path) (any, int, error
 		return v, 1, err
 	}
 	if x.past {
-		for _, m := range []map[string]any{mapOf(x.inst.Prev), mapOf(x.inst.Vars)} {
+		for _, m := range []map[string]any{x.inst.Prev.Map(), x.inst.Vars.Map()} {
 			if v, ok := entry(m, path); ok {
 				return v, 1, nil
 			}
 		}
 	}
-	for _, m := range []map[string]any{mapOf(x.m.s.Prev), x.m.s.vars(), mapOf(x.m.s.Input)} {
+	for _, m := range []map[string]any{x.m.s.Prev.Map(), x.m.s.Vars.Map(), x.m.s.Input.Map()} {
 		if v, ok := entry(m, path); ok {
 			return v, 1, nil
 		}
@@ -226,7 +227,7 @@ func (x *act) bare(env *expr.Env, name string, path value.Path) (any, int, error
 
 // config reads entity.config.NAME, which is an input of the run.
 func (x *act) config(path value.Path) (any, int, error) {
-	v, ok := mapOf(x.m.s.Input)[path[2].Key]
+	v, ok := x.m.s.Input.Map()[path[2].Key]
 	if !ok {
 		return nil, 0, expr.Missing(path[:3])
 	}
@@ -266,7 +267,7 @@ func (x *act) state(path value.Path) (any, int, error) {
 }
 
 // orNone is all inputs or variables; a state that has none keeps nothing.
-func orNone(all Value) any {
+func orNone(all run.Value) any {
 	if all.V == nil {
 		return map[string]any{}
 	}
@@ -317,7 +318,7 @@ func (x *act) workflow(env *expr.Env, path value.Path) (any, int, error) {
 			}
 		}
 		if st := x.m.p.steps[ref]; st != nil {
-			return x.part(env, st, s.record(ref).Last, path, 2)
+			return x.part(env, st, s.Record(ref).Last, path, 2)
 		}
 	case "step":
 		if len(path) > 2 {
@@ -357,7 +358,7 @@ func (x *act) around() *list {
 // nameOf is the name of a step, which is for people and fails nothing: what has no value in it
 // stays as it is written. That of another step is made of the inputs and variables which that one
 // had.
-func (x *act) nameOf(env *expr.Env, st *step, inst *Instance) string {
+func (x *act) nameOf(env *expr.Env, st *step, inst *run.Instance) string {
 	if st.name == nil || x.names {
 		return st.Name
 	}
@@ -380,7 +381,7 @@ func (x *act) nameOf(env *expr.Env, st *step, inst *Instance) string {
 func (x *act) part(
 	env *expr.Env,
 	st *step,
-	inst *Instance,
+	inst *run.Instance,
 	path value.Path,
 	at int,
 ) (any, int, error) {
@@ -392,7 +393,7 @@ func (x *act) part(
 	case "name":
 		return x.nameOf(env, st, inst), used, nil
 	case "task_id":
-		return inst.id(st.Ref), used, nil
+		return inst.ID(st.Ref), used, nil
 	case "step_id":
 		return st.ID, used, nil
 	case "step_index":
@@ -446,7 +447,7 @@ func (x *act) util(path value.Path) (any, int, error) {
 
 // assign sets a variable, or a part of one.
 func (x *act) assign(path value.Path, v any) error {
-	vars, err := value.Set(x.m.s.vars(), path, v)
+	vars, err := value.Set(x.m.s.Vars.Map(), path, v)
 	if err != nil {
 		return err
 	}
@@ -458,7 +459,7 @@ func (x *act) assign(path value.Path, v any) error {
 		)
 	}
 	x.m.spent += parts / partsPerSpent
-	x.m.s.Vars = Value{V: vars}
+	x.m.s.Vars = run.Value{V: vars}
 	return nil
 }
 

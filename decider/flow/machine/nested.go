@@ -9,11 +9,9 @@ import (
 
 	"github.com/droverhq/drover/decider/flow/concurrency"
 	"github.com/droverhq/drover/decider/flow/condition"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/droverhq/drover/decider/flow/value"
 )
-
-// MaxTargets is how many runs a loop has at most.
-const MaxTargets = 10_000
 
 // nested records the runs of a step, all of them before the first is started, and starts as many as
 // may run at once. A step that is resumed has them on record.
@@ -31,7 +29,7 @@ func (m *machine) plan(x *act) error {
 		return err
 	}
 	if x.st.Loop == nil {
-		x.inst.Children, x.inst.Width = []*Child{{}}, 1
+		x.inst.Children, x.inst.Width = []*run.Child{{}}, 1
 		return nil
 	}
 	targets, many, err := m.targets(x)
@@ -44,9 +42,9 @@ func (m *machine) plan(x *act) error {
 			return fmt.Errorf("reducing: %w", err)
 		}
 	}
-	children := []*Child{}
+	children := []*run.Child{}
 	for i, target := range targets {
-		c := &Child{Index: i, Target: Value{V: target}}
+		c := &run.Child{Index: i, Target: run.Value{V: target}}
 		ok, err := m.wanted(x, c)
 		if err != nil {
 			return err
@@ -69,11 +67,11 @@ func (m *machine) plan(x *act) error {
 			return err
 		}
 	}
-	x.inst.Many, x.inst.Children, x.inst.Width, x.inst.Folded = many, children, width, Value{
+	x.inst.Many, x.inst.Children, x.inst.Width, x.inst.Folded = many, children, width, run.Value{
 		V: folded,
 	}
-	if many && len(children) >= manyChildren {
-		x.inst.targets = targetsOf(targets)
+	if many {
+		x.inst.RunsOver(targets)
 	}
 	return nil
 }
@@ -95,13 +93,13 @@ func (m *machine) targets(x *act) (all []any, many bool, err error) {
 	default:
 		all = []any{v}
 	}
-	if len(all) > MaxTargets {
-		return nil, false, NewFailure(
-			NameLimit,
+	if len(all) > run.MaxTargets {
+		return nil, false, run.NewFailure(
+			run.NameLimit,
 			fmt.Sprintf(
 				"the loop has %d targets, more than %d: loop over parts of the list in flows of their own",
 				len(all),
-				MaxTargets,
+				run.MaxTargets,
 			),
 		)
 	}
@@ -121,13 +119,13 @@ func span(text string) ([]any, bool, error) {
 			"the range %s ends before it begins: write the smaller number first",
 			text,
 		)
-	case uint64(last)-uint64(first) >= MaxTargets:
-		return nil, false, NewFailure(
-			NameLimit,
+	case uint64(last)-uint64(first) >= run.MaxTargets:
+		return nil, false, run.NewFailure(
+			run.NameLimit,
 			fmt.Sprintf(
 				"the range %s has more than %d targets: loop over parts of it in flows of their own",
 				text,
-				MaxTargets,
+				run.MaxTargets,
 			),
 		)
 	}
@@ -141,26 +139,26 @@ func span(text string) ([]any, bool, error) {
 }
 
 // given are the variables that a run of a loop begins with.
-func (x *act) given(c *Child) map[string]any {
+func (x *act) given(c *run.Child) map[string]any {
 	l := x.st.Loop
 	if l == nil {
 		return nil
 	}
-	vars := maps.Clone(mapOf(x.inst.Folded))
+	vars := maps.Clone(x.inst.Folded.Map())
 	if vars == nil {
 		vars = map[string]any{}
 	}
 	vars[l.Var], vars[l.IndexVar] = c.Target.V, int64(c.Index)
 	if len(l.Spread) > 0 {
 		for _, key := range l.Spread {
-			vars[key] = mapOf(c.Target)[key]
+			vars[key] = c.Target.Map()[key]
 		}
 	}
 	return vars
 }
 
 // wanted judges the condition of a loop for one target.
-func (m *machine) wanted(x *act, c *Child) (bool, error) {
+func (m *machine) wanted(x *act, c *run.Child) (bool, error) {
 	if x.st.each == nil {
 		return true, nil
 	}
@@ -169,7 +167,7 @@ func (m *machine) wanted(x *act, c *Child) (bool, error) {
 	return x.holds(x.st.each, condition.Value(c.Target.V))
 }
 
-func (x *act) childID(i int) string { return x.inst.id(x.st.Ref) + "/" + strconv.Itoa(i) }
+func (x *act) childID(i int) string { return x.inst.ID(x.st.Ref) + "/" + strconv.Itoa(i) }
 
 // openChildren is how many children a run may have open (execution.Config.OpenChildren): those
 // beyond it would be refused, and count as failed.
@@ -181,9 +179,9 @@ func (m *machine) launch(x *act) (result, error) {
 	running, failed := 0, 0
 	for _, c := range x.inst.Children {
 		switch c.Status {
-		case open:
+		case run.Open:
 			running++
-		case childFailed:
+		case run.ChildFailed:
 			failed++
 		}
 	}
@@ -193,8 +191,8 @@ func (m *machine) launch(x *act) (result, error) {
 		}
 		// The others are started in the next decision. One is in this, however full it is: nothing
 		// under way would be the end of the step.
-		if c.Status == recorded && running > 0 && m.full() {
-			id := x.inst.id(x.st.Ref) + moreChildren
+		if c.Status == run.Recorded && running > 0 && m.full() {
+			id := x.inst.ID(x.st.Ref) + moreChildren
 			if !slices.ContainsFunc(
 				m.acts,
 				func(a Action) bool { return a.Do == StartTimer && a.ID == id },
@@ -204,19 +202,19 @@ func (m *machine) launch(x *act) (result, error) {
 			}
 			break
 		}
-		if c.Status == recorded {
+		if c.Status == run.Recorded {
 			a, err := m.child(x, i, c)
 			if err != nil {
 				return result{}, err
 			}
 			m.do(a)
-			c.Status = open
+			c.Status = run.Open
 			running++
 		}
 	}
 	switch {
 	case running > 0:
-		m.s.Wait, m.s.Idle = &Wait{For: StartChild, ID: x.inst.id(x.st.Ref)}, 0
+		m.s.Wait, m.s.Idle = &run.Wait{For: StartChild, ID: x.inst.ID(x.st.Ref)}, 0
 		return result{}, errWaiting
 	case failed > 0:
 		return result{}, x.failures()
@@ -224,7 +222,7 @@ func (m *machine) launch(x *act) (result, error) {
 	return m.gathered(x)
 }
 
-func (m *machine) child(x *act, i int, c *Child) (Action, error) {
+func (m *machine) child(x *act, i int, c *run.Child) (Action, error) {
 	a := Action{Do: StartChild, ID: x.childID(i)}
 	inputs := x.in.Done()
 	if x.st.Type == "child" && x.st.child == "" {
@@ -243,7 +241,7 @@ func (m *machine) child(x *act, i int, c *Child) (Action, error) {
 		Program: x.st.child, Input: inputs, Vars: x.given(c),
 		IdempotentAll: m.s.IdempotentAll || m.p.def.IdempotentAll,
 	}
-	if folded := mapOf(x.inst.Folded); folded != nil {
+	if folded := x.inst.Folded.Map(); folded != nil {
 		a.Child.Reducing = value.Keys(folded)
 	}
 	if len(c.State) > 0 {
@@ -260,35 +258,35 @@ func (m *machine) childClosed(x *act, in Input) (result, error) {
 	if in.Kind == Fired {
 		return m.launch(x)
 	}
-	i, err := strconv.Atoi(strings.TrimPrefix(in.ID, x.inst.id(x.st.Ref)+"/"))
-	if err != nil || i < 0 || i >= len(x.inst.Children) || x.inst.Children[i].Status != open {
+	i, err := strconv.Atoi(strings.TrimPrefix(in.ID, x.inst.ID(x.st.Ref)+"/"))
+	if err != nil || i < 0 || i >= len(x.inst.Children) || x.inst.Children[i].Status != run.Open {
 		return result{}, errWaiting
 	}
 	c := x.inst.Children[i]
 	c.State = nil
 	if in.Kind == Failed {
-		c.Status, c.Fault, c.State = childFailed, in.Failure, in.State
+		c.Status, c.Fault, c.State = run.ChildFailed, in.Failure, in.State
 		return m.launch(x)
 	}
-	c.Status, c.Output = childDone, Value{V: in.Value}
-	if folded := mapOf(x.inst.Folded); folded != nil {
+	c.Status, c.Output = run.ChildDone, run.Value{V: in.Value}
+	if folded := x.inst.Folded.Map(); folded != nil {
 		next := maps.Clone(folded)
 		maps.Copy(next, in.Reduced)
-		for key, v := range mapOf(c.Output) {
+		for key, v := range c.Output.Map() {
 			if _, ok := next[key]; ok {
 				next[key] = v
 			}
 		}
-		x.inst.Folded, c.Output = Value{V: next}, Value{}
+		x.inst.Folded, c.Output = run.Value{V: next}, run.Value{}
 	}
 	return m.launch(x)
 }
 
 // failures make one error of those of the runs.
-func (x *act) failures() *Failure {
-	var all []*Failure
+func (x *act) failures() *run.Failure {
+	var all []*run.Failure
 	for _, c := range x.inst.Children {
-		if c.Status == childFailed {
+		if c.Status == run.ChildFailed {
 			all = append(all, c.Fault)
 		}
 	}
@@ -297,18 +295,18 @@ func (x *act) failures() *Failure {
 		message = fmt.Sprintf("%d errors including: %s", len(all), message)
 	}
 	cause := all[0]
-	if i := slices.IndexFunc(all, func(f *Failure) bool { return f.Has(NameInterrupted) }); i >= 0 {
+	if i := slices.IndexFunc(all, func(f *run.Failure) bool { return f.Has(run.NameInterrupted) }); i >= 0 {
 		cause = all[i]
 	}
-	return NewFailure(NameChild, message).because(cause)
+	return run.NewFailure(run.NameChild, message).Because(cause)
 }
 
 // gathered is what the runs come to: the output, the list of outputs, or what reducing has come to,
 // which is set outside too.
 func (m *machine) gathered(x *act) (result, error) {
-	if folded := mapOf(x.inst.Folded); folded != nil {
+	if folded := x.inst.Folded.Map(); folded != nil {
 		for _, name := range value.Keys(folded) {
-			m.s.setVar(name, folded[name])
+			m.s.SetVar(name, folded[name])
 		}
 		return result{output: folded, set: true}, nil
 	}

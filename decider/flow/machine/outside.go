@@ -10,6 +10,7 @@ import (
 	"github.com/droverhq/drover/decider/flow/condition"
 	"github.com/droverhq/drover/decider/flow/expr"
 	"github.com/droverhq/drover/decider/flow/model"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/droverhq/drover/decider/flow/value"
 	"github.com/droverhq/drover/schemas"
 )
@@ -50,7 +51,7 @@ func (m *machine) sleep(x *act) error {
 	if err != nil {
 		return err
 	}
-	return m.waitFor(Action{Do: StartTimer, ID: x.inst.id(x.st.Ref), Delay: d})
+	return m.waitFor(Action{Do: StartTimer, ID: x.inst.ID(x.st.Ref), Delay: d})
 }
 
 func (m *machine) wait(x *act) (result, error) {
@@ -78,7 +79,7 @@ func (m *machine) waitForSignal(x *act) (result, error) {
 	if v, ok := m.take(name); ok {
 		return m.signaled(x, v)
 	}
-	m.s.Wait, m.s.Idle = &Wait{For: SendSignal, ID: x.inst.id(x.st.Ref), Key: name}, 0
+	m.s.Wait, m.s.Idle = &run.Wait{For: SendSignal, ID: x.inst.ID(x.st.Ref), Key: name}, 0
 	return result{}, errWaiting
 }
 
@@ -108,8 +109,8 @@ func (m *machine) approve(x *act) (result, error) {
 	if v, ok := m.take(name); ok {
 		return m.judged(v)
 	}
-	m.do(Action{Do: SetLabels, Labels: map[string]string{approvalLabel: cut(message, 200)}})
-	m.s.Wait, m.s.Idle = &Wait{For: SendSignal, ID: x.inst.id(x.st.Ref), Key: name}, 0
+	m.do(Action{Do: SetLabels, Labels: map[string]string{approvalLabel: run.Cut(message, 200)}})
+	m.s.Wait, m.s.Idle = &run.Wait{For: SendSignal, ID: x.inst.ID(x.st.Ref), Key: name}, 0
 	return result{}, errWaiting
 }
 
@@ -129,8 +130,8 @@ func (m *machine) judged(v any) (result, error) {
 		return result{output: answer, set: true}, nil
 	}
 	reason, _ := value.Text(answer["reason"])
-	f := NewFailure(NameRefused, strings.TrimSuffix("not approved: "+reason, ": "))
-	f.Fields = Value{V: answer}
+	f := run.NewFailure(run.NameRefused, strings.TrimSuffix("not approved: "+reason, ": "))
+	f.Fields = run.Value{V: answer}
 	return result{}, f
 }
 
@@ -139,7 +140,7 @@ func (m *machine) signal(x *act) error {
 	if err != nil {
 		return err
 	}
-	run, err := x.text("run")
+	to, err := x.text("run")
 	if err != nil {
 		return err
 	}
@@ -147,12 +148,12 @@ func (m *machine) signal(x *act) error {
 	if err != nil {
 		return err
 	}
-	m.do(Action{Do: SendSignal, ID: x.inst.id(x.st.Ref), Name: name, Run: run, Value: v})
+	m.do(Action{Do: SendSignal, ID: x.inst.ID(x.st.Ref), Name: name, Run: to, Value: v})
 	return nil
 }
 
 func (m *machine) changeState(x *act) (result, error) {
-	a := Action{Do: ClearState, ID: x.inst.id(x.st.Ref)}
+	a := Action{Do: ClearState, ID: x.inst.ID(x.st.Ref)}
 	var err error
 	if x.st.part != nil {
 		a.Name, err = textOf(x.eval(x.st.part.key))
@@ -201,7 +202,7 @@ func (m *machine) changeState(x *act) (result, error) {
 func (m *machine) activity(x *act) error {
 	a := Action{
 		Do:         Schedule,
-		ID:         x.inst.id(x.st.Ref),
+		ID:         x.inst.ID(x.st.Ref),
 		Idempotent: m.idempotent(x.st) == model.Idempotent,
 	}
 	var err error
@@ -238,7 +239,7 @@ func (m *machine) kind(x *act) error {
 	return m.waitFor(
 		Action{
 			Do:         Schedule,
-			ID:         x.inst.id(x.st.Ref),
+			ID:         x.inst.ID(x.st.Ref),
 			Name:       x.st.Type,
 			Value:      in,
 			Idempotent: m.idempotent(x.st) == model.Idempotent,
@@ -262,7 +263,7 @@ func (m *machine) once(x *act) error {
 		return errors.New("input what: it is empty: name what is done once a period")
 	}
 	return m.waitFor(Action{
-		Do: Schedule, ID: x.inst.id(x.st.Ref), Name: schemas.ActivityOnce, List: schemas.ServiceList, Value: in,
+		Do: Schedule, ID: x.inst.ID(x.st.Ref), Name: schemas.ActivityOnce, List: schemas.ServiceList, Value: in,
 		Idempotent: m.idempotent(x.st) == model.Idempotent,
 	})
 }
@@ -302,7 +303,7 @@ func (m *machine) http(x *act) error {
 	return m.waitFor(
 		Action{
 			Do:         Schedule,
-			ID:         x.inst.id(x.st.Ref),
+			ID:         x.inst.ID(x.st.Ref),
 			Name:       "http",
 			Value:      call,
 			Idempotent: m.idempotent(x.st) == model.Idempotent,
@@ -357,9 +358,9 @@ func (m *machine) keepSignal(name string, v any) bool {
 		return false
 	}
 	if m.s.Signals == nil {
-		m.s.Signals = map[string][]Value{}
+		m.s.Signals = map[string][]run.Value{}
 	}
-	m.s.Signals[name] = append(m.s.Signals[name], Value{V: v})
+	m.s.Signals[name] = append(m.s.Signals[name], run.Value{V: v})
 	return true
 }
 
@@ -372,7 +373,7 @@ func (m *machine) take(name string) (any, bool) {
 	if len(queue) == 1 {
 		delete(m.s.Signals, name)
 	} else {
-		m.s.Signals[name] = append([]Value(nil), queue[1:]...)
+		m.s.Signals[name] = append([]run.Value(nil), queue[1:]...)
 	}
 	return v, true
 }

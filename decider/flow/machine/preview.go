@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/droverhq/drover/decider/flow/model"
+	"github.com/droverhq/drover/decider/flow/run"
 )
 
 // Route is what a replay would run.
@@ -41,10 +42,10 @@ func Preview(p *Program, o Origin) (*Route, error) {
 	}
 	stood := s.At
 	if err := m.begins(&o); err != nil && !errors.Is(err, errMoved) {
-		return nil, failureOf(err)
+		return nil, run.FailureOf(err)
 	}
 	switch st := m.current(m.top()); {
-	case s.Status == Succeeded:
+	case s.Status == run.Succeeded:
 		return &Route{From: atEnd}, nil
 	case m.began != "":
 		return &Route{From: m.began, Resumes: s.Entered, Again: m.since(m.began, stood)}, nil
@@ -56,8 +57,8 @@ func Preview(p *Program, o Origin) (*Route, error) {
 
 // replayed reads the state of a run that has ended as that of one which is about to begin. What was
 // still open ended with the old run without a word: no answer to it comes to the new one.
-func replayed(p *Program, state []byte) (*State, error) {
-	s, err := Decode(state)
+func replayed(p *Program, state []byte) (*run.State, error) {
+	s, err := run.Decode(state)
 	if err != nil {
 		return nil, err
 	}
@@ -68,15 +69,15 @@ func replayed(p *Program, state []byte) (*State, error) {
 			p.key,
 		)
 	}
-	s.Status, s.Wait, s.Timers, s.Locked, s.Failure, s.Idle = Staged, nil, nil, "", nil, 0
+	s.Status, s.Wait, s.Timers, s.Locked, s.Failure, s.Idle = run.Staged, nil, nil, "", nil, 0
 	for _, r := range s.Records {
 		if r == nil || r.Last == nil {
 			continue
 		}
 		for _, c := range r.Last.Children {
-			if c != nil && c.Status == open {
-				c.Status, c.Ending, c.State = childFailed, false, nil
-				c.Fault = NewFailure(NameInterrupted, "the run around it has ended before it")
+			if c != nil && c.Status == run.Open {
+				c.Status, c.Ending, c.State = run.ChildFailed, false, nil
+				c.Fault = run.NewFailure(run.NameInterrupted, "the run around it has ended before it")
 			}
 		}
 	}
@@ -122,7 +123,7 @@ func (p *Program) path(ref string) []int {
 	return path
 }
 
-var listKinds = []listKind{theSteps, oneLine, aBlock, aCase, ofStep, ofWorkflow}
+var listKinds = []run.ListKind{run.Steps, run.Then, run.Block, run.Case, run.OfStep, run.OfWorkflow}
 
 // risky tells whether a step may not simply run twice. A block is not: its steps are judged on
 // their own.

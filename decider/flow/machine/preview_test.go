@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/run"
 	"pgregory.net/rapid"
 )
 
@@ -32,13 +33,13 @@ func TestPreviewsAreTrue(t *testing.T) {
 		}
 		// A failure with a step comes from a retry of the flow itself.
 		refused := slices.ContainsFunc(actions, func(a machine.Action) bool {
-			return a.Do == machine.Fail && a.Failure.Has(machine.NameReplay) && a.Failure.Step == ""
+			return a.Do == machine.Fail && a.Failure.Has(run.NameReplay) && a.Failure.Step == ""
 		})
-		f, said := errors.AsType[*machine.Failure](err)
+		f, said := errors.AsType[*run.Failure](err)
 		switch {
 		case err != nil && !said:
 			t.Fatalf("the preview cannot be made: %v", err)
-		case said && !f.Has(machine.NameReplay):
+		case said && !f.Has(run.NameReplay):
 			t.Fatalf("the preview refuses with %v", f)
 		case said != refused:
 			t.Fatalf("the preview says %v, and the replay does %+v", err, actions)

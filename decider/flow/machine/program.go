@@ -12,6 +12,7 @@ import (
 	"github.com/droverhq/drover/decider/flow/condition"
 	"github.com/droverhq/drover/decider/flow/expr"
 	"github.com/droverhq/drover/decider/flow/model"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/droverhq/drover/decider/flow/value"
 )
 
@@ -42,23 +43,9 @@ type lock struct {
 	limit       int
 }
 
-// listKind says how a list of steps is run and left.
-type listKind string
-
-const (
-	theSteps   listKind = "steps"   // of the run
-	aBlock     listKind = "block"   // of subworkflow and if: has ids, start and end of its own
-	oneLine    listKind = "then"    // of if: start and end are those of the list around
-	aCase      listKind = "case"    // of switch: as oneLine; its condition has been judged
-	ofStep     listKind = "handler" // of a step
-	ofWorkflow listKind = "workflow-handler"
-)
-
-func (k listKind) handles() bool { return k == ofStep || k == ofWorkflow }
-
 // list is a list of steps.
 type list struct {
-	kind  listKind
+	kind  run.ListKind
 	owner *step // nil for those of the run
 	steps []*step
 	ids   map[string]int
@@ -139,8 +126,8 @@ func (f *Flow) compile(key, prefix string, d *model.Definition) error {
 	p := &Program{flow: f, key: key, def: d, steps: map[string]*step{}, signals: map[string]bool{}}
 	f.programs[key] = p
 	c := &compiler{p: p, prefix: prefix}
-	p.body = c.list(theSteps, nil, d.Steps)
-	p.handlers = c.list(ofWorkflow, nil, d.OnError)
+	p.body = c.list(run.Steps, nil, d.Steps)
+	p.handlers = c.list(run.OfWorkflow, nil, d.OnError)
 	at := "definition"
 	if key == "" || strings.HasPrefix(key, "type:") && key == prefix {
 		p.cond = c.condition(at, d.Condition)
@@ -159,6 +146,17 @@ func (f *Flow) compile(key, prefix string, d *model.Definition) error {
 		}
 	}
 	return errors.Join(c.errs...)
+}
+
+// Key names the program in its flow; empty for the root.
+func (p *Program) Key() string { return p.key }
+
+// Step returns a step by its ref; nil if the program has none.
+func (p *Program) Step(ref string) *model.Step {
+	if st := p.steps[ref]; st != nil {
+		return st.Step
+	}
+	return nil
 }
 
 // given says how a name gets into the runs of a workflow or foreach step, which see nothing of what
@@ -200,7 +198,7 @@ func where(s *model.Step) string {
 	return fmt.Sprintf("line %d: step %s (%s)", s.Pos.Line, s.Ref, s.Type)
 }
 
-func (c *compiler) list(kind listKind, owner *step, steps []*model.Step) *list {
+func (c *compiler) list(kind run.ListKind, owner *step, steps []*model.Step) *list {
 	l := &list{kind: kind, owner: owner, ids: map[string]int{}}
 	for i, m := range steps {
 		s := &step{Step: m, list: l, index: i}
@@ -217,7 +215,7 @@ func (c *compiler) list(kind listKind, owner *step, steps []*model.Step) *list {
 func (c *compiler) step(s *step) {
 	at := where(s.Step)
 	s.cond = c.condition(at+": condition", s.Condition)
-	s.handlers = c.list(ofStep, s, s.OnError)
+	s.handlers = c.list(run.OfStep, s, s.OnError)
 	if strings.Contains(s.Name, "${") {
 		// with Ignore nothing is an error
 		s.name, _ = expr.ParseValue(s.Name, expr.Options{Mode: expr.Full, OnError: expr.Ignore})
@@ -238,11 +236,11 @@ func (c *compiler) step(s *step) {
 	case c.p.flow.definition.Types[s.Type] != nil:
 		s.child = typeKey(s.Type)
 	case s.Then != nil:
-		s.block = c.list(oneLine, s, []*model.Step{s.Then})
+		s.block = c.list(run.Then, s, []*model.Step{s.Then})
 	case s.Block != nil:
-		s.block = c.list(aBlock, s, s.Block)
+		s.block = c.list(run.Block, s, s.Block)
 	case s.Cases != nil:
-		s.cases = c.list(aCase, s, s.Cases)
+		s.cases = c.list(run.Case, s, s.Cases)
 	}
 	s.inputs = c.all(at, s.Inputs)
 	c.special(s, at)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/run"
 )
 
 // What the service refuses fails what has asked for it: a step, which its handler may catch, or the run.
@@ -34,7 +35,7 @@ func TestConditionOfRunByStateKey(t *testing.T) {
 }
 
 // heard is what a run does about inputs that come together, after its first decision.
-func heard(t *testing.T, text string, in ...machine.Input) (*machine.State, []string) {
+func heard(t *testing.T, text string, in ...machine.Input) (*run.State, []string) {
 	t.Helper()
 	p := part(t, compile(t, text), "")
 	s, _, err := machine.Start(p, machine.Begin{}, begin, half)
@@ -53,7 +54,7 @@ func heard(t *testing.T, text string, in ...machine.Input) (*machine.State, []st
 }
 
 func TestInputsThatAreForNobody(t *testing.T) {
-	sent := machine.Input{Kind: machine.Failed, ID: "go", Name: "go", Failure: machine.NewFailure("UNKNOWN", "no such workflow")}
+	sent := machine.Input{Kind: machine.Failed, ID: "go", Name: "go", Failure: run.NewFailure("UNKNOWN", "no such workflow")}
 	signal := func(name string) machine.Input {
 		return machine.Input{Kind: machine.Signal, Name: name, Value: int64(7)}
 	}
@@ -94,7 +95,7 @@ func TestInputsThatAreForNobody(t *testing.T) {
 		},
 		"what was given up ends, and not what a stopped run waits for": {
 			"lock: mine\nsteps: [{type: subworkflow, timeout: 1m, steps: [activity a], on-error: [no-op]}, activity b]\n",
-			[]machine.Input{{Kind: machine.Granted, ID: "lock"}, {Kind: machine.Fired, ID: "0#1!timeout"}, {Kind: machine.Stop}, {Kind: machine.Failed, ID: "0.steps.0#1", Failure: machine.NewFailure("canceled", "")}},
+			[]machine.Input{{Kind: machine.Granted, ID: "lock"}, {Kind: machine.Fired, ID: "0#1!timeout"}, {Kind: machine.Stop}, {Kind: machine.Failed, ID: "0.steps.0#1", Failure: run.NewFailure("canceled", "")}},
 			[]string{"timer 0#1!timeout 1m0s", "schedule 0.steps.0#1 a", "cancel 0.steps.0#1", "schedule 1#1 b", "cancel 1#1"},
 		},
 	} {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/droverhq/drover/decider/flow/model"
+	"github.com/droverhq/drover/decider/flow/run"
 )
 
 // mark does what a step says of replay points.
@@ -44,15 +45,15 @@ func (m *machine) trail() *trail {
 	}
 }
 
-func notReplayable(format string, args ...any) *Failure {
-	return NewFailure(NameReplay, fmt.Sprintf(format, args...))
+func notReplayable(format string, args ...any) *run.Failure {
+	return run.NewFailure(run.NameReplay, fmt.Sprintf(format, args...))
 }
 
 // replayLast goes back to the last replay point, but never to the retry step that asks for it.
 func (m *machine) replayLast(asks *step, force bool) error {
 	from := cmp.Or(m.s.Last, atStart)
 	if asks != nil && from == asks.Ref {
-		from = m.s.record(asks.Ref).Last.Previous
+		from = m.s.Record(asks.Ref).Last.Previous
 	}
 	return m.replay(from, force)
 }
@@ -86,12 +87,12 @@ func (m *machine) restart(to string) error {
 	s := m.s
 	s.Wait, s.Trial, s.Entered, m.began = nil, nil, false, to
 	if to == atEnd {
-		m.close(Succeeded, m.completion()) // only a run that has succeeded has this point
+		m.close(run.Succeeded, m.completion()) // only a run that has succeeded has this point
 		return errMoved
 	}
 	if to == atStart {
-		s.Vars, s.Prev, s.At = s.StartVars, Value{}, atStart
-		s.Stack = []Frame{{Kind: theSteps}}
+		s.Vars, s.Prev, s.At = s.StartVars, run.Value{}, atStart
+		s.Stack = []run.Frame{{Kind: run.Steps}}
 		return errMoved
 	}
 	st, inst := m.p.steps[to], m.last(to)
@@ -108,7 +109,7 @@ func (m *machine) restart(to string) error {
 
 // armAll begins the time of steps that are gone on with: it was over for those whose handlers had
 // begun.
-func (m *machine) armAll(frames []Frame) error {
+func (m *machine) armAll(frames []run.Frame) error {
 	for i := range frames {
 		if st := m.current(&frames[i]); st != nil && m.last(st.Ref) != nil {
 			if err := m.arm(st, m.last(st.Ref)); err != nil {
@@ -122,14 +123,14 @@ func (m *machine) armAll(frames []Frame) error {
 // reachable tells whether the steps around a step have run, and it is in no handler.
 func (m *machine) reachable(st *step) bool {
 	for l := st.list; l.owner != nil; l = l.owner.list {
-		if l.kind.handles() || m.last(l.owner.Ref) == nil {
+		if l.kind.Handles() || m.last(l.owner.Ref) == nil {
 			return false
 		}
 	}
-	return !st.list.kind.handles()
+	return !st.list.kind.Handles()
 }
 
-func (m *machine) last(ref string) *Instance {
+func (m *machine) last(ref string) *run.Instance {
 	if r := m.s.Records[ref]; r != nil {
 		return r.Last
 	}
@@ -149,7 +150,7 @@ func (m *machine) resume(from string, force bool) error {
 		return notReplayable("the flow has no step %s", from)
 	case inst == nil || !m.reachable(st):
 		return m.restart(from)
-	case inst.Phase == isDone: // between two steps
+	case inst.Phase == run.IsDone: // between two steps
 		s.Wait, s.Trial, s.Entered, s.Stack = nil, nil, false, stackTo(st)
 		return m.afterReplayed(inst)
 	case force || m.resumable(st, inst):
@@ -158,12 +159,12 @@ func (m *machine) resume(from string, force bool) error {
 		s.Vars, s.Prev, s.At = inst.Vars, inst.Prev, from
 		inst.Try++
 		inst.Armed = 0 // by another name
-		inst.Output, inst.Failure, inst.Phase, inst.Polls = Value{}, nil, inBody, 0
+		inst.Output, inst.Failure, inst.Phase, inst.Polls = run.Value{}, nil, run.InBody, 0
 		// inputs that were finished are kept; what was only read for them may have changed
 		inst.Reads = nil
 		for _, c := range inst.Children {
-			if c.Status == childFailed {
-				c.Status, c.Fault, c.Ending = recorded, nil, false
+			if c.Status == run.ChildFailed {
+				c.Status, c.Fault, c.Ending = run.Recorded, nil, false
 				if !m.goesOn(st, c) {
 					c.State = nil // by force, or by the word of the step: it begins anew
 				}
@@ -186,7 +187,7 @@ func (m *machine) resume(from string, force bool) error {
 
 // afterReplayed goes from the step on top, which is done, to where it led: after return that is the
 // end of the steps.
-func (m *machine) afterReplayed(inst *Instance) error {
+func (m *machine) afterReplayed(inst *run.Instance) error {
 	switch {
 	case inst.Return:
 		m.s.Stack = m.s.Stack[:1]
@@ -195,7 +196,7 @@ func (m *machine) afterReplayed(inst *Instance) error {
 	case inst.Next != "":
 		return m.jump(inst.Next)
 	}
-	if fr := m.top(); fr.Kind == aCase {
+	if fr := m.top(); fr.Kind == run.Case {
 		fr.Ran = true
 	} else {
 		fr.Index++
@@ -231,7 +232,7 @@ func idempotence() map[string]model.Idempotence {
 // once it was started. Runs within go on if they have left a state from which that can be done. A
 // block that has failed as a whole begins anew, so nothing in it may have run that may not run
 // twice.
-func (m *machine) resumable(st *step, inst *Instance) bool {
+func (m *machine) resumable(st *step, inst *run.Instance) bool {
 	if inst.Unasked {
 		return true
 	}
@@ -250,7 +251,7 @@ func (m *machine) resumable(st *step, inst *Instance) bool {
 		return true
 	}
 	for _, c := range inst.Children {
-		if c.Status == childFailed && !m.goesOn(st, c) {
+		if c.Status == run.ChildFailed && !m.goesOn(st, c) {
 			return false
 		}
 	}
@@ -274,7 +275,7 @@ func (m *machine) ranRisky(block *step) bool {
 // goesOn tells whether a run within a step has left a state from which it can go on. Runs hand on
 // no other, but did once, and what was handed on stays in the state of the run around them. To find
 // out in the new run would be too late: it has begun by then, and fails.
-func (m *machine) goesOn(st *step, c *Child) bool {
+func (m *machine) goesOn(st *step, c *run.Child) bool {
 	p := m.p.flow.programs[st.child]
 	if p == nil || st.child == "" || len(c.State) == 0 {
 		return false
@@ -312,7 +313,7 @@ func (m *machine) begins(o *Origin) error {
 		)
 	}
 	err := m.replay(ref, o.Force)
-	if st := m.current(m.top()); errors.Is(err, errMoved) && s.Status == Staged && st != nil {
+	if st := m.current(m.top()); errors.Is(err, errMoved) && s.Status == run.Staged && st != nil {
 		s.Last = st.Ref
 	}
 	return err
@@ -336,7 +337,7 @@ func (m *machine) refOf(name string) string {
 	if n, ok := m.p.body.ids[name]; ok {
 		return m.p.body.steps[n].Ref
 	}
-	for _, ref := range sortedKeys(m.p.steps) {
+	for _, ref := range slices.Sorted(maps.Keys(m.p.steps)) {
 		if m.p.steps[ref].ID == name {
 			return ref
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/droverhq/drover/decider/flow/backoff"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/droverhq/drover/decider/flow/value"
 )
 
@@ -68,12 +69,12 @@ func (m *machine) retry(x *act) (result, error) {
 	}
 	before := m.s.Retries[a.key]
 	if l, hit := before.Reached(a.limits, m.now); hit {
-		f := NewFailure(
-			NameRetries,
+		f := run.NewFailure(
+			run.NameRetries,
 			fmt.Sprintf("the limit of %s is reached after %d retries", l, before.Count),
 		)
 		if h := m.handler(); h != nil {
-			f.because(h.Failure)
+			f.Because(h.Failure)
 		}
 		return result{}, f
 	}
@@ -83,14 +84,14 @@ func (m *machine) retry(x *act) (result, error) {
 			return result{}, fmt.Errorf("timeout: %w", err)
 		}
 		if before.Expired(d, m.now) {
-			return result{}, NewFailure(
-				NameTimeout,
+			return result{}, run.NewFailure(
+				run.NameTimeout,
 				fmt.Sprintf("the first retry is more than %s ago", d),
 			)
 		}
 	}
 	if d := a.delay.Delay(before.Count, m.random()); d > 0 {
-		return result{}, m.waitFor(Action{Do: StartTimer, ID: x.inst.id(x.st.Ref), Delay: d})
+		return result{}, m.waitFor(Action{Do: StartTimer, ID: x.inst.ID(x.st.Ref), Delay: d})
 	}
 	return m.retryNow(x)
 }
@@ -107,13 +108,13 @@ func (m *machine) retryNow(x *act) (result, error) {
 	x.keep()
 	h := m.handler()
 	err = m.goBack(x, a)
-	if f, ok := errors.AsType[*Failure](err); ok && h != nil && f.Cause == nil {
-		f.because(h.Failure)
+	if f, ok := errors.AsType[*run.Failure](err); ok && h != nil && f.Cause == nil {
+		f.Because(h.Failure)
 	}
 	if errors.Is(err, errMoved) {
-		x.inst.Phase, x.inst.Failure = isDone, nil
-		m.s.record(x.st.Ref).Done++
-		m.s.Trace.tell(x.st.Ref, Ended, nil, nil)
+		x.inst.Phase, x.inst.Failure = run.IsDone, nil
+		m.s.Record(x.st.Ref).Done++
+		m.s.Trace.Tell(x.st.Ref, run.Ended, nil, nil)
 		m.sweep()
 	}
 	return result{}, err
@@ -161,8 +162,8 @@ func (m *machine) goBack(x *act, a attempts) error {
 
 // cannotReplay tells of what there is no replay point for, or no right to begin at it.
 func cannotReplay(err error) bool {
-	f, ok := errors.AsType[*Failure](err)
-	return ok && f.Has(NameReplay)
+	f, ok := errors.AsType[*run.Failure](err)
+	return ok && f.Has(run.NameReplay)
 }
 
 // find returns the ref of the step that an id means here.
@@ -173,8 +174,8 @@ func (m *machine) find(id string) (string, error) {
 			return l.steps[n].Ref, nil
 		}
 	}
-	return "", NewFailure(
-		NameExpression,
+	return "", run.NewFailure(
+		run.NameExpression,
 		"there is no step with the id "+id+" here or in a block around",
 	)
 }

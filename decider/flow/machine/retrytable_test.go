@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -90,7 +91,7 @@ steps:
   on-error: [let v = 100, no-op, %s]
 - log done
 `
-	answer := machine.Input{Kind: machine.Failed, ID: "4#1", Failure: machine.NewFailure("broke", "no")}
+	answer := machine.Input{Kind: machine.Failed, ID: "4#1", Failure: run.NewFailure("broke", "no")}
 	switch in {
 	case "may":
 		text = fmt.Sprintf(text, "yes", retry)

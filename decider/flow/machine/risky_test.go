@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/run"
 )
 
 // A preview says of each step that has run whether it may simply run again, and of one with runs of its own whether all in those may.
@@ -56,10 +57,10 @@ func TestWhatIsRisky(t *testing.T) {
 			}
 			actions, err = machine.Step(p, s, in, begin, half)
 		}
-		if err != nil || s.Status != machine.Succeeded {
+		if err != nil || s.Status != run.Succeeded {
 			t.Fatalf("%s%s: got %s, %v", c.flow, c.step, s.Status, err)
 		}
-		state, err := machine.Encode(s)
+		state, err := run.Encode(s)
 		if err != nil {
 			t.Fatal(err)
 		}

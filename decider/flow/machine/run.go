@@ -7,6 +7,7 @@ import (
 
 	"github.com/droverhq/drover/decider/flow/condition"
 	"github.com/droverhq/drover/decider/flow/expr"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/droverhq/drover/decider/flow/value"
 )
 
@@ -41,7 +42,7 @@ type result struct {
 
 type machine struct {
 	p      *Program
-	s      *State
+	s      *run.State
 	now    time.Time
 	random func() float64
 	acts   []Action
@@ -56,36 +57,36 @@ func (m *machine) do(a Action) {
 	m.acts = append(m.acts, a)
 	m.bytes += a.size()
 	if a.Do == LogLine {
-		m.s.Trace.tell("", Logged, a, nil)
+		m.s.Trace.Tell("", run.Logged, a, nil)
 	}
 }
 
 // full tells that what else there is to be done is left to the next decision.
 func (m *machine) full() bool { return len(m.acts) >= MaxActions || m.bytes >= MaxActionBytes }
 
-func (m *machine) top() *Frame { return &m.s.Stack[len(m.s.Stack)-1] }
+func (m *machine) top() *run.Frame { return &m.s.Stack[len(m.s.Stack)-1] }
 
 // list is what a frame runs.
-func (m *machine) list(fr *Frame) *list {
+func (m *machine) list(fr *run.Frame) *list {
 	switch fr.Kind {
-	case theSteps:
+	case run.Steps:
 		return m.p.body
-	case ofWorkflow:
+	case run.OfWorkflow:
 		return m.p.handlers
 	}
 	st := m.p.steps[fr.Ref]
 	switch fr.Kind {
-	case ofStep:
+	case run.OfStep:
 		return st.handlers
-	case aCase:
-		return &list{kind: aCase, owner: st, steps: st.cases.steps[fr.Index : fr.Index+1]}
+	case run.Case:
+		return &list{kind: run.Case, owner: st, steps: st.cases.steps[fr.Index : fr.Index+1]}
 	}
 	return st.block
 }
 
 // at is where a frame stands in its list.
-func (m *machine) at(fr *Frame) int {
-	if fr.Kind == aCase {
+func (m *machine) at(fr *run.Frame) int {
+	if fr.Kind == run.Case {
 		if fr.Ran {
 			return 1
 		}
@@ -95,7 +96,7 @@ func (m *machine) at(fr *Frame) int {
 }
 
 // current is the step that a frame is at.
-func (m *machine) current(fr *Frame) *step {
+func (m *machine) current(fr *run.Frame) *step {
 	if l := m.list(fr); m.at(fr) < len(l.steps) {
 		return l.steps[m.at(fr)]
 	}
@@ -103,19 +104,19 @@ func (m *machine) current(fr *Frame) *step {
 }
 
 // handler is the innermost handler that runs; nil outside of handlers.
-func (m *machine) handler() *Frame {
+func (m *machine) handler() *run.Frame {
 	for i := len(m.s.Stack) - 1; i >= 0; i-- {
-		if m.s.Stack[i].Kind.handles() {
+		if m.s.Stack[i].Kind.Handles() {
 			return &m.s.Stack[i]
 		}
 	}
 	return nil
 }
 
-func (m *machine) push(fr Frame) error {
+func (m *machine) push(fr run.Frame) error {
 	if len(m.s.Stack) >= MaxDepth {
-		return NewFailure(
-			NameLimit,
+		return run.NewFailure(
+			run.NameLimit,
 			fmt.Sprintf(
 				"more than %d lists of steps are inside each other: move parts into workflows of their own",
 				MaxDepth,
@@ -131,7 +132,7 @@ func (m *machine) pop() { m.s.Stack = m.s.Stack[:len(m.s.Stack)-1] }
 
 // advance runs until the run waits or has ended.
 func (m *machine) advance() {
-	for m.s.Status == Running && m.s.Wait == nil {
+	for m.s.Status == run.Running && m.s.Wait == nil {
 		fr := m.top()
 		st := m.current(fr)
 		switch {
@@ -140,8 +141,8 @@ func (m *machine) advance() {
 		case m.s.Idle >= MaxIdle:
 			m.s.Idle = 0
 			m.broke(
-				NewFailure(
-					NameLimit,
+				run.NewFailure(
+					run.NameLimit,
 					fmt.Sprintf(
 						"%d steps have run, or fewer with as much work, and none of them waits, "+
 							"the last one is %s: the flow goes round in circles; put a sleep or a limit into the loop",
@@ -165,7 +166,7 @@ func (m *machine) pause() {
 	m.s.Pauses = m.s.Pauses%1000 + 1
 	id := fmt.Sprintf("pause#%d", m.s.Pauses)
 	m.do(Action{Do: StartTimer, ID: id})
-	m.s.Wait = &Wait{For: StartTimer, ID: id, Whole: true}
+	m.s.Wait = &run.Wait{For: StartTimer, ID: id, Whole: true}
 }
 
 // perStep is how much is spent by steps that count for one.
@@ -188,9 +189,9 @@ func (m *machine) spends(next *expr.Env) {
 }
 
 // fresh is an instance that has not begun.
-func (m *machine) fresh(st *step) *Instance {
-	return &Instance{
-		N:        m.s.record(st.Ref).Started + 1,
+func (m *machine) fresh(st *step) *run.Instance {
+	return &run.Instance{
+		N:        m.s.Record(st.Ref).Started + 1,
 		Previous: m.s.At,
 		Prev:     m.s.Prev,
 		Vars:     m.s.Vars,
@@ -204,7 +205,7 @@ func (m *machine) begin(st *step) {
 		m.s.Trial = m.fresh(st)
 	}
 	inst := m.s.Trial
-	if st.cond != nil && m.top().Kind != aCase {
+	if st.cond != nil && m.top().Kind != run.Case {
 		x := m.act(st, inst)
 		ok, err := x.holds(st.cond, m.subject())
 		x.keep()
@@ -215,7 +216,7 @@ func (m *machine) begin(st *step) {
 		case err != nil:
 			m.adopt(st, inst)
 			inst.Unasked = st.works()
-			m.throw(failureOf(err))
+			m.throw(run.FailureOf(err))
 			return
 		case !ok:
 			m.s.Trial = nil
@@ -243,7 +244,7 @@ func (m *machine) begin(st *step) {
 	}
 	if wrong != nil {
 		inst.Unasked = st.works()
-		m.throw(failureOf(wrong))
+		m.throw(run.FailureOf(wrong))
 		return
 	}
 	if st.timed() {
@@ -255,23 +256,23 @@ func (m *machine) begin(st *step) {
 // subject is what conditions judge by themselves: the error in a handler.
 func (m *machine) subject() condition.Subject {
 	if fr := m.handler(); fr != nil {
-		return condition.Failed(fr.Failure.subject())
+		return condition.Failed(fr.Failure.Subject())
 	}
 	return condition.Subject{}
 }
 
 // adopt makes an instance the last one of its step.
-func (m *machine) adopt(st *step, inst *Instance) {
-	r := m.s.record(st.Ref)
+func (m *machine) adopt(st *step, inst *run.Instance) {
+	r := m.s.Record(st.Ref)
 	r.Started++
-	inst.N, inst.Phase = r.Started, inBody
+	inst.N, inst.Phase = r.Started, run.InBody
 	r.Last = inst
 	m.s.Trial, m.s.Entered = nil, true
 	if m.handler() == nil {
-		r.cameFrom(inst.Previous)
+		r.CameFrom(inst.Previous)
 		m.s.At = st.Ref
 	}
-	m.s.Trace.tell(st.Ref, Began, nil, nil)
+	m.s.Trace.Tell(st.Ref, run.Began, nil, nil)
 }
 
 // timed tells whether a step has a timeout. Of retry it has another meaning; that of nested runs is
@@ -291,8 +292,8 @@ func (x *act) limit() (time.Duration, error) {
 }
 
 // arm starts the timeout of a step that is gone on with, unless it runs already.
-func (m *machine) arm(st *step, inst *Instance) error {
-	if _, runs := m.s.Timers[inst.timer(st.Ref)]; runs || !st.timed() {
+func (m *machine) arm(st *step, inst *run.Instance) error {
+	if _, runs := m.s.Timers[inst.Timer(st.Ref)]; runs || !st.timed() {
 		return nil
 	}
 	d, err := m.act(st, inst).limit()
@@ -303,9 +304,9 @@ func (m *machine) arm(st *step, inst *Instance) error {
 	return nil
 }
 
-func (m *machine) armFor(st *step, inst *Instance, d time.Duration) {
+func (m *machine) armFor(st *step, inst *run.Instance, d time.Duration) {
 	inst.Armed++
-	m.timeout(inst.timer(st.Ref), st.Ref, d)
+	m.timeout(inst.Timer(st.Ref), st.Ref, d)
 }
 
 func (m *machine) timeout(id, ref string, d time.Duration) {
@@ -318,8 +319,8 @@ func (m *machine) timeout(id, ref string, d time.Duration) {
 
 // work runs the body of the step on top, or goes on where its instance is.
 func (m *machine) work(st *step) {
-	inst := m.s.record(st.Ref).Last
-	if inst.Phase == inOutput {
+	inst := m.s.Record(st.Ref).Last
+	if inst.Phase == run.InOutput {
 		m.conclude(st, inst)
 		return
 	}
@@ -369,7 +370,7 @@ func (m *machine) settle(x *act, r result, err error) {
 		m.read(x, x.st.Ref)
 	case errors.Is(err, errWaiting), errors.Is(err, errMoved):
 	case err != nil:
-		m.throw(failureOf(err))
+		m.throw(run.FailureOf(err))
 	default:
 		m.finish(x.st, x.inst, r)
 	}
@@ -377,24 +378,24 @@ func (m *machine) settle(x *act, r result, err error) {
 
 // read asks for the state key that an expression needs.
 func (m *machine) read(x *act, ref string) {
-	id := x.inst.id(ref) + "?" + x.need
+	id := x.inst.ID(ref) + "?" + x.need
 	m.do(Action{Do: ReadState, ID: id, Name: x.need})
-	m.s.Wait, m.s.Idle = &Wait{For: ReadState, ID: id, Key: x.need, Whole: x.st == nil}, 0
+	m.s.Wait, m.s.Idle = &run.Wait{For: ReadState, ID: id, Key: x.need, Whole: x.st == nil}, 0
 }
 
 // finish ends the body of a step.
-func (m *machine) finish(st *step, inst *Instance, r result) {
+func (m *machine) finish(st *step, inst *run.Instance, r result) {
 	inst.Output = m.s.Prev
 	if r.set {
-		inst.Output = Value{V: r.output}
+		inst.Output = run.Value{V: r.output}
 	}
-	inst.Next, inst.Return, inst.Phase = r.next, r.end, inOutput
+	inst.Next, inst.Return, inst.Phase = r.next, r.end, run.InOutput
 	inst.Reads = nil // what the body has read may have changed since
 	m.conclude(st, inst)
 }
 
 // conclude makes the output of a step and goes on after it.
-func (m *machine) conclude(st *step, inst *Instance) {
+func (m *machine) conclude(st *step, inst *run.Instance) {
 	x := m.act(st, inst)
 	x.own = &inst.Output
 	body := inst.Output
@@ -405,10 +406,10 @@ func (m *machine) conclude(st *step, inst *Instance) {
 			return
 		}
 		if err != nil {
-			m.throw(failureOf(fmt.Errorf("output: %w", err)))
+			m.throw(run.FailureOf(fmt.Errorf("output: %w", err)))
 			return
 		}
-		inst.Output = Value{V: v}
+		inst.Output = run.Value{V: v}
 	}
 	next := inst.Next
 	if next == "" && st.next != nil && st.Type != "retry" && st.Type != "goto" {
@@ -419,33 +420,33 @@ func (m *machine) conclude(st *step, inst *Instance) {
 			return
 		}
 		if next, err = textOf(v, err); err != nil {
-			m.throw(failureOf(fmt.Errorf("next: %w", err)))
+			m.throw(run.FailureOf(fmt.Errorf("next: %w", err)))
 			return
 		}
 	}
-	inst.Phase, inst.Failure, inst.Next = isDone, nil, next
-	m.s.record(st.Ref).Done++
+	inst.Phase, inst.Failure, inst.Next = run.IsDone, nil, next
+	m.s.Record(st.Ref).Done++
 	if m.s.Resumed == st.Ref {
 		m.s.Resumed, m.s.Resumes = "", 0
 	}
-	m.s.Trace.tell(st.Ref, Ended, inst.Output.V, nil)
+	m.s.Trace.Tell(st.Ref, run.Ended, inst.Output.V, nil)
 	m.s.Prev, m.s.Entered = inst.Output, false
 	fr := m.top()
 	fr.Ran, fr.Skipped = true, false
-	if fr.Kind.handles() {
+	if fr.Kind.Handles() {
 		fr.Out = inst.Output
 	}
 	switch {
 	case inst.Return:
 		m.returned(inst.Output)
 	case next == "":
-		if fr.Kind != aCase {
+		if fr.Kind != run.Case {
 			fr.Index++
 		}
 	default:
 		if err := m.jump(next); err != nil && !errors.Is(err, errMoved) {
-			m.s.Entered, inst.Phase = true, inOutput
-			m.throw(failureOf(err))
+			m.s.Entered, inst.Phase = true, run.InOutput
+			m.throw(run.FailureOf(err))
 		}
 	}
 	m.sweep()
@@ -459,18 +460,18 @@ func textOf(v any, err error) (string, error) {
 }
 
 // returned ends the run with what return brought.
-func (m *machine) returned(v Value) {
+func (m *machine) returned(v run.Value) {
 	m.s.Result = v
 	m.s.Stack = m.s.Stack[:1]
 	// what was read before the first step may have changed since
-	m.s.Status, m.s.Whole.Reads = Closing, nil
+	m.s.Status, m.s.Whole.Reads = run.Closing, nil
 	m.closeRun()
 }
 
 // waitFor makes the run wait for the answer to an action.
 func (m *machine) waitFor(a Action) error {
 	m.do(a)
-	m.s.Wait = &Wait{For: a.Do, ID: a.ID}
+	m.s.Wait = &run.Wait{For: a.Do, ID: a.ID}
 	m.s.Idle = 0
 	return errWaiting
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/droverhq/drover/decider/flow/machine"
 	"github.com/droverhq/drover/decider/flow/model"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/droverhq/drover/decider/flow/value"
 	"github.com/google/go-cmp/cmp"
 )
@@ -155,9 +156,9 @@ func (w *world) command(line, body string) string {
 	case "failed":
 		name, message, _ := strings.Cut(rest2, " ")
 		message, fields, given := strings.Cut(message, " {")
-		f := machine.NewFailure(name, message)
+		f := run.NewFailure(name, message)
 		if given {
-			f.Fields = machine.Value{V: w.value("{" + fields)}
+			f.Fields = run.Value{V: w.value("{" + fields)}
 		}
 		return w.step(machine.Input{Kind: machine.Failed, ID: id, Failure: f})
 	case "refused":
@@ -218,11 +219,11 @@ func (w *world) mapping(text string) map[string]any {
 	return m
 }
 
-func (w *world) decode() *machine.State {
+func (w *world) decode() *run.State {
 	if w.state == nil {
-		return &machine.State{}
+		return &run.State{}
 	}
-	s, err := machine.Decode(w.state)
+	s, err := run.Decode(w.state)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -267,13 +268,13 @@ func (w *world) step(inputs ...machine.Input) string {
 }
 
 // happened shows actions and encodes the state, twice: what is read must be written the same.
-func (w *world) happened(s *machine.State, actions []machine.Action) string {
-	data, err := machine.Encode(s)
+func (w *world) happened(s *run.State, actions []machine.Action) string {
+	data, err := run.Encode(s)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	w.state = data
-	again, err := machine.Encode(w.decode())
+	again, err := run.Encode(w.decode())
 	if err != nil {
 		w.t.Fatal(err)
 	}

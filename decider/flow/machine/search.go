@@ -2,6 +2,13 @@ package machine
 
 import "slices"
 
+// The places that are no steps.
+const (
+	atStart = "start"
+	atEnd   = "end"
+	atLast  = "last"
+)
+
 // trail is what is recorded of the steps of a run: where it has been, and where it may go back to.
 type trail struct {
 	at        string // the step that runs, or ran last

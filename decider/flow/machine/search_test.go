@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/droverhq/drover/decider/flow/run"
 	"pgregory.net/rapid"
 )
 
@@ -11,13 +12,13 @@ import (
 func walk(t *rapid.T) (*trail, []string) {
 	names := []string{"a", "b", "c", "d", "e", "f"}
 	path := rapid.SliceOfN(rapid.SampledFrom(names), 1, 20).Draw(t, "path")
-	records := map[string]*Record{}
+	records := map[string]*run.Record{}
 	at := atStart
 	for _, step := range path {
 		if records[step] == nil {
-			records[step] = &Record{}
+			records[step] = &run.Record{}
 		}
-		records[step].cameFrom(at)
+		records[step].CameFrom(at)
 		at = step
 	}
 	tr := &trail{

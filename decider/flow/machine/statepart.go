@@ -9,6 +9,7 @@ import (
 
 	"github.com/droverhq/drover/decider/flow/condition"
 	"github.com/droverhq/drover/decider/flow/expr"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/droverhq/drover/decider/flow/syntax"
 	"github.com/droverhq/drover/decider/flow/value"
 )
@@ -188,7 +189,7 @@ func (m *machine) changePart(x *act, a Action) (result, error) {
 		if ok, err := x.holds(x.st.require, part); err != nil {
 			return result{}, err
 		} else if !ok {
-			return result{}, NewFailure(NameRequire, "the part of the state key does not have the required value")
+			return result{}, run.NewFailure(run.NameRequire, "the part of the state key does not have the required value")
 		}
 	}
 	var next any
@@ -226,9 +227,9 @@ func partOf(v any, path value.Path) (condition.Subject, error) {
 
 // askPart reads the key.
 func (m *machine) askPart(x *act, a Action) error {
-	id := x.inst.id(x.st.Ref) + "?[]"
+	id := x.inst.ID(x.st.Ref) + "?[]"
 	m.do(Action{Do: ReadState, ID: id, Name: a.Name, Scope: a.Scope})
-	m.s.Wait, m.s.Idle = &Wait{For: ReadState, ID: id, Key: partNow}, 0
+	m.s.Wait, m.s.Idle = &run.Wait{For: ReadState, ID: id, Key: partNow}, 0
 	return errWaiting
 }
 
@@ -252,19 +253,19 @@ func (m *machine) partRefused(x *act) (result, error) {
 		vain = 0
 	}
 	if vain >= maxVain {
-		return result{}, NewFailure(
-			NameRequire,
+		return result{}, run.NewFailure(
+			run.NameRequire,
 			"the value of the state key is not the same when it is written again, so no part of "+
 				"it can be changed: set the whole key",
 		)
 	}
-	x.inst.Reads = map[string]Value{partBefore: reads[partNow], partVain: {V: vain}}
+	x.inst.Reads = map[string]run.Value{partBefore: reads[partNow], partVain: {V: vain}}
 	x.inst.Polls++
 	pause := min(partPause<<min(x.inst.Polls, 10), partPauseMost)
 	return result{}, m.waitFor(
 		Action{
 			Do:    StartTimer,
-			ID:    x.inst.id(x.st.Ref) + "!again",
+			ID:    x.inst.ID(x.st.Ref) + "!again",
 			Delay: time.Duration(m.random() * float64(pause)),
 		},
 	)

@@ -6,13 +6,15 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/droverhq/drover/decider/flow/run"
 )
 
 // Step goes on with a run. The state is changed in place. Without inputs, a run that has ended says
 // so again.
 func Step(
 	p *Program,
-	s *State,
+	s *run.State,
 	inputs []Input,
 	now time.Time,
 	random func() float64,
@@ -43,15 +45,15 @@ func Step(
 
 // judge sees what an input is for.
 func (m *machine) judge(in Input) {
-	if m.s.Status == Stopping {
+	if m.s.Status == run.Stopping {
 		m.ends(in)
 		return
 	}
 	switch in.Kind {
 	case Stop:
-		m.stop(NewFailure(NameCanceled, "the run was asked to end"))
+		m.stop(run.NewFailure(run.NameCanceled, "the run was asked to end"))
 	case Broken:
-		if cmp.Or(in.Name, m.s.Locked) == m.s.Locked && m.s.Locked != "" && m.s.Status == Running {
+		if cmp.Or(in.Name, m.s.Locked) == m.s.Locked && m.s.Locked != "" && m.s.Status == run.Running {
 			m.do(
 				Action{
 					Do:    LogLine,
@@ -126,7 +128,7 @@ func (m *machine) answered(in Input) {
 }
 
 // wasRead remembers the value of a state key and begins again with what wanted it.
-func (m *machine) wasRead(w *Wait, in Input) {
+func (m *machine) wasRead(w *run.Wait, in Input) {
 	m.s.Wait = nil
 	if in.Kind == Failed {
 		m.unread(w, in.Failure)
@@ -143,15 +145,15 @@ func (m *machine) wasRead(w *Wait, in Input) {
 		return
 	}
 	if inst.Reads == nil {
-		inst.Reads = map[string]Value{}
+		inst.Reads = map[string]run.Value{}
 	}
-	inst.Reads[w.Key] = Value{V: in.Value}
+	inst.Reads[w.Key] = run.Value{V: in.Value}
 	switch {
 	case !w.Whole:
 		m.advance()
-	case m.s.Status == Closing:
+	case m.s.Status == run.Closing:
 		m.closeRun()
-	case m.s.Status == Running: // its timeout is all that it reads then
+	case m.s.Status == run.Running: // its timeout is all that it reads then
 		m.run()
 	default:
 		m.stage()
@@ -159,7 +161,7 @@ func (m *machine) wasRead(w *Wait, in Input) {
 }
 
 // unread fails what cannot know a state key.
-func (m *machine) unread(w *Wait, f *Failure) {
+func (m *machine) unread(w *run.Wait, f *run.Failure) {
 	st := m.current(m.top())
 	if w.Whole || st == nil {
 		m.broke(f)
@@ -168,7 +170,7 @@ func (m *machine) unread(w *Wait, f *Failure) {
 	if m.s.Trial != nil {
 		m.adopt(st, m.s.Trial)
 		m.last(st.Ref).Unasked = st.works()
-	} else if inst := m.last(st.Ref); inst.Phase == inBody {
+	} else if inst := m.last(st.Ref); inst.Phase == run.InBody {
 		inst.Unasked = st.works() && (inst.Try == 0 || inst.Unasked)
 	}
 	m.throw(f)
@@ -188,7 +190,7 @@ func (m *machine) goOn(in Input) {
 		m.advance()
 		return
 	}
-	x := m.act(st, m.s.record(st.Ref).Last)
+	x := m.act(st, m.s.Record(st.Ref).Last)
 	r, err := m.answer(x, in)
 	m.settle(x, r, err)
 	m.advance()
@@ -215,10 +217,10 @@ func (m *machine) fired(in Input) {
 	}
 	delete(m.s.Timers, in.ID)
 	if ref == wholeRun {
-		m.stop(NewFailure(NameTimeout, "the timeout of the workflow has passed"))
+		m.stop(run.NewFailure(run.NameTimeout, "the timeout of the workflow has passed"))
 		return
 	}
-	m.overtake(ref, NewFailure(NameTimeout, "the timeout of step "+ref+" has passed"))
+	m.overtake(ref, run.NewFailure(run.NameTimeout, "the timeout of step "+ref+" has passed"))
 }
 
 // untimed fails what has asked for a timeout and is not to have one: without it, it might wait for
@@ -234,7 +236,7 @@ func (m *machine) untimed(in Input) {
 }
 
 // overtake fails a step from outside, whatever runs in it.
-func (m *machine) overtake(ref string, f *Failure) {
+func (m *machine) overtake(ref string, f *run.Failure) {
 	for i := len(m.s.Stack) - 1; i >= 0; i-- {
 		st := m.current(&m.s.Stack[i])
 		if st == nil || st.Ref != ref {

@@ -4,18 +4,19 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/decider/flow/machine"
+	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/google/go-cmp/cmp"
 )
 
 // Who looks on sees lines of the log where they are written, and not after the steps of the whole decision.
 func TestTraceKeepsLinesOfTheLogInTheirPlace(t *testing.T) {
 	var got []string
-	trace := func(ref string, did machine.Did, output any, f *machine.Failure) {
+	trace := func(ref string, did run.Did, output any, f *run.Failure) {
 		line, _ := output.(machine.Action)
 		switch {
-		case did == machine.Logged && ref == "":
+		case did == run.Logged && ref == "":
 			got = append(got, line.Level+" "+line.Text)
-		case did != machine.Began:
+		case did != run.Began:
 			got = append(got, ref+" "+string(did))
 		}
 	}
@@ -32,7 +33,7 @@ func TestTraceKeepsLinesOfTheLogInTheirPlace(t *testing.T) {
 // A retry has ended when it goes back.
 func TestTraceTellsTheEndOfARetry(t *testing.T) {
 	var got []string
-	trace := func(ref string, did machine.Did, _ any, _ *machine.Failure) { got = append(got, ref+" "+string(did)) }
+	trace := func(ref string, did run.Did, _ any, _ *run.Failure) { got = append(got, ref+" "+string(did)) }
 	p := part(t, compile(t, "- {id: a, step: no-op}\n- {step: fail message broken, on-error: [retry from a limit 1]}"), "")
 	if _, _, err := machine.Start(p, machine.Begin{Trace: trace}, begin, half); err != nil {
 		t.Fatal(err)

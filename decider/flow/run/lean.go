@@ -1,8 +1,6 @@
-package machine
+package run
 
 import (
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -92,7 +90,7 @@ func (s *State) Completed() *State {
 		Result:   s.Result,
 		Reducing: s.Reducing,
 		Last:     s.Last,
-		Stack:    []Frame{{Kind: theSteps}},
+		Stack:    []Frame{{Kind: Steps}},
 	}
 	if len(s.Reducing) > 0 {
 		c.Vars = s.Vars
@@ -109,7 +107,7 @@ func (s *State) Lacks(inputs int) bool {
 		left, lacks := 0, false
 		for _, c := range i.Children {
 			lacks = lacks || c.lacks
-			if c.Status != childDone {
+			if c.Status != ChildDone {
 				left++
 			}
 		}
@@ -151,11 +149,9 @@ func (s *State) FillFrom(earlier *State) {
 			continue
 		}
 		for at, c := range r.Last.Children {
-			if one := mine.Last.Children[at]; one.lacks && c.Status == childDone && !c.lacks {
+			if one := mine.Last.Children[at]; one.lacks && c.Status == ChildDone && !c.lacks {
 				one.Output, one.lacks = c.Output, false
 			}
 		}
 	}
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

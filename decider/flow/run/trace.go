@@ -1,6 +1,4 @@
-package machine
-
-import "github.com/droverhq/drover/decider/flow/model"
+package run
 
 // Did says what a step did.
 type Did string
@@ -16,22 +14,12 @@ const (
 
 // Trace is told what the steps of a run do, while they do it: for those who look on. A decision
 // that is made twice tells twice. The output is that of a step that has ended, and never changed.
-// Of a line of the log the ref is empty, and the output is the [Action].
+// Of a line of the log the ref is empty, and the output is the action.
 type Trace func(ref string, did Did, output any, f *Failure)
 
-func (t Trace) tell(ref string, did Did, output any, f *Failure) {
+// Tell tells, if somebody looks on.
+func (t Trace) Tell(ref string, did Did, output any, f *Failure) {
 	if t != nil {
 		t(ref, did, output, f)
 	}
-}
-
-// Key names the program in its flow; empty for the root.
-func (p *Program) Key() string { return p.key }
-
-// Step returns a step by its ref; nil if the program has none.
-func (p *Program) Step(ref string) *model.Step {
-	if st := p.steps[ref]; st != nil {
-		return st.Step
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package machine
+package run
 
 import (
 	"bytes"
@@ -26,6 +26,12 @@ const MaxState = 64 << 20
 type Value struct {
 	V   any
 	ref int // in the pool, from 1, or apart, from -1 down; while a state is encoded
+}
+
+// Map is the value if it is a map, else nil.
+func (v Value) Map() map[string]any {
+	m, _ := v.V.(map[string]any)
+	return m
 }
 
 // Equal compares the values.

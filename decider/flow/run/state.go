@@ -1,4 +1,4 @@
-package machine
+package run
 
 import (
 	"maps"
@@ -26,13 +26,6 @@ const (
 
 // Ended tells whether nothing more happens.
 func (s Status) Ended() bool { return s == Succeeded || s == Broke || s == Canceled }
-
-// The places that are no steps.
-const (
-	atStart = "start"
-	atEnd   = "end"
-	atLast  = "last"
-)
 
 // State is a run. Values in it are never changed in place.
 type State struct {
@@ -97,9 +90,24 @@ type State struct {
 	apart *apart // the values that EncodeLean has told apart
 }
 
+// ListKind says how a list of steps is run and left.
+type ListKind string
+
+const (
+	Steps      ListKind = "steps"   // of the run
+	Block      ListKind = "block"   // of subworkflow and if: has ids, start and end of its own
+	Then       ListKind = "then"    // of if: start and end are those of the list around
+	Case       ListKind = "case"    // of switch: as oneLine; its condition has been judged
+	OfStep     ListKind = "handler" // of a step
+	OfWorkflow ListKind = "workflow-handler"
+)
+
+// Handles tells whether the list is an error handler.
+func (k ListKind) Handles() bool { return k == OfStep || k == OfWorkflow }
+
 // Frame is a list of steps that is being run.
 type Frame struct {
-	Kind  listKind `json:"kind"`
+	Kind  ListKind `json:"kind"`
 	Ref   string   `json:"ref,omitempty"` // of the step that it belongs to
 	Index int      `json:"index"`
 	// The rest is for handlers.
@@ -123,9 +131,9 @@ type Record struct {
 type Phase string
 
 const (
-	inBody   Phase = "body"
-	inOutput Phase = "output"
-	isDone   Phase = "done"
+	InBody   Phase = "body"
+	InOutput Phase = "output"
+	IsDone   Phase = "done"
 )
 
 // Instance is one execution of a step.
@@ -178,11 +186,14 @@ type Child struct {
 }
 
 const (
-	recorded    = ""
-	open        = "open"
-	childDone   = "done"
-	childFailed = "failed"
+	Recorded    = ""
+	Open        = "open"
+	ChildDone   = "done"
+	ChildFailed = "failed"
 )
+
+// Do says what a run asks for. Package machine has its words.
+type Do string
 
 // Wait is what a run waits for.
 type Wait struct {
@@ -194,11 +205,9 @@ type Wait struct {
 	Whole bool `json:"whole,omitempty"`
 }
 
-func (s *State) vars() map[string]any { return mapOf(s.Vars) }
-
-// setVar replaces the variables by a copy that has one more.
-func (s *State) setVar(name string, v any) {
-	vars := maps.Clone(s.vars())
+// SetVar replaces the variables by a copy that has one more.
+func (s *State) SetVar(name string, v any) {
+	vars := maps.Clone(s.Vars.Map())
 	if vars == nil {
 		vars = map[string]any{}
 	}
@@ -210,12 +219,8 @@ func (s *State) setVar(name string, v any) {
 	s.Vars = Value{V: vars}
 }
 
-func mapOf(v Value) map[string]any {
-	m, _ := v.V.(map[string]any)
-	return m
-}
-
-func (s *State) record(ref string) *Record {
+// Record is that of a step; it is made if there is none.
+func (s *State) Record(ref string) *Record {
 	r := s.Records[ref]
 	if r == nil {
 		r = &Record{}
@@ -227,8 +232,8 @@ func (s *State) record(ref string) *Record {
 	return r
 }
 
-// cameFrom notes the step before; each stands once, so their number is that of the steps at most.
-func (r *Record) cameFrom(ref string) {
+// CameFrom notes the step before; each stands once, so their number is that of the steps at most.
+func (r *Record) CameFrom(ref string) {
 	if len(r.Before) > 0 && r.Before[0] == ref {
 		return
 	}
@@ -236,8 +241,8 @@ func (r *Record) cameFrom(ref string) {
 	r.Before = append([]string{ref}, rest...)
 }
 
-// id names what an instance asks for.
-func (i *Instance) id(ref string) string {
+// ID names what an instance asks for.
+func (i *Instance) ID(ref string) string {
 	id := ref + "#" + strconv.Itoa(i.N)
 	if i.Try > 0 {
 		id += "." + strconv.Itoa(i.Try)
@@ -245,12 +250,21 @@ func (i *Instance) id(ref string) string {
 	return id
 }
 
-// timer names the timeout that was armed last. Each has a name of its own: one that passed when it
+// Timer names the timeout that was armed last. Each has a name of its own: one that passed when it
 // was taken back may still be told of.
-func (i *Instance) timer(ref string) string {
-	id := i.id(ref) + "!timeout"
+func (i *Instance) Timer(ref string) string {
+	id := i.ID(ref) + "!timeout"
 	if i.Armed > 1 {
 		id += "." + strconv.Itoa(i.Armed)
 	}
 	return id
+}
+
+// Sound tells whether an instance can be gone on with.
+func (i *Instance) Sound() bool {
+	return i.N >= 0 && i.Try >= 0 && i.Polls >= 0 && i.Armed >= 0 && i.Limit >= 0 && i.Width >= 0 &&
+		!slices.ContainsFunc(
+			i.Children,
+			func(c *Child) bool { return c == nil || c.Status == ChildFailed && c.Fault == nil },
+		)
 }

@@ -1,4 +1,4 @@
-package machine
+package run
 
 import (
 	"errors"
@@ -57,14 +57,14 @@ func (f *Failure) Has(name string) bool {
 	return false
 }
 
-// cut is the beginning of a text, without a broken character.
-func cut(text string, most int) string {
+// Cut is the beginning of a text, without a broken character.
+func Cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
 
 // NewFailure makes a failure of a kind. The alias of the name is added.
 func NewFailure(name, message string) *Failure {
-	message, name = cut(message, maxMessage), cut(name, maxName)
+	message, name = Cut(message, maxMessage), Cut(name, maxName)
 	f := &Failure{Message: message}
 	if name != "" {
 		f.Names = []string{name}
@@ -75,8 +75,8 @@ func NewFailure(name, message string) *Failure {
 	return f
 }
 
-// because sets the cause, of which only so much is kept.
-func (f *Failure) because(cause *Failure) *Failure {
+// Because sets the cause, of which only so much is kept.
+func (f *Failure) Because(cause *Failure) *Failure {
 	n := 0
 	for c := cause; c != nil; c = c.Cause {
 		if n++; n >= maxCauses {
@@ -90,8 +90,8 @@ func (f *Failure) because(cause *Failure) *Failure {
 	return f
 }
 
-// failureOf makes a failure of what an evaluation or a body returned.
-func failureOf(err error) *Failure {
+// FailureOf makes a failure of what an evaluation or a body returned.
+func FailureOf(err error) *Failure {
 	if f, ok := errors.AsType[*Failure](err); ok {
 		return f
 	}
@@ -101,8 +101,8 @@ func failureOf(err error) *Failure {
 	return NewFailure(NameExpression, err.Error())
 }
 
-// subject is the failure as conditions see it.
-func (f *Failure) subject() *condition.Failure {
+// Subject is the failure as conditions see it.
+func (f *Failure) Subject() *condition.Failure {
 	if f == nil {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (f *Failure) subject() *condition.Failure {
 		Message: f.Message,
 		Names:   f.Names,
 		Fields:  fields,
-		Cause:   f.Cause.subject(),
+		Cause:   f.Cause.Subject(),
 	}
 }
 

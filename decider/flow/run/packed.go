@@ -1,11 +1,15 @@
-package machine
+package run
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 )
+
+// MaxTargets is how many runs a loop has at most.
+const MaxTargets = 10_000
 
 // manyChildren is from how many children on a loop is packed: what has not begun, and what is done,
 // take ranges instead of a record each. A decision writes the state, so a record of each child
@@ -31,21 +35,22 @@ type placed struct {
 	Child *Child `json:"child"`
 }
 
-func targetsOf(list []any) targets {
-	first, ok := int64(0), len(list) > 0
-	if ok {
-		first, ok = list[0].(int64)
+// RunsOver notes what the children of a loop are for, if there are enough of them to be packed.
+func (i *Instance) RunsOver(list []any) {
+	if len(i.Children) < manyChildren {
+		return
 	}
-	for i, v := range list {
-		if n, whole := v.(int64); !whole || n-first != int64(i) {
+	first, ok := list[0].(int64)
+	for at, v := range list {
+		if n, whole := v.(int64); !whole || n-first != int64(at) {
 			ok = false
 			break
 		}
 	}
+	i.targets = targets{list: Value{V: list}}
 	if ok {
-		return targets{first: &first}
+		i.targets = targets{first: &first}
 	}
-	return targets{list: Value{V: list}}
 }
 
 func (t targets) at(i int) (any, bool) {
@@ -71,13 +76,13 @@ func (i *Instance) pack(outputs bool) *packedLoop {
 	for at, c := range i.Children {
 		gaps = gaps || c.Index != at
 		switch {
-		case c.Status == childDone:
+		case c.Status == ChildDone:
 			done.add(at)
 			p.Lean = p.Lean || c.lacks
 			if outputs {
 				all = append(all, c.Output.V)
 			}
-		case c.Status != recorded || len(c.State) > 0:
+		case c.Status != Recorded || len(c.State) > 0:
 			rest := *c
 			rest.Target, rest.Fault = Value{}, c.Fault.clone()
 			p.Rest = append(p.Rest, placed{at, &rest})
@@ -149,14 +154,14 @@ func (i *Instance) place(p *packedLoop) error {
 	}
 	for n, at := range done {
 		c := i.Children[at]
-		c.Status, c.lacks = childDone, p.Lean
+		c.Status, c.lacks = ChildDone, p.Lean
 		if !p.Lean {
 			c.Output = Value{V: outputs[n]}
 		}
 	}
 	for _, one := range p.Rest {
 		if one.At < 0 || one.At >= p.N || one.Child == nil ||
-			i.Children[one.At].Status != recorded {
+			i.Children[one.At].Status != Recorded {
 			return errLoop
 		}
 		one.Child.Index, one.Child.Target = i.Children[one.At].Index, i.Children[one.At].Target
@@ -171,7 +176,7 @@ func (s *State) instances() []*Instance {
 	if s.Trial != nil {
 		all = append(all, s.Trial)
 	}
-	for _, ref := range sortedKeys(s.Records) {
+	for _, ref := range slices.Sorted(maps.Keys(s.Records)) {
 		if r := s.Records[ref]; r != nil && r.Last != nil {
 			all = append(all, r.Last)
 		}
