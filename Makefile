@@ -18,7 +18,7 @@ PACKAGES ?= $(shell echo $$(($$(nproc) + 1)))
 # built as they are shipped, or put together what has tests of its own.
 PLAIN := cmd/drover(/[a-z]+)? docs drovertest e2e e2e/cluster e2e/damage e2e/guides e2e/power examples/[a-z-]+ schemas schemas/codec schemas/jsonschema schemas/requirement \
 	activity/kinds broker/(checker|execution|locks|openruns|states|subject) ops/operations ops/permissions timers/calendar \
-	decider/flow/(backoff|concurrency|condition|define|expr|graph|machine|model|run|store|syntax|value) \
+	decider/flow/(backoff|concurrency|condition|define|expr|graph|machine|model|run|shorthand|store|syntax|value) \
 	internal/(bucketkey|compactmap|diskspace|duration|freeport|gosource|idset|logs|logx|picture|retention|rootcause|runid|safecall|sample) \
 	internal/(shortid|slack|terminal|virtual|zones)
 empty :=

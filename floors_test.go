@@ -95,6 +95,7 @@ var floors = map[string]int{
 	"decider/flow/concurrency": 26,
 	"decider/flow/expr":        26,
 	"decider/flow/condition":   27,
+	"decider/flow/shorthand":   25,
 	"decider/flow/model":       26,
 	"decider/flow/graph":       27,
 	"decider/flow/run":         28,
@@ -107,7 +108,7 @@ var floors = map[string]int{
 // Packages that are functions of their arguments: no clock, no dice, no goroutines, no logger.
 var pure = []string{
 	"schemas", "schemas/codec", "schemas/requirement", "broker/execution", "broker/locks", "broker/states", "broker/checker", "broker/explain", "broker/validate", "internal/duration", "internal/retention",
-	"decider/flow/syntax", "decider/flow/value", "decider/flow/backoff", "decider/flow/concurrency", "decider/flow/expr", "decider/flow/condition", "decider/flow/model", "decider/flow/run", "decider/flow/machine",
+	"decider/flow/syntax", "decider/flow/value", "decider/flow/shorthand", "decider/flow/backoff", "decider/flow/concurrency", "decider/flow/expr", "decider/flow/condition", "decider/flow/model", "decider/flow/run", "decider/flow/machine",
 	"decider/flow/define", "decider/flow/graph", "timers/calendar",
 }
 

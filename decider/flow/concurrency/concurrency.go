@@ -50,14 +50,14 @@ type Expr struct {
 // Parse reads an expression. Names and units have no case, and white space does not matter. Errors
 // are of type *syntax.Error.
 func Parse(text string) (*Expr, error) {
-	p := parser{text: text}
+	p := parser{Cursor: syntax.Cursor{Text: text}}
 	root, err := p.sum(0)
 	if err != nil {
 		return nil, err
 	}
-	if p.skip(); p.at < len(text) {
+	if p.SkipSpace(); p.At < len(text) {
 		return nil, p.problem(
-			syntax.Quote(text[p.at:])+" does not continue the expression",
+			syntax.Quote(p.Rest())+" does not continue the expression",
 			"join two parts with + or -",
 		)
 	}
@@ -144,26 +144,14 @@ func (n node) of(targets int64) int64 {
 }
 
 type parser struct {
-	text  string
-	at    int
+	syntax.Cursor
 	terms int
 }
 
 const example = "write a number, all, 50%, all - 10, or max(1, min(50%, -10))"
 
-func (p *parser) skip() { p.at = syntax.SkipSpace(p.text, p.at) }
-
 func (p *parser) problem(problem, hint string) error {
-	return syntax.New(what, p.text, p.at, problem, hint)
-}
-
-// take skips white space and then c, if it is there.
-func (p *parser) take(c byte) bool {
-	if p.skip(); p.at < len(p.text) && p.text[p.at] == c {
-		p.at++
-		return true
-	}
-	return false
+	return syntax.New(what, p.Text, p.At, problem, hint)
 }
 
 func (p *parser) sum(depth int) (node, error) {
@@ -171,10 +159,10 @@ func (p *parser) sum(depth int) (node, error) {
 	for err == nil {
 		var right node
 		switch {
-		case p.take('+'):
+		case p.Take('+'):
 			right, err = p.term(depth)
 			left = node{op: add, parts: []node{left, right}}
-		case p.take('-'):
+		case p.Take('-'):
 			right, err = p.term(depth)
 			left = node{op: subtract, parts: []node{left, right}}
 		default:
@@ -188,16 +176,13 @@ func (p *parser) term(depth int) (node, error) {
 	if p.terms++; p.terms > maxTerms || depth > maxDepth {
 		return node{}, p.problem("the expression is too long", "write a simpler one")
 	}
-	if p.take('-') {
+	if p.Take('-') {
 		inner, err := p.term(depth + 1)
 		return node{op: allBut, parts: []node{inner}}, err
 	}
-	p.skip()
-	from := p.at
-	for p.at < len(p.text) && letter(p.text[p.at]) {
-		p.at++
-	}
-	switch word := strings.ToLower(p.text[from:p.at]); word {
+	p.SkipSpace()
+	from := p.At
+	switch word := strings.ToLower(p.While(letter)); word {
 	case "":
 		return p.number()
 	case "all", "unlimited":
@@ -207,13 +192,13 @@ func (p *parser) term(depth int) (node, error) {
 	case "max":
 		return p.list(most, depth)
 	default:
-		p.at = from
+		p.At = from
 		return node{}, p.problem(syntax.Quote(word)+" is no word for a concurrency", example)
 	}
 }
 
 func (p *parser) list(op op, depth int) (node, error) {
-	if !p.take('(') {
+	if !p.Take('(') {
 		return node{}, p.problem("the bracket after min or max is missing", example)
 	}
 	n := node{op: op}
@@ -224,8 +209,8 @@ func (p *parser) list(op op, depth int) (node, error) {
 		}
 		n.parts = append(n.parts, part)
 		switch {
-		case p.take(','):
-		case p.take(')'):
+		case p.Take(','):
+		case p.Take(')'):
 			return n, nil
 		default:
 			return node{}, p.problem("a comma or the closing bracket is missing", example)
@@ -234,22 +219,19 @@ func (p *parser) list(op op, depth int) (node, error) {
 }
 
 func (p *parser) number() (node, error) {
-	from := p.at
-	for p.at < len(p.text) && (p.text[p.at] >= '0' && p.text[p.at] <= '9' || p.text[p.at] == '.') {
-		p.at++
-	}
-	digits := p.text[from:p.at]
+	from := p.At
+	digits := p.While(func(c byte) bool { return '0' <= c && c <= '9' || c == '.' })
 	back := func(problem string) (node, error) {
-		p.at = from
+		p.At = from
 		return node{}, p.problem(problem, example)
 	}
 	if digits == "" {
-		if p.at == len(p.text) {
+		if p.At == len(p.Text) {
 			return back("a part is missing")
 		}
-		return back(syntax.Quote(p.text[p.at:]) + " is no number")
+		return back(syntax.Quote(p.Rest()) + " is no number")
 	}
-	isPercent := p.take('%')
+	isPercent := p.Take('%')
 	whole, fraction, point := strings.Cut(digits, ".")
 	switch {
 	case point && !isPercent:

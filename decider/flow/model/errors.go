@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/droverhq/drover/decider/flow/syntax"
 )
 
 // Position is a place in a text, both counted from 1, columns in characters. The zero Position is
@@ -154,19 +156,7 @@ func window(line string, column int) (string, int) {
 	return b.String(), max(1, min(column-from, n+1))
 }
 
-// clip keeps messages short whatever the input is.
-func clip(s string) string {
-	const most = 60
-	if line, _, more := strings.Cut(s, "\n"); more {
-		s = line + "..."
-	}
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "..."
-}
-
-func quoted(s string) string { return fmt.Sprintf("%q", clip(s)) }
+func quoted(s string) string { return fmt.Sprintf("%q", syntax.Line(s)) }
 
 // nearest returns the name that was probably meant, or "".
 func nearest(got string, names []string) string {

@@ -60,7 +60,7 @@ func (p *parser) container(r *reading) {
 	case typed && (begins || strings.Contains(a.w.s, "\n")):
 		problem := "the " + kind + " is no YAML"
 		if err != nil {
-			problem += ": " + clip(strings.TrimPrefix(err.Error(), "read YAML: "))
+			problem += ": " + syntax.Line(strings.TrimPrefix(err.Error(), "read YAML: "))
 		}
 		p.add(
 			a.place,

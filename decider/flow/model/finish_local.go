@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/droverhq/drover/decider/flow/shorthand"
+	"github.com/droverhq/drover/decider/flow/syntax"
 )
 
 // node makes a value of a part of a line, as if it stood by itself.
@@ -24,8 +27,8 @@ type lineWord struct {
 
 func split(line string) []lineWord {
 	var all []lineWord
-	for at := skipSpace(line, 0); at < len(line); at = skipSpace(line, at) {
-		end := wordEnd(line, at)
+	for at := syntax.SkipSpace(line, 0); at < len(line); at = syntax.SkipSpace(line, at) {
+		end := shorthand.WordEnd(line, at)
 		all = append(all, lineWord{line[at:end], at, end})
 		at = end
 	}
@@ -116,7 +119,7 @@ func (r *reading) unquoteValue(chain arg) {
 	if !ok || v.key || merges(chain) {
 		return
 	}
-	inner, quoted := unwrap(v.w.s)
+	inner, quoted := shorthand.Unwrap(v.w.s)
 	if !quoted {
 		return
 	}
@@ -167,13 +170,13 @@ func (p *parser) checkTransform(w words) {
 
 // forSignal is how else a line waits for a signal. The variable may stand in front or where
 // [wait-for-signal] has it: it is no part of the name.
-var forSignal = []*Template{
+var forSignal = []*shorthand.Template{
 	mustTemplate(`"for signal " [ [ ${type} ] ${variable} " = " ] ${signal}`),
 	mustTemplate(`[ [ ${type} ] ${variable} " = " ] "for signal " ${signal}`),
 }
 
-func mustTemplate(text string) *Template {
-	t, err := ParseTemplate(text)
+func mustTemplate(text string) *shorthand.Template {
+	t, err := shorthand.Parse(text)
 	if err != nil {
 		panic(err)
 	}
@@ -216,7 +219,7 @@ func (p *parser) finishArgs(r *reading) {
 		}
 		if len(parts) < 3 || parts[1].s != "=" || !variableRoot.MatchString(parts[0].s) {
 			p.add(
-				w.at(skipSpace(one.s, 0)),
+				w.at(syntax.SkipSpace(one.s, 0)),
 				quoted(strings.TrimSpace(one.s))+" is no argument",
 				"write NAME = VALUE, with spaces around = and commas between; quote a value with commas",
 			)
@@ -245,7 +248,7 @@ func (p *parser) finishArgs(r *reading) {
 // are written in the one way that loses nothing.
 func bare(s string) *node {
 	n := &node{kind: text, value: s, text: s}
-	if inner, ok := unwrap(s); ok {
+	if inner, ok := shorthand.Unwrap(s); ok {
 		n.value, n.text = inner, inner
 		return n
 	}
@@ -274,7 +277,7 @@ func commas(s string) (all []lineWord, open int) {
 			if c == quote {
 				quote = 0
 			}
-		case (c == '"' || c == '\'') && at > 0 && isSpace(s[at-1]):
+		case (c == '"' || c == '\'') && at > 0 && syntax.Space(s[at-1]):
 			quote = c
 			if depth <= 0 {
 				begin, holds = at, false

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/droverhq/drover/decider/flow/shorthand"
 	"github.com/droverhq/drover/decider/flow/value"
 	"github.com/droverhq/drover/internal/duration"
 	"github.com/droverhq/drover/internal/retention"
@@ -400,7 +401,7 @@ func (p *parser) shorthand(d *Definition, n *node) {
 		)
 		return
 	}
-	t, err := ParseTemplate(n.text)
+	t, err := shorthand.Parse(n.text)
 	if err != nil {
 		p.add(n.pos, err.Error(), "for example shorthand: ${package} [ \" from \" ${source} ]")
 		return

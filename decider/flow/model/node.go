@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/droverhq/drover/decider/flow/syntax"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 )
@@ -95,7 +96,7 @@ func (n *node) is() string {
 	case text:
 		return "a text"
 	}
-	return fmt.Sprint("the value ", clip(n.text))
+	return fmt.Sprint("the value ", syntax.Line(n.text))
 }
 
 // says is a text in quotes, and of others what they are.
@@ -180,7 +181,7 @@ func (t *tree) dispatch(n ast.Node) (*node, error) {
 		return t.leaf(n.Start, text, n.Value.Value)
 	case *ast.InfinityNode, *ast.NanNode:
 		return nil, faulty(n.GetToken(), "quote it if it is a text", "%s is not a number that a "+
-			"flow can hold", clip(n.GetToken().Value))
+			"flow can hold", syntax.Line(n.GetToken().Value))
 	case *ast.SequenceNode:
 		return t.sequence(n)
 	case *ast.MappingNode:
@@ -255,7 +256,7 @@ func (t *tree) plain(n *ast.StringNode) (*node, error) {
 			n.Token,
 			"quote it to keep it as a text",
 			"the number %s does not fit into 64 bits",
-			clip(s),
+			syntax.Line(s),
 		)
 	case !realNumber.MatchString(s):
 	case !strings.ContainsAny(s[1:], "+-"):
@@ -271,7 +272,7 @@ func unsure(tk *token.Token) error {
 		tk,
 		"quote it if it is a text, or write it as a plain number",
 		"%s is a number to some readers of YAML and a text to others",
-		clip(tk.Value),
+		syntax.Line(tk.Value),
 	)
 }
 
@@ -285,7 +286,7 @@ func (t *tree) integer(n *ast.IntegerNode) (*node, error) {
 			n.Token,
 			"quote it to keep it as a text",
 			"the number %s does not fit into 64 bits",
-			clip(n.Token.Value),
+			syntax.Line(n.Token.Value),
 		)
 	}
 	return t.leaf(n.Token, scalar, i)
@@ -305,7 +306,7 @@ func (t *tree) real(tk *token.Token) (*node, error) {
 			tk,
 			"quote it to keep it as a text",
 			"the number %s is too large",
-			clip(tk.Value),
+			syntax.Line(tk.Value),
 		)
 	}
 	return t.leaf(tk, scalar, f)
@@ -464,6 +465,6 @@ func (t *tree) tag(n *ast.TagNode) (*node, error) {
 		n.Start,
 		"leave it out; quote what is to be a text",
 		"the tag %s is not understood",
-		clip(n.Start.Value),
+		syntax.Line(n.Start.Value),
 	)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/droverhq/drover/decider/flow/shorthand"
 	"github.com/droverhq/drover/internal/duration"
 	"github.com/droverhq/drover/internal/retention"
 )
@@ -198,7 +199,7 @@ func (p *parser) reachable(d *Definition, n *node) {
 		return
 	}
 	inLine := map[string]bool{}
-	if t, err := ParseTemplate(d.Shorthand); err == nil {
+	if t, err := shorthand.Parse(d.Shorthand); err == nil {
 		for _, v := range t.Variables() {
 			v, _, _ = strings.Cut(v, ".")
 			inLine[v] = true

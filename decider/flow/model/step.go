@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/droverhq/drover/decider/flow/shorthand"
+	"github.com/droverhq/drover/decider/flow/syntax"
 )
 
 // reading is a step on its way from YAML to the model.
@@ -247,7 +250,7 @@ func (p *parser) untyped(r *reading) string {
 
 // shorthandStep reads a line: the first word is the type.
 func (p *parser) shorthandStep(r *reading, w words) *Step {
-	from := skipSpace(w.s, 0)
+	from := syntax.SkipSpace(w.s, 0)
 	if from == len(w.s) {
 		if w.n.kind != null { // else it has been said
 			p.add(w.n.pos, "the step is empty", "write a line such as log hello")
@@ -263,7 +266,7 @@ func (p *parser) shorthandStep(r *reading, w words) *Step {
 		return nil
 	}
 	end := from
-	for end < len(w.s) && !isSpace(w.s[end]) {
+	for end < len(w.s) && !syntax.Space(w.s[end]) {
 		end++
 	}
 	rest := words{s: w.s[end:], n: w.n, off: w.off + end}
@@ -328,18 +331,18 @@ func (p *parser) takeApart(r *reading, rest words) bool {
 			return true
 		}
 	}
-	shorthand, raw := r.spec.Shorthand, r.spec.raw
+	form, raw := r.spec.Shorthand, r.spec.raw
 	if r.own != nil {
-		shorthand, raw = r.own.Shorthand, false
+		form, raw = r.own.Shorthand, false
 	}
-	if shorthand == "" {
-		if at := skipSpace(rest.s, 0); at < len(rest.s) {
+	if form == "" {
+		if at := syntax.SkipSpace(rest.s, 0); at < len(rest.s) {
 			p.add(rest.at(at), r.step.Type+" takes nothing after it", "give inputs as keys")
 			return false
 		}
 		return true
 	}
-	t, err := ParseTemplate(shorthand)
+	t, err := shorthand.Parse(form)
 	if err != nil {
 		p.add(rest.n.pos, err.Error(), "register the step type anew")
 		return false
@@ -347,18 +350,18 @@ func (p *parser) takeApart(r *reading, rest words) bool {
 	return p.match(r, t, rest, raw)
 }
 
-func (p *parser) match(r *reading, t *Template, rest words, raw bool) bool {
+func (p *parser) match(r *reading, t *shorthand.Template, rest words, raw bool) bool {
 	if strings.TrimSpace(rest.s) == "" {
 		return true // what is required may be in keys
 	}
 	got, err := t.Match(rest.s, raw)
 	if err != nil {
 		at := 0
-		if m, ok := errors.AsType[*Mismatch](err); ok {
+		if m, ok := errors.AsType[*shorthand.Mismatch](err); ok {
 			at = m.Offset
 		}
 		hint := "write " + r.step.Type + " " + t.Grammar()
-		if strings.Contains(t.text, `" = "`) && !strings.Contains(rest.s, " = ") &&
+		if strings.Contains(t.String(), `" = "`) && !strings.Contains(rest.s, " = ") &&
 			strings.Contains(rest.s, "=") {
 			hint += ", with spaces around ="
 		}
@@ -376,7 +379,7 @@ func (p *parser) match(r *reading, t *Template, rest words, raw bool) bool {
 		p.capture(r, c.Name, arg{w: w, flag: c.Flag, place: w.at(0)})
 	}
 	if r.own != nil {
-		for _, flag := range t.flags {
+		for _, flag := range t.Flags() {
 			if !r.arg(flag) {
 				r.put(
 					flag,

@@ -3,6 +3,8 @@ package model_test
 import (
 	"testing"
 
+	"github.com/droverhq/drover/decider/flow/model"
+	"github.com/droverhq/drover/decider/flow/shorthand"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -195,5 +197,13 @@ steps: [no-op]
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestShorthandOfEveryTypeIsATemplate(t *testing.T) {
+	for _, typ := range model.Types() {
+		if _, err := shorthand.Parse(typ.Shorthand); err != nil {
+			t.Errorf("%s: %v", typ.Name, err)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/droverhq/drover/decider/flow/syntax"
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	yamlparser "github.com/goccy/go-yaml/parser"
@@ -235,7 +236,7 @@ func checkTokens(tokens token.Tokens) error {
 func syntaxFault(src string, err error) error {
 	e, ok := errors.AsType[yaml.Error](err)
 	if !ok {
-		return &fault{at: Position{1, 1}, problem: "is not YAML: " + clip(err.Error())}
+		return &fault{at: Position{1, 1}, problem: "is not YAML: " + syntax.Line(err.Error())}
 	}
 	at := place(e.GetToken())
 	message := e.GetMessage()
@@ -257,7 +258,7 @@ func syntaxFault(src string, err error) error {
 	default:
 		hint = syntaxHint(message)
 	}
-	return &fault{at: at, problem: "is not YAML: " + clip(message), hint: hint, colon: colon}
+	return &fault{at: at, problem: "is not YAML: " + syntax.Line(message), hint: hint, colon: colon}
 }
 
 // syntaxHint is the way out of what the library says in these words.

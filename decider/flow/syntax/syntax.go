@@ -1,5 +1,5 @@
 // Package syntax holds what all readers of the little languages of flows share: the error that
-// points into a text, and words with quotes.
+// points into a text, a cursor over its bytes, and words with quotes.
 //
 // Invariants: an offset counts bytes from the start of the text that was given to the reader, never
 // beyond its length; a message stays short whatever the text is; every function takes time linear
@@ -71,6 +71,14 @@ func Clip(s string) string {
 		end--
 	}
 	return s[:end] + "..."
+}
+
+// Line is Clip of the first line.
+func Line(s string) string {
+	if line, _, more := strings.Cut(s, "\n"); more {
+		s = line + "..."
+	}
+	return Clip(s)
 }
 
 // Quote is Clip in quotes, for a word in a message.

@@ -128,3 +128,20 @@ func FuzzWords(f *testing.F) {
 		}
 	})
 }
+
+func TestCursor(t *testing.T) {
+	c := syntax.Cursor{Text: " min( 12"}
+	if c.Take('(') {
+		t.Error("a bracket is taken where a word is")
+	}
+	if got := c.While(func(b byte) bool { return b >= 'a' }); got != "min" || !c.Take('(') || c.Take('(') {
+		t.Errorf("got the word %q, and stand before %q", got, c.Rest())
+	}
+	if c.Rest() != "12" || c.At != 6 {
+		t.Errorf("stand at %d, before %q", c.At, c.Rest())
+	}
+	c.While(func(byte) bool { return true })
+	if c.Take('2') || c.Rest() != "" {
+		t.Errorf("something is left after the end: %q", c.Rest())
+	}
+}

@@ -1,10 +1,21 @@
-package model
+// Package shorthand takes apart the line of a step, such as
+//
+//	let integer x = ${y}
+//
+// by the template of its type: which words stand for which inputs.
+//
+// Invariants: a [Template] is never changed; [Parse] and [Template.Match] take bounded time whatever
+// the texts are. The package is pure. Package model is its only caller.
+package shorthand
 
 import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/droverhq/drover/decider/flow/syntax"
 )
 
 // Template is a parsed shorthand, such as
@@ -51,12 +62,12 @@ var (
 	variableInT  = regexp.MustCompile(`^\$\{([^}]*)\}`)
 )
 
-// ParseTemplate reads a shorthand. Errors say the offset.
-func ParseTemplate(text string) (*Template, error) {
+// Parse reads a shorthand. Errors say the offset.
+func Parse(text string) (*Template, error) {
 	if len(text) > maxTemplate {
 		return nil, fmt.Errorf("shorthand: longer than %d bytes", maxTemplate)
 	}
-	p := &templateParser{text: text, t: &Template{text: text}}
+	p := &parser{Cursor: syntax.Cursor{Text: text}, t: &Template{text: text}}
 	if err := p.sequence(0); err != nil {
 		return nil, err
 	}
@@ -104,36 +115,25 @@ var (
 	variables = regexp.MustCompile(`\$\{[^}]*\}`)
 	flags     = regexp.MustCompile(`\?\$\{[^}]*\}\s*`)
 	grammar   = strings.NewReplacer(
-		"${",
-		"",
-		"}",
-		"",
-		"[ ",
-		"[",
-		" ]",
-		"]",
-		`" `,
-		"",
-		` "`,
-		"",
-		`"`,
-		"",
+		"${", "", "}", "", "[ ", "[", " ]", "]", `" `, "", ` "`, "", `"`, "",
 	)
 )
+
+// Flags are the names of all flags, in order.
+func (t *Template) Flags() []string { return slices.Clone(t.flags) }
 
 // Variables are the names of all variables and flags, in order.
 func (t *Template) Variables() []string { return slices.Clone(t.vars) }
 
-type templateParser struct {
-	text string
-	at   int
-	t    *Template
+type parser struct {
+	syntax.Cursor
+	t *Template
 }
 
-func (p *templateParser) sequence(depth int) error {
+func (p *parser) sequence(depth int) error {
 	for {
-		p.space()
-		switch rest := p.text[p.at:]; {
+		p.SkipSpace()
+		switch rest := p.Rest(); {
 		case rest == "" && depth > 0:
 			return p.fail("a bracket [ is never closed")
 		case rest == "" || rest[0] == ']' && depth > 0:
@@ -156,8 +156,8 @@ func (p *templateParser) sequence(depth int) error {
 	}
 }
 
-func (p *templateParser) name() (name string, many bool, err error) {
-	m := variableInT.FindStringSubmatch(p.text[p.at:])
+func (p *parser) name() (name string, many bool, err error) {
+	m := variableInT.FindStringSubmatch(p.Rest())
 	if m == nil {
 		return "", false, p.fail("${ is never closed")
 	}
@@ -167,12 +167,12 @@ func (p *templateParser) name() (name string, many bool, err error) {
 			"the name of a variable has letters, digits, _ and - only, and dots between them",
 		)
 	}
-	p.at += len(m[0])
+	p.At += len(m[0])
 	p.t.vars = append(p.t.vars, name)
 	return name, many, nil
 }
 
-func (p *templateParser) variable() error {
+func (p *parser) variable() error {
 	name, many, err := p.name()
 	o := op{kind: opWord, name: name}
 	if many {
@@ -182,33 +182,31 @@ func (p *templateParser) variable() error {
 	return err
 }
 
-func (p *templateParser) literal() error {
-	length := strings.IndexByte(p.text[p.at+1:], '"')
+func (p *parser) literal() error {
+	length := strings.IndexByte(p.Text[p.At+1:], '"')
 	if length < 0 {
 		return p.fail("a quote is never closed")
 	}
-	lit := p.text[p.at+1 : p.at+1+length]
+	lit := p.Text[p.At+1 : p.At+1+length]
 	words := strings.Fields(lit)
 	if len(words) == 0 {
 		return p.fail("a literal is empty")
 	}
-	p.at += length + 2
+	p.At += length + 2
 	p.t.program = append(
 		p.t.program,
-		op{kind: opLiteral, words: words, before: isSpace(lit[0]), after: isSpace(lit[len(lit)-1])},
+		op{kind: opLiteral, words: words, before: syntax.Space(lit[0]), after: syntax.Space(lit[len(lit)-1])},
 	)
 	return nil
 }
 
-func (p *templateParser) group(depth int) error {
+func (p *parser) group(depth int) error {
 	if depth > maxGroups {
 		return p.fail(fmt.Sprintf("groups are nested deeper than %d", maxGroups))
 	}
-	p.at++
-	p.space()
+	p.At++
 	flag := ""
-	if strings.HasPrefix(p.text[p.at:], "?") {
-		p.at++
+	if p.Take('?') {
 		var err error
 		if flag, _, err = p.name(); err != nil {
 			return err
@@ -226,19 +224,11 @@ func (p *templateParser) group(depth int) error {
 	if len(p.t.program) == start+1 || flag != "" && len(p.t.program) == start+2 {
 		return p.fail("a group is empty")
 	}
-	p.at++ // the bracket that ended the sequence
+	p.At++ // the bracket that ended the sequence
 	p.t.program[start].to = len(p.t.program)
 	return nil
 }
 
-func (p *templateParser) space() {
-	for p.at < len(p.text) && isSpace(p.text[p.at]) {
-		p.at++
-	}
+func (p *parser) fail(what string) error {
+	return fmt.Errorf("shorthand %s at byte %d: %s", strconv.Quote(syntax.Line(p.Text)), p.At+1, what)
 }
-
-func (p *templateParser) fail(what string) error {
-	return fmt.Errorf("shorthand %s at byte %d: %s", quoted(p.text), p.at+1, what)
-}
-
-func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }

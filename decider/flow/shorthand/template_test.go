@@ -1,4 +1,4 @@
-package model_test
+package shorthand_test
 
 import (
 	"errors"
@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/decider/flow/model"
+	"github.com/droverhq/drover/decider/flow/shorthand"
 	"pgregory.net/rapid"
 )
 
-func show(got []model.Capture) string {
+func show(got []shorthand.Capture) string {
 	var parts []string
 	for _, c := range got {
 		if c.Flag {
@@ -76,13 +76,13 @@ func TestTemplate(t *testing.T) {
 		{"fixed order", `[ " limit " ${l...} ] [ " backoff " ${b...} ]`, "backoff 1s limit 5", "b=<1s limit 5>"},
 	} {
 		t.Run(tc.rule, func(t *testing.T) {
-			template, err := model.ParseTemplate(tc.template)
+			template, err := shorthand.Parse(tc.template)
 			if err != nil {
 				t.Fatal(err)
 			}
 			got, err := template.Match(tc.text, false)
 			text := show(got)
-			if m, ok := errors.AsType[*model.Mismatch](err); ok {
+			if m, ok := errors.AsType[*shorthand.Mismatch](err); ok {
 				text = fmt.Sprintf("!%d", m.Offset)
 			}
 			if text != tc.want {
@@ -98,7 +98,7 @@ func TestTemplate(t *testing.T) {
 }
 
 func TestRawTemplate(t *testing.T) {
-	template, err := model.ParseTemplate("${a} ${b}")
+	template, err := shorthand.Parse("${a} ${b}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestRawTemplate(t *testing.T) {
 	}
 }
 
-func TestParseTemplateRefuses(t *testing.T) {
+func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"${a":                       "never closed",
 		"${}":                       "name of a variable",
@@ -131,14 +131,14 @@ func TestParseTemplateRefuses(t *testing.T) {
 		strings.Repeat("[ ", 11):    "deeper than 10",
 		strings.Repeat("${a}", 300): "longer than 1000",
 	} {
-		if got, err := model.ParseTemplate(text); err == nil || !strings.Contains(err.Error(), want) {
+		if got, err := shorthand.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.30s: got %v, %v, want %s", text, got, err, want)
 		}
 	}
 }
 
 func TestGrammar(t *testing.T) {
-	template, err := model.ParseTemplate(`[ ?${f} "force" ] ${a.b} [ " in " ${c...} ]`)
+	template, err := shorthand.Parse(`[ ?${f} "force" ] ${a.b} [ " in " ${c...} ]`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,16 +148,11 @@ func TestGrammar(t *testing.T) {
 	if got, want := strings.Join(template.Variables(), " "), "f a.b c"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	for _, tp := range model.Types() {
-		if _, err := model.ParseTemplate(tp.Shorthand); err != nil {
-			t.Errorf("%s: %v", tp.Name, err)
-		}
-	}
 }
 
 // A line that is made to be taken apart in many ways ends soon.
 func TestTemplateTakesBoundedTime(t *testing.T) {
-	template, err := model.ParseTemplate(`${a...} " x " ${b...} " x " ${c...} " x " ${d...} " x " ${e...} "never"`)
+	template, err := shorthand.Parse(`${a...} " x " ${b...} " x " ${c...} " x " ${d...} " x " ${e...} "never"`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +178,7 @@ func TestTemplateProperty(t *testing.T) {
 			text += " DO " + strings.Join(c, " ")
 			want += " c=<" + strings.Join(c, " ") + ">"
 		}
-		template, err := model.ParseTemplate(`${a} " IN " ${b...} [ " DO " ${c...} ]`)
+		template, err := shorthand.Parse(`${a} " IN " ${b...} [ " DO " ${c...} ]`)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,13 +200,13 @@ func FuzzTemplate(f *testing.F) {
 		f.Add(s[0], s[1])
 	}
 	f.Fuzz(func(t *testing.T, text, line string) {
-		template, err := model.ParseTemplate(text)
+		template, err := shorthand.Parse(text)
 		if err != nil {
 			return
 		}
 		got, err := template.Match(line, len(line)%2 == 0)
 		if err != nil {
-			if m, ok := errors.AsType[*model.Mismatch](err); !ok || m.Offset < 0 || m.Offset > len(line) {
+			if m, ok := errors.AsType[*shorthand.Mismatch](err); !ok || m.Offset < 0 || m.Offset > len(line) {
 				t.Fatalf("got %#v", err)
 			}
 			return

@@ -1,4 +1,4 @@
-package model
+package shorthand
 
 import (
 	"strings"
@@ -80,7 +80,7 @@ func (m *matcher) run(pc, at int, got *taken) (*taken, bool) {
 }
 
 func (m *matcher) step(pc, at int, got *taken) (*taken, bool) {
-	next := skipSpace(m.text, at)
+	next := syntax.SkipSpace(m.text, at)
 	m.furthest = max(m.furthest, next)
 	if pc == len(m.t.program) {
 		return got, next == len(m.text)
@@ -116,11 +116,11 @@ func (m *matcher) variable(o op, pc, from int, got *taken) (*taken, bool) {
 		return nil, false
 	}
 	for end := from; ; {
-		end = wordEnd(m.text, skipSpace(m.text, end))
+		end = WordEnd(m.text, syntax.SkipSpace(m.text, end))
 		if all, ok := m.run(pc+1, end, &taken{m.capture(o.name, from, end, false), got}); ok {
 			return all, true
 		}
-		if o.kind == opWord || m.work > maxWork || skipSpace(m.text, end) == len(m.text) {
+		if o.kind == opWord || m.work > maxWork || syntax.SkipSpace(m.text, end) == len(m.text) {
 			return nil, false
 		}
 	}
@@ -128,7 +128,7 @@ func (m *matcher) variable(o op, pc, from int, got *taken) (*taken, bool) {
 
 func (m *matcher) capture(name string, from, end int, raw bool) Capture {
 	c := Capture{Name: name, Text: m.text[from:end], Offset: from}
-	if inner, ok := unwrap(c.Text); ok && !raw {
+	if inner, ok := Unwrap(c.Text); ok && !raw {
 		c.Offset = from + 1
 		if len(inner) != len(c.Text)-2 {
 			c.Offset = -1
@@ -139,14 +139,14 @@ func (m *matcher) capture(name string, from, end int, raw bool) Capture {
 }
 
 func (o op) literal(text string, at int) (end int, ok bool) {
-	end = skipSpace(text, at)
+	end = syntax.SkipSpace(text, at)
 	if o.before && end == at && at > 0 {
 		return 0, false
 	}
 	for i, w := range o.words {
 		if i > 0 {
 			gap := end
-			if end = skipSpace(text, end); end == gap {
+			if end = syntax.SkipSpace(text, end); end == gap {
 				return 0, false
 			}
 		}
@@ -155,11 +155,11 @@ func (o op) literal(text string, at int) (end int, ok bool) {
 		}
 		end += len(w)
 	}
-	return end, !o.after || end == len(text) || isSpace(text[end])
+	return end, !o.after || end == len(text) || syntax.Space(text[end])
 }
 
-// wordEnd returns where the word ends that begins at from, which is no space.
-func wordEnd(text string, from int) int {
+// WordEnd returns where the word ends that begins at from, which is no space.
+func WordEnd(text string, from int) int {
 	if end, ok := quoteEnd(text, from); ok {
 		from = end
 	} else if text[from] == '{' {
@@ -169,7 +169,7 @@ func wordEnd(text string, from int) int {
 	}
 	for at := from; at < len(text); at++ {
 		switch {
-		case isSpace(text[at]):
+		case syntax.Space(text[at]):
 			return at
 		case strings.HasPrefix(text[at:], "${"):
 			if n := strings.IndexByte(text[at:], '}'); n > 0 {
@@ -198,10 +198,10 @@ func quoteEnd(text string, from int) (int, bool) {
 	return 0, false
 }
 
-// unwrap takes the quotes off a text that is one word in quotes: its first closing quote is its
+// Unwrap takes the quotes off a text that is one word in quotes: its first closing quote is its
 // last character. Of several, as in "a", "b", the quotes belong to the text. A backslash stands for
 // the quote or backslash after it.
-func unwrap(text string) (string, bool) {
+func Unwrap(text string) (string, bool) {
 	if len(text) < 2 {
 		return text, false
 	}
@@ -214,11 +214,4 @@ func unwrap(text string) (string, bool) {
 		return inner, true
 	}
 	return strings.NewReplacer(`\\`, `\`, `\`+text[:1], text[:1]).Replace(inner), true
-}
-
-func skipSpace(text string, at int) int {
-	for at < len(text) && isSpace(text[at]) {
-		at++
-	}
-	return at
 }
