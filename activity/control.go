@@ -1,6 +1,9 @@
 package activity
 
 import (
+	"sync/atomic"
+	"time"
+
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
@@ -33,6 +36,13 @@ func (s *term) control(m natsconn.Msg) {
 	}
 }
 
+// drainOrder is the word of an operator that a worker is to drain.
+type drainOrder struct {
+	to    chan time.Duration // the limit of the drain, or 0
+	given atomic.Bool        // to has had one
+	limit time.Duration      // of the drain; set before the context of run ends
+}
+
 // toldToDrain begins the drain as the end of Run's context does, and says so. The first word
 // counts: told again it only says the same. The answer goes first: a worker with nothing in hand is
 // gone a moment after the word.
@@ -49,10 +59,10 @@ func (s *term) toldToDrain(c *schemas.Control, m natsconn.Msg) {
 				InField("timeout")
 	}
 	s.tell(m, &answer)
-	if answer.Error == nil && s.ordered.CompareAndSwap(false, true) {
+	if answer.Error == nil && s.order.given.CompareAndSwap(false, true) {
 		// who waits for its end tells it again and again
 		s.log.WithField("reason", c.Reason).Info("the worker was told to drain")
-		s.orders <- c.Timeout.Std() // there is room for one
+		s.order.to <- c.Timeout.Std() // there is room for one
 	}
 }
 

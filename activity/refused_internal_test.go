@@ -11,7 +11,7 @@ import (
 // Each list of a worker has subjects that it cannot do without. What others on its connection are refused, also workers of other lists, is theirs.
 func TestNeeds(t *testing.T) {
 	ns := subject.Namespace("default")
-	s := &term{Worker: &Worker{conn: &natsconn.Conn{}, ns: ns, opts: Options{Lists: []string{"PCI", "VISA"}}}, inbox: "_INBOX.me"}
+	s := &term{Worker: &Worker{conn: &natsconn.Conn{}, ns: ns, opts: Options{Lists: []string{"PCI", "VISA"}}}, links: links{inbox: "_INBOX.me"}}
 	next := func(list, consumer string) string {
 		return "$JS.API.CONSUMER.MSG.NEXT." + ns.StreamTasks(list) + "." + consumer
 	}

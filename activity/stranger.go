@@ -1,6 +1,9 @@
 package activity
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // A task of a type that is not registered here is for another worker of the list, as in a rolling
 // update. The server gives it to those that wait in turn: each has one request there. So a worker
@@ -34,37 +37,46 @@ type met struct {
 	rests int
 }
 
+// strangers are the tasks of types that are not registered that were here. The zero value is none.
+type strangers struct {
+	mu   sync.Mutex
+	seen map[strangerAt]met
+	// the second in which so many of them were passed on again
+	from  time.Time
+	again int
+}
+
 // stranger gives back a task of a type that is not registered here.
 func (s *term) stranger(d *delivery) {
 	if s.firstSight(d.task.Type) {
 		d.log().
 			Warn("no function is registered for this type of activity; its tasks go back to the list for other workers")
 	}
-	d.settle(giveBack, s.strangerDelay(strangerAt{d.list, d.Seq}, time.Now()))
+	d.settle(giveBack, s.strangers.delay(strangerAt{d.list, d.Seq}, time.Now()))
 }
 
-// strangerDelay is for how long a task rests that is given back now.
-func (s *term) strangerDelay(t strangerAt, now time.Time) (delay time.Duration) {
+// delay is for how long a task rests that is given back now.
+func (s *strangers) delay(t strangerAt, now time.Time) (delay time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m, known := s.strangers[t]
+	m, known := s.seen[t]
 	if known && (now.Sub(m.at) < strangerRound || !s.passesAgain(now)) {
 		delay = min(firstStrangerDelay<<min(m.rests, 16), lastStrangerDelay)
 		m.rests++
 	}
-	if s.strangers == nil || !known && len(s.strangers) >= mostStrangers {
-		s.strangers = make(map[strangerAt]met)
+	if s.seen == nil || !known && len(s.seen) >= mostStrangers {
+		s.seen = make(map[strangerAt]met)
 	}
 	m.at = now
-	s.strangers[t] = m
+	s.seen[t] = m
 	return delay
 }
 
 // passesAgain counts a task that is passed on again, and tells whether it may be. The caller holds
 // mu.
-func (s *term) passesAgain(now time.Time) bool {
-	if now.Sub(s.againFrom) >= time.Second {
-		s.againFrom, s.again = now, 0
+func (s *strangers) passesAgain(now time.Time) bool {
+	if now.Sub(s.from) >= time.Second {
+		s.from, s.again = now, 0
 	}
 	s.again++
 	return s.again <= mostAgain

@@ -7,7 +7,7 @@ import (
 
 // What comes back is let rest, for longer and longer; what rested elsewhere goes around again. Many such tasks rest even if a round takes long.
 func TestStrangersRest(t *testing.T) { // R6
-	s := &term{}
+	s := &strangers{}
 	now := time.Unix(1_000_000, 0)
 	task := strangerAt{"main", 7}
 	for n, tt := range []struct {
@@ -22,17 +22,17 @@ func TestStrangersRest(t *testing.T) { // R6
 		{time.Millisecond, 4 * firstStrangerDelay},
 	} {
 		now = now.Add(tt.after)
-		if got := s.strangerDelay(task, now); got != tt.want {
+		if got := s.delay(task, now); got != tt.want {
 			t.Fatalf("step %d: it rests for %v, want %v", n, got, tt.want)
 		}
 	}
-	if got := s.strangerDelay(strangerAt{"other", 7}, now); got != 0 {
+	if got := s.delay(strangerAt{"other", 7}, now); got != 0 {
 		t.Errorf("a task of another list rests for %v, want that it is passed on", got)
 	}
 	for range 20 {
-		s.strangerDelay(task, now)
+		s.delay(task, now)
 	}
-	if got := s.strangerDelay(task, now); got != lastStrangerDelay {
+	if got := s.delay(task, now); got != lastStrangerDelay {
 		t.Errorf("it rests for %v in the end, want %v", got, lastStrangerDelay)
 	}
 	const many = 10 * mostAgain
@@ -40,7 +40,7 @@ func TestStrangersRest(t *testing.T) { // R6
 		now = now.Add(time.Minute)
 		rested := 0
 		for n := range uint64(many) {
-			if s.strangerDelay(strangerAt{"many", n}, now) > 0 {
+			if s.delay(strangerAt{"many", n}, now) > 0 {
 				rested++
 			}
 		}
@@ -49,8 +49,8 @@ func TestStrangersRest(t *testing.T) { // R6
 		}
 	}
 	for n := range uint64(3 * mostStrangers) {
-		if s.strangerDelay(strangerAt{"flood", n}, now); len(s.strangers) > mostStrangers {
-			t.Fatalf("%d tasks are remembered, want at most %d", len(s.strangers), mostStrangers)
+		if s.delay(strangerAt{"flood", n}, now); len(s.seen) > mostStrangers {
+			t.Fatalf("%d tasks are remembered, want at most %d", len(s.seen), mostStrangers)
 		}
 	}
 }

@@ -33,22 +33,14 @@ var errTold = errors.New("the worker was told to drain")
 type term struct {
 	*Worker
 
-	outbox       *natsconn.Outbox
-	owners       *natsconn.Outbox // of workflows, for outcomes: see hand
-	inbox        string           // where permissions come in
-	sub          natsconn.Subscription
-	told         natsconn.Subscription // to the control subject
-	leave        []func()              // the deciders of this process
-	closed       atomic.Bool           // it cannot be asked, or cannot answer
+	links
+	leave        []func()    // the deciders of this process
+	closed       atomic.Bool // it cannot be asked, or cannot answer
 	clock        clock.Server
 	ownerChanges ownerChanges
 	suspension   suspension
-	unwatch      func()             // see again.go
-	nonce        string             // begins every nonce of this term
-	orders       chan time.Duration // to drain, with a limit or 0
-	ordered      atomic.Bool        // orders has had one
-	drainFor     time.Duration      // set before the context of run ends
-	serial       atomic.Uint64
+	nonces       nonces
+	order        drainOrder
 	openings     map[string]opening // by list
 	bare         atomic.Bool        // a task without its body has been told of
 
@@ -62,21 +54,37 @@ type term struct {
 	// deliveries that run, or are asked for, by token; see take
 	running map[string]int
 	asking  map[string]chan schemas.Permission // by nonce
-	// the second in which so many of them were passed on again
-	againFrom time.Time
-	again     int
-	strangers map[strangerAt]met  // tasks of types that are not registered
-	answers   map[string]struct{} // inboxes of those who were answered, see respond
+	answers map[string]struct{}                // inboxes of those who were answered, see respond
+
+	strangers strangers
 }
+
+// links are what a term has of its connection. The zero value has none.
+type links struct {
+	outbox  *natsconn.Outbox
+	owners  *natsconn.Outbox // of workflows, for outcomes: see directreport.go
+	inbox   string           // where permissions come in
+	sub     natsconn.Subscription
+	told    natsconn.Subscription // to the control subject
+	unwatch func()                // see again.go
+}
+
+// nonces tell deliveries apart.
+type nonces struct {
+	prefix string // of every nonce of this term
+	serial atomic.Uint64
+}
+
+func (n *nonces) next() string { return n.prefix + strconv.FormatUint(n.serial.Add(1), 36) }
 
 func newTerm(w *Worker) (*term, error) {
 	s := &term{
 		Worker: w, suspension: suspension{Pace: clock.PaceOf(time.Now())},
-		nonce: rand.Text()[:12] + "-", inbox: w.conn.NATS().NewInbox(),
-		orders: make(chan time.Duration, 1), drainFor: w.opts.DrainTimeout,
-		live: make(
-			map[*delivery]*attempt,
-		), running: make(map[string]int), asking: make(map[string]chan schemas.Permission),
+		nonces: nonces{prefix: rand.Text()[:12] + "-"},
+		links:  links{inbox: w.conn.NATS().NewInbox()},
+		order:  drainOrder{to: make(chan time.Duration, 1), limit: w.opts.DrainTimeout},
+		live:   make(map[*delivery]*attempt), running: make(map[string]int),
+		asking:   make(map[string]chan schemas.Permission),
 		openings: make(map[string]opening, len(w.opts.Lists)),
 	}
 	for _, list := range w.opts.Lists {
@@ -109,23 +117,27 @@ func (s *term) connect() (err error) {
 	return err
 }
 
-// close ends what connect has made, all of it or the first of it.
 func (s *term) close() {
-	if s.unwatch != nil {
-		s.unwatch()
+	s.links.close()
+	s.crew.Close()
+}
+
+// close ends what connect has made, all of it or the first of it.
+func (l *links) close() {
+	if l.unwatch != nil {
+		l.unwatch()
 	}
-	for _, sub := range []natsconn.Subscription{s.told, s.sub} {
+	for _, sub := range []natsconn.Subscription{l.told, l.sub} {
 		if sub != nil {
 			// it fails only when the connection is closed, and with it the subscription
 			_ = sub.Close()
 		}
 	}
-	for _, b := range []*natsconn.Outbox{s.owners, s.outbox} {
+	for _, b := range []*natsconn.Outbox{l.owners, l.outbox} {
 		if b != nil {
 			b.Close()
 		}
 	}
-	s.crew.Close()
 }
 
 func (s *term) run(ctx context.Context) error {
@@ -143,8 +155,8 @@ func (s *term) run(ctx context.Context) error {
 	defer s.conn.OnClose(func() { obey(natsconn.ErrClosed) })()
 	helpers.Go(func() {
 		select {
-		case limit := <-s.orders:
-			s.drainFor = cmp.Or(limit, s.drainFor)
+		case limit := <-s.order.to:
+			s.order.limit = cmp.Or(limit, s.order.limit)
 			obey(errTold)
 		case <-ctx.Done():
 		}
@@ -252,7 +264,7 @@ func (s *term) handle(work, wire context.Context, d *delivery) {
 		s.stranger(d)
 		return
 	}
-	d.nonce = s.nonce + strconv.FormatUint(s.serial.Add(1), 36)
+	d.nonce = s.nonces.next()
 	again := d.Delivered > 1
 	unsure := again || stale || d.late || s.ownerChanges.concern(d.task)
 	ask := unsure || d.task.NotIdempotent
@@ -297,7 +309,7 @@ func (s *term) drain(cut, hangUp context.CancelCauseFunc) error {
 	s.log.Debugf("activity worker stops; %d tasks are in hand", n)
 	idle := make(chan struct{})
 	go func() { s.wg.Wait(); close(idle) }()
-	if waited(idle, s.drainFor) {
+	if waited(idle, s.order.limit) {
 		return nil
 	}
 	cut(ErrDrained)
@@ -320,7 +332,7 @@ func (s *term) drain(cut, hangUp context.CancelCauseFunc) error {
 			"%w: %d tasks had not ended within %v and were handed back to their lists",
 			ErrDrainTimeout,
 			n,
-			s.drainFor,
+			s.order.limit,
 		)
 	}
 	return nil
