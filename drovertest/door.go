@@ -14,7 +14,8 @@ var errShut = errors.New("the server is down")
 // restart; while there is none, the door is shut or a porter answers.
 type door struct {
 	turn     turn
-	provider provider // nil while it is shut
+	provider provider   // nil while it is shut
+	conns    []net.Conn // that were made since the last cut
 }
 
 func newDoor() *door { return &door{turn: make(turn, 1)} }
@@ -33,7 +34,22 @@ func (d *door) InProcessConn() (net.Conn, error) {
 	if d.provider == nil {
 		return nil, errShut
 	}
-	return d.provider.InProcessConn()
+	c, err := d.provider.InProcessConn()
+	if err == nil {
+		d.conns = append(d.conns, c)
+	}
+	return c, err
+}
+
+// cut closes all connections that were made through the door. Who connects again comes to whom it
+// leads to.
+func (d *door) cut() {
+	d.turn.lock()
+	defer d.turn.unlock()
+	for _, c := range d.conns {
+		_ = c.Close() // it may be closed already
+	}
+	d.conns = nil
 }
 
 // turn is a lock that may be held while virtual time passes. It is a channel: who waits for a mutex

@@ -122,6 +122,11 @@ func (e *Env) stopServer(p provider) {
 	// A server that is stopped while it makes a stream leaves a goroutine after, for which a bubble
 	// would wait for ever. Virtual time passes only when all is done.
 	time.Sleep(time.Millisecond)
+	// A server that ends keeps the subscriptions of the clients that it sends away. A message for
+	// one of their pull requests is then delivered in vain, again and again, while the server
+	// sleeps until a consumer has been written: virtual time stands still. So clients leave first.
+	e.door.cut()
+	time.Sleep(time.Millisecond)
 	e.server.Shutdown()
 	e.server = nil
 }
