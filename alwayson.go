@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // AddAlwaysOn has a workflow run all the time: exactly one run of the id of its start is open, and
@@ -14,9 +15,9 @@ import (
 // Errors: [ErrInvalid], which names the field; [ErrNotFound] or [ErrDeprecated] if the type may not
 // be started; [ErrUnavailable], [ErrTimeout].
 func (c *Client) AddAlwaysOn(
-	ctx context.Context, w schemas.AlwaysOn,
-) (*schemas.AlwaysResponse, error) {
-	req := &schemas.AlwaysAddRequest{V: schemas.Version, AlwaysOn: w, Identity: c.name}
+	ctx context.Context, w ops.AlwaysOn,
+) (*ops.AlwaysResponse, error) {
+	req := &ops.AlwaysAddRequest{V: schemas.Version, AlwaysOn: w, Identity: c.name}
 	return c.always(ctx, "alwaysAdd", w.Start.WorkflowID, req)
 }
 
@@ -32,14 +33,14 @@ type AlwaysOnOptions struct {
 // last one, or with an error, which is its last value.
 func (c *Client) AlwaysOn(
 	ctx context.Context, o AlwaysOnOptions,
-) iter.Seq2[schemas.AlwaysOnRecord, error] {
+) iter.Seq2[ops.AlwaysOnRecord, error] {
 	q := query{verb: "alwaysList"}
-	fetch := func(cursor string, size int) ([]schemas.AlwaysOnRecord, string, error) {
-		req := &schemas.AlwaysListRequest{
+	fetch := func(cursor string, size int) ([]ops.AlwaysOnRecord, string, error) {
+		req := &ops.AlwaysListRequest{
 			V: schemas.Version, Prefix: o.Prefix, Limit: size, Cursor: cursor,
 		}
 		page, err := call(
-			ctx, c, q, req, func(a *schemas.AlwaysListResponse) *schemas.Error { return a.Error },
+			ctx, c, q, req, func(a *ops.AlwaysListResponse) *schemas.Error { return a.Error },
 		)
 		if err != nil {
 			return nil, "", err
@@ -51,8 +52,8 @@ func (c *Client) AlwaysOn(
 
 // ShowAlwaysOn tells what an always-on workflow is and how it stands. Errors: [ErrNotFound],
 // [ErrInvalid], [ErrUnavailable], [ErrTimeout].
-func (c *Client) ShowAlwaysOn(ctx context.Context, id string) (*schemas.AlwaysResponse, error) {
-	return c.always(ctx, "alwaysShow", id, &schemas.AlwaysRequest{V: schemas.Version, ID: id})
+func (c *Client) ShowAlwaysOn(ctx context.Context, id string) (*ops.AlwaysResponse, error) {
+	return c.always(ctx, "alwaysShow", id, &ops.AlwaysRequest{V: schemas.Version, ID: id})
 }
 
 // StopAlwaysOnOptions of [Client.StopAlwaysOn] and [Client.RemoveAlwaysOn]. By default the open run
@@ -70,7 +71,7 @@ type StopAlwaysOnOptions struct {
 // Errors: those of [Client.ShowAlwaysOn].
 func (c *Client) StopAlwaysOn(
 	ctx context.Context, id string, o *StopAlwaysOnOptions,
-) (*schemas.AlwaysResponse, error) {
+) (*ops.AlwaysResponse, error) {
 	return c.always(ctx, "alwaysStop", id, c.stopRequest(id, o))
 }
 
@@ -78,8 +79,8 @@ func (c *Client) StopAlwaysOn(
 // failures. Errors: those of [Client.ShowAlwaysOn].
 func (c *Client) StartAlwaysOn(
 	ctx context.Context, id, reason string,
-) (*schemas.AlwaysResponse, error) {
-	req := &schemas.AlwaysRequest{V: schemas.Version, ID: id, Reason: reason, Identity: c.name}
+) (*ops.AlwaysResponse, error) {
+	req := &ops.AlwaysRequest{V: schemas.Version, ID: id, Reason: reason, Identity: c.name}
 	return c.always(ctx, "alwaysStart", id, req)
 }
 
@@ -87,15 +88,15 @@ func (c *Client) StartAlwaysOn(
 // defaults. Errors: those of [Client.ShowAlwaysOn].
 func (c *Client) RemoveAlwaysOn(
 	ctx context.Context, id string, o *StopAlwaysOnOptions,
-) (*schemas.AlwaysResponse, error) {
+) (*ops.AlwaysResponse, error) {
 	return c.always(ctx, "alwaysRemove", id, c.stopRequest(id, o))
 }
 
-func (c *Client) stopRequest(id string, o *StopAlwaysOnOptions) *schemas.AlwaysRequest {
+func (c *Client) stopRequest(id string, o *StopAlwaysOnOptions) *ops.AlwaysRequest {
 	if o == nil {
 		o = &StopAlwaysOnOptions{}
 	}
-	return &schemas.AlwaysRequest{
+	return &ops.AlwaysRequest{
 		V: schemas.Version, ID: id, Terminate: o.Terminate, KeepRun: o.KeepRun, Reason: o.Reason,
 		Identity: c.name,
 	}
@@ -104,7 +105,7 @@ func (c *Client) stopRequest(id string, o *StopAlwaysOnOptions) *schemas.AlwaysR
 // always asks a verb about one always-on workflow.
 func (c *Client) always(
 	ctx context.Context, verb, id string, req any,
-) (*schemas.AlwaysResponse, error) {
-	refusal := func(a *schemas.AlwaysResponse) *schemas.Error { return a.Error }
+) (*ops.AlwaysResponse, error) {
+	refusal := func(a *ops.AlwaysResponse) *schemas.Error { return a.Error }
 	return call(ctx, c, query{verb: verb, id: id}, req, refusal)
 }

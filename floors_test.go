@@ -26,7 +26,8 @@ const module = "github.com/droverhq/drover"
 var floors = map[string]int{
 	"schemas/codec":    9, // encodings, below the words
 	"schemas":          10,
-	"schemas/":         11, // JSON Schemas, requirements
+	"schemas/ops":      11, // the words of schedules, always-on workflows and recycles
+	"schemas/":         12, // JSON Schemas, requirements
 	"broker/subject":   10,
 	"broker/execution": 20,
 	"broker/checker":   20,
@@ -107,7 +108,7 @@ var floors = map[string]int{
 
 // Packages that are functions of their arguments: no clock, no dice, no goroutines, no logger.
 var pure = []string{
-	"schemas", "schemas/codec", "schemas/requirement", "broker/execution", "broker/locks", "broker/states", "broker/checker", "broker/explain", "broker/validate", "internal/duration", "internal/retention",
+	"schemas", "schemas/codec", "schemas/ops", "schemas/requirement", "broker/execution", "broker/locks", "broker/states", "broker/checker", "broker/explain", "broker/validate", "internal/duration", "internal/retention",
 	"decider/flow/syntax", "decider/flow/value", "decider/flow/shorthand", "decider/flow/backoff", "decider/flow/concurrency", "decider/flow/expr", "decider/flow/condition", "decider/flow/model", "decider/flow/run", "decider/flow/machine",
 	"decider/flow/define", "decider/flow/graph", "timers/calendar",
 }

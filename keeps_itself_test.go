@@ -14,30 +14,31 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // Each method sends what it is told to, and hands on what is answered.
 func TestSchedules(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{Name: "me"})
-		answer := &schemas.ScheduleResponse{Revision: 7, NextTimes: []schemas.Timestamp{5}}
+		answer := &ops.ScheduleResponse{Revision: 7, NextTimes: []schemas.Timestamp{5}}
 		at := func(sec int64) schemas.Timestamp { return schemas.At(time.Unix(sec, 0)) }
-		timed := schemas.Schedule{
-			ID: "nightly", Times: &schemas.ScheduleTimes{Cron: []string{"0 3 * * *"}},
-			Action: schemas.ScheduleAction{Start: &schemas.StartRequest{Type: "report"}},
+		timed := ops.Schedule{
+			ID: "nightly", Times: &ops.ScheduleTimes{Cron: []string{"0 3 * * *"}},
+			Action: ops.ScheduleAction{Start: &schemas.StartRequest{Type: "report"}},
 		}
 		ctx := t.Context()
-		check := func(what string, got *schemas.ScheduleResponse, err error) {
+		check := func(what string, got *ops.ScheduleResponse, err error) {
 			t.Helper()
 			if d := cmp.Diff(answer, got); err != nil || d != "" {
 				t.Errorf("%s: %v %s", what, err, d)
 			}
 		}
 
-		var created schemas.ScheduleCreateRequest
+		var created ops.ScheduleCreateRequest
 		on(
 			s, "scheduleCreate",
-			func(_ int, q schemas.ScheduleCreateRequest) any { created = q; return answer },
+			func(_ int, q ops.ScheduleCreateRequest) any { created = q; return answer },
 		)
 		got, err := c.CreateSchedule(ctx, timed)
 		check("create", got, err)
@@ -46,10 +47,10 @@ func TestSchedules(t *testing.T) {
 			t.Errorf("created %+v %s", created, d)
 		}
 
-		var updated schemas.ScheduleUpdateRequest
+		var updated ops.ScheduleUpdateRequest
 		on(
 			s, "scheduleUpdate",
-			func(_ int, q schemas.ScheduleUpdateRequest) any { updated = q; return answer },
+			func(_ int, q ops.ScheduleUpdateRequest) any { updated = q; return answer },
 		)
 		got, err = c.UpdateSchedule(ctx, timed, 6)
 		check("update", got, err)
@@ -57,33 +58,33 @@ func TestSchedules(t *testing.T) {
 			t.Errorf("updated %+v", updated)
 		}
 
-		var asked schemas.ScheduleRequest
+		var asked ops.ScheduleRequest
 		for _, verb := range []string{
 			"scheduleShow", "schedulePause", "scheduleResume", "scheduleDelete",
 		} {
-			on(s, verb, func(_ int, q schemas.ScheduleRequest) any { asked = q; return answer })
+			on(s, verb, func(_ int, q ops.ScheduleRequest) any { asked = q; return answer })
 		}
 		for verb, tt := range map[string]struct {
-			do   func() (*schemas.ScheduleResponse, error)
-			want schemas.ScheduleRequest
+			do   func() (*ops.ScheduleResponse, error)
+			want ops.ScheduleRequest
 		}{
 			"show": {
-				func() (*schemas.ScheduleResponse, error) { return c.ShowSchedule(ctx, "a", 3) },
-				schemas.ScheduleRequest{V: 1, ID: "a", Next: 3},
+				func() (*ops.ScheduleResponse, error) { return c.ShowSchedule(ctx, "a", 3) },
+				ops.ScheduleRequest{V: 1, ID: "a", Next: 3},
 			},
 			"pause": {
-				func() (*schemas.ScheduleResponse, error) {
+				func() (*ops.ScheduleResponse, error) {
 					return c.PauseSchedule(ctx, "a", time.Unix(9, 0), "why")
 				},
-				schemas.ScheduleRequest{V: 1, ID: "a", Until: at(9), Reason: "why", Identity: "me"},
+				ops.ScheduleRequest{V: 1, ID: "a", Until: at(9), Reason: "why", Identity: "me"},
 			},
 			"resume": {
-				func() (*schemas.ScheduleResponse, error) { return c.ResumeSchedule(ctx, "a", "now") },
-				schemas.ScheduleRequest{V: 1, ID: "a", Reason: "now", Identity: "me"},
+				func() (*ops.ScheduleResponse, error) { return c.ResumeSchedule(ctx, "a", "now") },
+				ops.ScheduleRequest{V: 1, ID: "a", Reason: "now", Identity: "me"},
 			},
 			"delete": {
-				func() (*schemas.ScheduleResponse, error) { return c.DeleteSchedule(ctx, "a", "") },
-				schemas.ScheduleRequest{V: 1, ID: "a", Identity: "me"},
+				func() (*ops.ScheduleResponse, error) { return c.DeleteSchedule(ctx, "a", "") },
+				ops.ScheduleRequest{V: 1, ID: "a", Identity: "me"},
 			},
 		} {
 			got, err := tt.do()
@@ -93,10 +94,10 @@ func TestSchedules(t *testing.T) {
 			}
 		}
 
-		var triggered schemas.ScheduleTriggerRequest
+		var triggered ops.ScheduleTriggerRequest
 		on(
 			s, "scheduleTrigger",
-			func(_ int, q schemas.ScheduleTriggerRequest) any { triggered = q; return answer },
+			func(_ int, q ops.ScheduleTriggerRequest) any { triggered = q; return answer },
 		)
 		got, err = c.TriggerSchedule(ctx, "a", nil)
 		check("trigger", got, err)
@@ -104,24 +105,24 @@ func TestSchedules(t *testing.T) {
 			t.Errorf("triggered %+v", triggered)
 		}
 
-		var filled schemas.ScheduleBackfillRequest
+		var filled ops.ScheduleBackfillRequest
 		on(
 			s, "scheduleBackfill",
-			func(_ int, q schemas.ScheduleBackfillRequest) any { filled = q; return answer },
+			func(_ int, q ops.ScheduleBackfillRequest) any { filled = q; return answer },
 		)
 		got, err = c.BackfillSchedule(ctx, "a", time.Unix(1, 0), time.Unix(2, 0), &drover.SlotOptions{
-			Overlap: schemas.OverlapAllow, RequestID: "r", Reason: "w",
+			Overlap: ops.OverlapAllow, RequestID: "r", Reason: "w",
 		})
 		check("backfill", got, err)
-		want := schemas.ScheduleBackfillRequest{
-			V: 1, ID: "a", From: at(1), Until: at(2), Overlap: schemas.OverlapAllow, RequestID: "r",
+		want := ops.ScheduleBackfillRequest{
+			V: 1, ID: "a", From: at(1), Until: at(2), Overlap: ops.OverlapAllow, RequestID: "r",
 			Reason: "w", Identity: "me",
 		}
 		if d := cmp.Diff(want, filled); d != "" {
 			t.Error(d)
 		}
 
-		answer = &schemas.ScheduleResponse{
+		answer = &ops.ScheduleResponse{
 			Error: schemas.Errorf(schemas.CodeConflict, "it was changed").InField("revision"),
 		}
 		if _, err := c.UpdateSchedule(ctx, timed, 6); !errors.Is(err, drover.ErrConflict) {
@@ -134,38 +135,38 @@ func TestSchedules(t *testing.T) {
 func TestListsOfSchedulesAndAlwaysOn(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{})
-		on(s, "scheduleList", func(_ int, q schemas.ScheduleListRequest) any {
+		on(s, "scheduleList", func(_ int, q ops.ScheduleListRequest) any {
 			if q.Prefix != "p" {
 				t.Errorf("asked for %+v", q)
 			}
 			if q.Cursor == "" {
-				return schemas.ScheduleListResponse{
-					Schedules: []schemas.ScheduleLine{{Schedule: schemas.Schedule{ID: "p1"}}}, Cursor: "p1",
+				return ops.ScheduleListResponse{
+					Schedules: []ops.ScheduleLine{{Schedule: ops.Schedule{ID: "p1"}}}, Cursor: "p1",
 				}
 			}
-			return schemas.ScheduleListResponse{
-				Schedules: []schemas.ScheduleLine{{Schedule: schemas.Schedule{ID: "p2"}}},
+			return ops.ScheduleListResponse{
+				Schedules: []ops.ScheduleLine{{Schedule: ops.Schedule{ID: "p2"}}},
 			}
 		})
-		on(s, "alwaysList", func(_ int, q schemas.AlwaysListRequest) any {
-			one := func(id string) []schemas.AlwaysOnRecord {
-				return []schemas.AlwaysOnRecord{
-					{AlwaysOn: schemas.AlwaysOn{Start: schemas.StartRequest{WorkflowID: id}}},
+		on(s, "alwaysList", func(_ int, q ops.AlwaysListRequest) any {
+			one := func(id string) []ops.AlwaysOnRecord {
+				return []ops.AlwaysOnRecord{
+					{AlwaysOn: ops.AlwaysOn{Start: schemas.StartRequest{WorkflowID: id}}},
 				}
 			}
 			if q.Cursor == "" {
-				return schemas.AlwaysListResponse{AlwaysOn: one("p1"), Cursor: "p1"}
+				return ops.AlwaysListResponse{AlwaysOn: one("p1"), Cursor: "p1"}
 			}
-			return schemas.AlwaysListResponse{AlwaysOn: one("p2")}
+			return ops.AlwaysListResponse{AlwaysOn: one("p2")}
 		})
 		ctx := t.Context()
 		schedules := listed(
 			t, c.Schedules(ctx, drover.SchedulesOptions{Prefix: "p"}),
-			func(l schemas.ScheduleLine) string { return l.Schedule.ID },
+			func(l ops.ScheduleLine) string { return l.Schedule.ID },
 		)
 		always := listed(
 			t, c.AlwaysOn(ctx, drover.AlwaysOnOptions{}),
-			func(r schemas.AlwaysOnRecord) string { return r.AlwaysOn.Start.WorkflowID },
+			func(r ops.AlwaysOnRecord) string { return r.AlwaysOn.Start.WorkflowID },
 		)
 		for _, got := range [][]string{schedules, always} {
 			if d := cmp.Diff([]string{"p1", "p2"}, got); d != "" {
@@ -192,58 +193,58 @@ func TestAlwaysOn(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{Name: "me"})
 		ctx := t.Context()
-		var added schemas.AlwaysAddRequest
-		on(s, "alwaysAdd", func(_ int, q schemas.AlwaysAddRequest) any {
+		var added ops.AlwaysAddRequest
+		on(s, "alwaysAdd", func(_ int, q ops.AlwaysAddRequest) any {
 			if added = q; q.AlwaysOn.Start.Type == "" {
-				return schemas.AlwaysResponse{
+				return ops.AlwaysResponse{
 					Error: schemas.Errorf(schemas.CodeInvalid, "it is empty").InField("start.type"),
 				}
 			}
-			return schemas.AlwaysResponse{Changed: true}
+			return ops.AlwaysResponse{Changed: true}
 		})
-		w := schemas.AlwaysOn{
+		w := ops.AlwaysOn{
 			Start:   schemas.StartRequest{WorkflowID: "poll", Type: "poller"},
-			Restart: schemas.RestartOnFailure,
+			Restart: ops.RestartOnFailure,
 		}
 		if a, err := c.AddAlwaysOn(ctx, w); err != nil || !a.Changed {
 			t.Fatal(a, err)
 		}
-		if d := cmp.Diff(schemas.AlwaysAddRequest{V: 1, AlwaysOn: w, Identity: "me"}, added); d != "" {
+		if d := cmp.Diff(ops.AlwaysAddRequest{V: 1, AlwaysOn: w, Identity: "me"}, added); d != "" {
 			t.Error(d)
 		}
-		_, err := c.AddAlwaysOn(ctx, schemas.AlwaysOn{Start: schemas.StartRequest{WorkflowID: "poll"}})
+		_, err := c.AddAlwaysOn(ctx, ops.AlwaysOn{Start: schemas.StartRequest{WorkflowID: "poll"}})
 		wantError(t, err, drover.ErrInvalid)
 
-		var asked schemas.AlwaysRequest
+		var asked ops.AlwaysRequest
 		for _, verb := range []string{"alwaysShow", "alwaysStop", "alwaysStart", "alwaysRemove"} {
-			on(s, verb, func(_ int, q schemas.AlwaysRequest) any {
+			on(s, verb, func(_ int, q ops.AlwaysRequest) any {
 				asked = q
-				return schemas.AlwaysResponse{Changed: true}
+				return ops.AlwaysResponse{Changed: true}
 			})
 		}
 		for verb, tt := range map[string]struct {
-			do   func() (*schemas.AlwaysResponse, error)
-			want schemas.AlwaysRequest
+			do   func() (*ops.AlwaysResponse, error)
+			want ops.AlwaysRequest
 		}{
 			"show": {
-				func() (*schemas.AlwaysResponse, error) { return c.ShowAlwaysOn(ctx, "a") },
-				schemas.AlwaysRequest{V: 1, ID: "a"},
+				func() (*ops.AlwaysResponse, error) { return c.ShowAlwaysOn(ctx, "a") },
+				ops.AlwaysRequest{V: 1, ID: "a"},
 			},
 			"stop": {
-				func() (*schemas.AlwaysResponse, error) { return c.StopAlwaysOn(ctx, "a", nil) },
-				schemas.AlwaysRequest{V: 1, ID: "a", Identity: "me"},
+				func() (*ops.AlwaysResponse, error) { return c.StopAlwaysOn(ctx, "a", nil) },
+				ops.AlwaysRequest{V: 1, ID: "a", Identity: "me"},
 			},
 			"start": {
-				func() (*schemas.AlwaysResponse, error) { return c.StartAlwaysOn(ctx, "a", "go") },
-				schemas.AlwaysRequest{V: 1, ID: "a", Reason: "go", Identity: "me"},
+				func() (*ops.AlwaysResponse, error) { return c.StartAlwaysOn(ctx, "a", "go") },
+				ops.AlwaysRequest{V: 1, ID: "a", Reason: "go", Identity: "me"},
 			},
 			"remove": {
-				func() (*schemas.AlwaysResponse, error) {
+				func() (*ops.AlwaysResponse, error) {
 					return c.RemoveAlwaysOn(
 						ctx, "a", &drover.StopAlwaysOnOptions{Terminate: true, KeepRun: true, Reason: "w"},
 					)
 				},
-				schemas.AlwaysRequest{
+				ops.AlwaysRequest{
 					V: 1, ID: "a", Terminate: true, KeepRun: true, Reason: "w", Identity: "me",
 				},
 			},
@@ -262,12 +263,12 @@ func TestAlwaysOn(t *testing.T) {
 func TestOnce(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c, s := newService(t, drover.Options{Name: "me"})
-		var asked []schemas.OnceRequest
-		on(s, "once", func(_ int, q schemas.OnceRequest) any {
+		var asked []ops.OnceRequest
+		on(s, "once", func(_ int, q ops.OnceRequest) any {
 			if asked = append(asked, q); len(asked) == 1 {
 				return nil // silence
 			}
-			return schemas.OnceResponse{First: q.Caller == asked[0].Caller, Period: "2026-11-28"}
+			return ops.OnceResponse{First: q.Caller == asked[0].Caller, Period: "2026-11-28"}
 		})
 		first, err := c.Once(
 			t.Context(), "report",
@@ -276,7 +277,7 @@ func TestOnce(t *testing.T) {
 		if err != nil || !first {
 			t.Fatalf("got %v, %v, want true", first, err)
 		}
-		want := schemas.OnceRequest{
+		want := ops.OnceRequest{
 			V: 1, Name: "report", Period: "week", TimeZone: "Europe/Berlin", Caller: asked[0].Caller,
 			WorkflowID: "w", Run: "r", Identity: "me",
 		}
@@ -318,10 +319,10 @@ func ExampleClient_CreateSchedule() {
 		log.Fatal(err)
 	}
 	defer c.Close()
-	a, err := c.CreateSchedule(ctx, schemas.Schedule{
+	a, err := c.CreateSchedule(ctx, ops.Schedule{
 		ID:     "nightly",
-		Times:  &schemas.ScheduleTimes{Cron: []string{"0 3 * * *"}, TimeZone: "Europe/Berlin"},
-		Action: schemas.ScheduleAction{Start: &schemas.StartRequest{Type: "report"}},
+		Times:  &ops.ScheduleTimes{Cron: []string{"0 3 * * *"}, TimeZone: "Europe/Berlin"},
+		Action: ops.ScheduleAction{Start: &schemas.StartRequest{Type: "report"}},
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // OnceOptions of [Client.Once]. The zero value is a day in UTC.
@@ -40,8 +41,8 @@ func (c *Client) Once(ctx context.Context, name string, o OnceOptions) (bool, er
 // AskOnce is [Client.Once] with all of the answer: the bounds of the period, and who was first.
 func (c *Client) AskOnce(
 	ctx context.Context, name string, o OnceOptions,
-) (*schemas.OnceResponse, error) {
-	req := &schemas.OnceRequest{
+) (*ops.OnceResponse, error) {
+	req := &ops.OnceRequest{
 		V: schemas.Version, Name: name, Period: o.Period, TimeZone: o.TimeZone,
 		Caller: cmp.Or(o.Caller, ulid.Make().String()), WorkflowID: o.WorkflowID, Run: o.RunID,
 		Identity: c.name,
@@ -51,6 +52,6 @@ func (c *Client) AskOnce(
 		c,
 		query{verb: "once"},
 		req,
-		func(a *schemas.OnceResponse) *schemas.Error { return a.Error },
+		func(a *ops.OnceResponse) *schemas.Error { return a.Error },
 	)
 }

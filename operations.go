@@ -5,12 +5,13 @@ import (
 	"iter"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // OperationsOptions filter [Client.Operations].
 type OperationsOptions struct {
 	// Kind is that of the operations. Defaults to all.
-	Kind schemas.OperationKind
+	Kind ops.OperationKind
 	// After skips the operations up to this sequence. Defaults to 0.
 	After uint64
 	// Latest begins so late that only this many are left. Defaults to 0, all of them.
@@ -22,17 +23,17 @@ type OperationsOptions struct {
 // comes first. The sequence ends with the last one, or with an error, which is its last value.
 func (c *Client) Operations(
 	ctx context.Context, o OperationsOptions,
-) iter.Seq2[schemas.OperationEntry, error] {
+) iter.Seq2[ops.OperationEntry, error] {
 	q := query{verb: "operations"}
-	fetch := func(after uint64, size int) ([]schemas.OperationEntry, uint64, error) {
-		req := &schemas.OperationsRequest{
+	fetch := func(after uint64, size int) ([]ops.OperationEntry, uint64, error) {
+		req := &ops.OperationsRequest{
 			V: schemas.Version, Kind: o.Kind, Limit: size, After: max(after, o.After),
 		}
 		if after == 0 {
 			req.Latest = o.Latest
 		}
 		page, err := call(
-			ctx, c, q, req, func(a *schemas.OperationsResponse) *schemas.Error { return a.Error },
+			ctx, c, q, req, func(a *ops.OperationsResponse) *schemas.Error { return a.Error },
 		)
 		if err != nil {
 			return nil, 0, err

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // SetRecycle sets when the servers whose home is this namespace restart their roles, one after the
@@ -15,13 +16,13 @@ import (
 // server with the role ops.
 func (c *Client) SetRecycle(
 	ctx context.Context,
-	r schemas.Recycle,
+	r ops.Recycle,
 	reason string,
-) (*schemas.RecycleResponse, error) {
+) (*ops.RecycleResponse, error) {
 	return c.recycle(
 		ctx,
 		"recycleSet",
-		&schemas.RecycleRequest{Recycle: &r, Reason: reason, Identity: c.name},
+		&ops.RecycleRequest{Recycle: &r, Reason: reason, Identity: c.name},
 	)
 }
 
@@ -35,32 +36,32 @@ func (c *Client) RecycleNow(
 	ctx context.Context,
 	notice time.Duration,
 	reason string,
-) (*schemas.RecycleResponse, error) {
+) (*ops.RecycleResponse, error) {
 	return c.recycle(
 		ctx,
 		"recycleNow",
-		&schemas.RecycleRequest{Notice: schemas.Duration(notice), Reason: reason, Identity: c.name},
+		&ops.RecycleRequest{Notice: schemas.Duration(notice), Reason: reason, Identity: c.name},
 	)
 }
 
 // ShowRecycle tells when the servers whose home is this namespace restart their roles, since when
 // the roles of each run, and where it stands in a recycle that goes on. It needs a server with the
 // role ops.
-func (c *Client) ShowRecycle(ctx context.Context) (*schemas.RecycleResponse, error) {
-	return c.recycle(ctx, "recycleShow", &schemas.RecycleRequest{})
+func (c *Client) ShowRecycle(ctx context.Context) (*ops.RecycleResponse, error) {
+	return c.recycle(ctx, "recycleShow", &ops.RecycleRequest{})
 }
 
 func (c *Client) recycle(
 	ctx context.Context,
 	verb string,
-	req *schemas.RecycleRequest,
-) (*schemas.RecycleResponse, error) {
+	req *ops.RecycleRequest,
+) (*ops.RecycleResponse, error) {
 	req.V = schemas.Version
 	return call(
 		ctx,
 		c,
 		query{verb: verb},
 		req,
-		func(a *schemas.RecycleResponse) *schemas.Error { return a.Error },
+		func(a *ops.RecycleResponse) *schemas.Error { return a.Error },
 	)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // CreateSchedule makes a schedule, and tells its next times and what may not be meant. Its id must
@@ -18,9 +19,9 @@ import (
 // the id; [ErrNotFound] or [ErrDeprecated] if the type of its workflows may not be started;
 // [ErrLimit], [ErrUnavailable], [ErrTimeout].
 func (c *Client) CreateSchedule(
-	ctx context.Context, s schemas.Schedule,
-) (*schemas.ScheduleResponse, error) {
-	return c.schedule(ctx, "scheduleCreate", &schemas.ScheduleCreateRequest{
+	ctx context.Context, s ops.Schedule,
+) (*ops.ScheduleResponse, error) {
+	return c.schedule(ctx, "scheduleCreate", &ops.ScheduleCreateRequest{
 		V: schemas.Version, Schedule: s, RequestID: ulid.Make().String(), Identity: c.name,
 	})
 }
@@ -32,9 +33,9 @@ func (c *Client) CreateSchedule(
 // Errors: those of [Client.CreateSchedule]; [ErrNotFound]; [ErrConflict] if somebody has changed it
 // since the revision: read it again.
 func (c *Client) UpdateSchedule(
-	ctx context.Context, s schemas.Schedule, revision uint64,
-) (*schemas.ScheduleResponse, error) {
-	return c.schedule(ctx, "scheduleUpdate", &schemas.ScheduleUpdateRequest{
+	ctx context.Context, s ops.Schedule, revision uint64,
+) (*ops.ScheduleResponse, error) {
+	return c.schedule(ctx, "scheduleUpdate", &ops.ScheduleUpdateRequest{
 		V: schemas.Version, Schedule: s, Revision: revision, Identity: c.name,
 	})
 }
@@ -44,9 +45,9 @@ func (c *Client) UpdateSchedule(
 // [ErrTimeout].
 func (c *Client) ShowSchedule(
 	ctx context.Context, id string, next int,
-) (*schemas.ScheduleResponse, error) {
+) (*ops.ScheduleResponse, error) {
 	return c.schedule(
-		ctx, "scheduleShow", &schemas.ScheduleRequest{V: schemas.Version, ID: id, Next: next},
+		ctx, "scheduleShow", &ops.ScheduleRequest{V: schemas.Version, ID: id, Next: next},
 	)
 }
 
@@ -62,14 +63,14 @@ type SchedulesOptions struct {
 // with an error, which is its last value.
 func (c *Client) Schedules(
 	ctx context.Context, o SchedulesOptions,
-) iter.Seq2[schemas.ScheduleLine, error] {
+) iter.Seq2[ops.ScheduleLine, error] {
 	q := query{verb: "scheduleList"}
-	fetch := func(cursor string, size int) ([]schemas.ScheduleLine, string, error) {
-		req := &schemas.ScheduleListRequest{
+	fetch := func(cursor string, size int) ([]ops.ScheduleLine, string, error) {
+		req := &ops.ScheduleListRequest{
 			V: schemas.Version, Prefix: o.Prefix, Limit: size, Cursor: cursor,
 		}
 		page, err := call(
-			ctx, c, q, req, func(a *schemas.ScheduleListResponse) *schemas.Error { return a.Error },
+			ctx, c, q, req, func(a *ops.ScheduleListResponse) *schemas.Error { return a.Error },
 		)
 		if err != nil {
 			return nil, "", err
@@ -84,8 +85,8 @@ func (c *Client) Schedules(
 // [ErrInvalid], [ErrUnavailable], [ErrTimeout].
 func (c *Client) PauseSchedule(
 	ctx context.Context, id string, until time.Time, reason string,
-) (*schemas.ScheduleResponse, error) {
-	return c.schedule(ctx, "schedulePause", &schemas.ScheduleRequest{
+) (*ops.ScheduleResponse, error) {
+	return c.schedule(ctx, "schedulePause", &ops.ScheduleRequest{
 		V: schemas.Version, ID: id, Until: schemas.At(until), Reason: reason, Identity: c.name,
 	})
 }
@@ -93,8 +94,8 @@ func (c *Client) PauseSchedule(
 // ResumeSchedule ends a pause. Errors: those of [Client.PauseSchedule].
 func (c *Client) ResumeSchedule(
 	ctx context.Context, id, reason string,
-) (*schemas.ScheduleResponse, error) {
-	return c.schedule(ctx, "scheduleResume", &schemas.ScheduleRequest{
+) (*ops.ScheduleResponse, error) {
+	return c.schedule(ctx, "scheduleResume", &ops.ScheduleRequest{
 		V: schemas.Version, ID: id, Reason: reason, Identity: c.name,
 	})
 }
@@ -104,7 +105,7 @@ func (c *Client) ResumeSchedule(
 type SlotOptions struct {
 	// Overlap is the policy of these slots. Defaults to that of the schedule, and of a backfill to
 	// bufferAll.
-	Overlap schemas.OverlapPolicy
+	Overlap ops.OverlapPolicy
 	// RequestID makes the request idempotent beyond this call. Defaults to a new one for each call.
 	RequestID string
 	// Reason says why, for the stream of operations.
@@ -116,11 +117,11 @@ type SlotOptions struct {
 // [ErrUnavailable], [ErrTimeout].
 func (c *Client) TriggerSchedule(
 	ctx context.Context, id string, o *SlotOptions,
-) (*schemas.ScheduleResponse, error) {
+) (*ops.ScheduleResponse, error) {
 	if o == nil {
 		o = &SlotOptions{}
 	}
-	return c.schedule(ctx, "scheduleTrigger", &schemas.ScheduleTriggerRequest{
+	return c.schedule(ctx, "scheduleTrigger", &ops.ScheduleTriggerRequest{
 		V: schemas.Version, ID: id, Overlap: o.Overlap, RequestID: cmp.Or(
 			o.RequestID, ulid.Make().String(),
 		),
@@ -134,11 +135,11 @@ func (c *Client) TriggerSchedule(
 // [ErrTimeout].
 func (c *Client) BackfillSchedule(
 	ctx context.Context, id string, from, until time.Time, o *SlotOptions,
-) (*schemas.ScheduleResponse, error) {
+) (*ops.ScheduleResponse, error) {
 	if o == nil {
 		o = &SlotOptions{}
 	}
-	return c.schedule(ctx, "scheduleBackfill", &schemas.ScheduleBackfillRequest{
+	return c.schedule(ctx, "scheduleBackfill", &ops.ScheduleBackfillRequest{
 		V: schemas.Version, ID: id, From: schemas.At(from), Until: schemas.At(until), Overlap: o.Overlap,
 		RequestID: cmp.Or(o.RequestID, ulid.Make().String()), Reason: o.Reason, Identity: c.name,
 	})
@@ -148,8 +149,8 @@ func (c *Client) BackfillSchedule(
 // those of [Client.PauseSchedule].
 func (c *Client) DeleteSchedule(
 	ctx context.Context, id, reason string,
-) (*schemas.ScheduleResponse, error) {
-	return c.schedule(ctx, "scheduleDelete", &schemas.ScheduleRequest{
+) (*ops.ScheduleResponse, error) {
+	return c.schedule(ctx, "scheduleDelete", &ops.ScheduleRequest{
 		V: schemas.Version, ID: id, Reason: reason, Identity: c.name,
 	})
 }
@@ -157,7 +158,7 @@ func (c *Client) DeleteSchedule(
 // schedule asks a verb about one schedule.
 func (c *Client) schedule(
 	ctx context.Context, verb string, req any,
-) (*schemas.ScheduleResponse, error) {
-	refusal := func(a *schemas.ScheduleResponse) *schemas.Error { return a.Error }
+) (*ops.ScheduleResponse, error) {
+	refusal := func(a *ops.ScheduleResponse) *schemas.Error { return a.Error }
 	return call(ctx, c, query{verb: verb}, req, refusal)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/bucketkey"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // situation is what this owner knows of a run in memory beside its state.
@@ -121,9 +122,9 @@ func (p *partition) whyAlwaysOn(s *execution.State, tell func(clause string)) {
 		return
 	}
 	wid, run := s.WorkflowID, s.Run
-	readAsync(p.b, p.loop, func(ctx context.Context) (*schemas.AlwaysOnRecord, error) {
+	readAsync(p.b, p.loop, func(ctx context.Context) (*ops.AlwaysOnRecord, error) {
 		return p.b.alwaysOn(ctx, wid)
-	}, func(r *schemas.AlwaysOnRecord, err error) {
+	}, func(r *ops.AlwaysOnRecord, err error) {
 		if err != nil {
 			p.log.WithError(err).
 				WithField("workflow", wid).
@@ -135,7 +136,7 @@ func (p *partition) whyAlwaysOn(s *execution.State, tell func(clause string)) {
 }
 
 // alwaysOn is the record of an always-on workflow; nil if it is none any more.
-func (b *Broker) alwaysOn(ctx context.Context, wid string) (*schemas.AlwaysOnRecord, error) {
+func (b *Broker) alwaysOn(ctx context.Context, wid string) (*ops.AlwaysOnRecord, error) {
 	body, _, err := b.reads.KVGet(ctx, b.ns.BucketSchedules(), "always."+bucketkey.Escape(wid))
 	if errors.Is(err, natsconn.ErrNotFound) {
 		return nil, nil
@@ -143,6 +144,6 @@ func (b *Broker) alwaysOn(ctx context.Context, wid string) (*schemas.AlwaysOnRec
 	if err != nil {
 		return nil, err
 	}
-	r := new(schemas.AlwaysOnRecord)
+	r := new(ops.AlwaysOnRecord)
 	return r, schemas.Unmarshal(body, r)
 }

@@ -6,25 +6,26 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // Why of the last run of an always-on workflow tells when the next one begins, or why none does (S2-3).
 func TestWhyOfAnAlwaysOnWorkflow(t *testing.T) {
-	soon := schemas.AlwaysOnRecord{Failures: schemas.FailingAfter, Status: schemas.StatusFailed}
+	soon := ops.AlwaysOnRecord{Failures: ops.FailingAfter, Status: schemas.StatusFailed}
 	few := soon
 	few.Failures = 2
 	few.Refusal = "the type is deprecated"
-	stopped := schemas.AlwaysOnRecord{Stopped: true, StoppedBy: "ann", Reason: "maintenance"}
+	stopped := ops.AlwaysOnRecord{Stopped: true, StoppedBy: "ann", Reason: "maintenance"}
 	open := soon
 	open.Open = true
-	completed := schemas.AlwaysOnRecord{Status: schemas.StatusCompleted}
+	completed := ops.AlwaysOnRecord{Status: schemas.StatusCompleted}
 	ended := completed
-	ended.AlwaysOn.Restart = schemas.RestartOnFailure
+	ended.AlwaysOn.Restart = ops.RestartOnFailure
 	const closed = "it is closed: failed at T, reason: no money"
 	for _, tc := range []struct {
 		name   string
 		mode   string
-		record *schemas.AlwaysOnRecord
+		record *ops.AlwaysOnRecord
 		want   string
 	}{
 		{"failing", "AutoStart", &soon, closed + "; the always-on workflow has failed 10 times in a row, it is failing; it is started again at T, or at once with: drover always-on start o"},

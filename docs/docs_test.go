@@ -39,11 +39,16 @@ func read(t *testing.T, file string) string {
 
 var sources = map[string]*gosource.Package{}
 
-// source reads the package in a folder, named from the root of the module, once.
+// source reads the package in a folder, named from the root of the module, once. With schemas comes schemas/ops: no name
+// is in both.
 func source(t *testing.T, dir string) *gosource.Package {
 	t.Helper()
 	if sources[dir] == nil {
-		p, err := gosource.Read("../" + dir)
+		dirs := []string{"../" + dir}
+		if dir == "schemas" {
+			dirs = append(dirs, "../schemas/ops")
+		}
+		p, err := gosource.Read(dirs...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/droverhq/drover/decider/flow/model"
 	"github.com/droverhq/drover/drovertest"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // flowRun is how an example of the page is run, and what comes of it.
@@ -153,8 +154,8 @@ func (b *bench) Definition(_ context.Context, _, name, _ string) (*model.Definit
 
 // worker does what the examples ask for: each activity returns its input.
 func (b *bench) worker() *activity.Worker {
-	w := b.Client.Activities(&activity.Options{Lists: []string{"main", schemas.ServiceList}})
-	for _, name := range []string{"create-vm", "attach", "book", "charge", "reserve", "shell", "ssh", "http", "load", "publish", "request", "container", schemas.ActivityOnce} {
+	w := b.Client.Activities(&activity.Options{Lists: []string{"main", ops.ServiceList}})
+	for _, name := range []string{"create-vm", "attach", "book", "charge", "reserve", "shell", "ssh", "http", "load", "publish", "request", "container", ops.ActivityOnce} {
 		activity.Register(w, name, func(ctx context.Context, in json.RawMessage) (json.RawMessage, error) {
 			run, err := b.Client.Run(activity.Info(ctx).WorkflowID, "").Describe(ctx)
 			if err != nil {

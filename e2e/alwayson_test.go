@@ -16,6 +16,7 @@ import (
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 var alwaysKills = flag.Int("always-kills", 0, "kills of each kind of process in TestAlwaysOnAfterKills; how soon the workflow is back is asserted when it is given (default 2, and it only has to be back)")
@@ -55,7 +56,7 @@ func (w *world) always() *always {
 	ctx, cancel := w.bounded()
 	defer cancel()
 	start := schemas.StartRequest{WorkflowID: alwaysID, Type: alwaysType}
-	if _, err := w.client.AddAlwaysOn(ctx, schemas.AlwaysOn{Start: start}); err != nil {
+	if _, err := w.client.AddAlwaysOn(ctx, ops.AlwaysOn{Start: start}); err != nil {
 		w.t.Fatal(err)
 	}
 	return &always{world: w, took: map[string][]time.Duration{}}

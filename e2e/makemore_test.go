@@ -9,6 +9,7 @@ import (
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // aFlow waits for a signal in the middle, with a lock and a state key.
@@ -82,7 +83,7 @@ func (s *studio) lasting() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	on := schemas.AlwaysOn{Start: schemas.StartRequest{WorkflowID: "always", Type: playType, Input: input}}
+	on := ops.AlwaysOn{Start: schemas.StartRequest{WorkflowID: "always", Type: playType, Input: input}}
 	if _, err := s.client.AddAlwaysOn(ctx, on); err != nil {
 		s.t.Fatal(err)
 	}
@@ -100,10 +101,10 @@ func (s *studio) scheduled() {
 		s.t.Fatal(err)
 	}
 	slot := time.Now().Add(laterSeconds * time.Second).Truncate(time.Millisecond)
-	made := schemas.Schedule{
-		ID: "later", Times: &schemas.ScheduleTimes{At: []schemas.Timestamp{schemas.At(slot)}},
+	made := ops.Schedule{
+		ID: "later", Times: &ops.ScheduleTimes{At: []schemas.Timestamp{schemas.At(slot)}},
 		CatchUp: schemas.Seconds(aCentury),
-		Action:  schemas.ScheduleAction{Start: &schemas.StartRequest{WorkflowID: "of-schedule", Type: playType, Input: input}},
+		Action:  ops.ScheduleAction{Start: &schemas.StartRequest{WorkflowID: "of-schedule", Type: playType, Input: input}},
 	}
 	if _, err := s.client.CreateSchedule(ctx, made); err != nil {
 		s.t.Fatal(err)

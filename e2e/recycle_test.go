@@ -15,6 +15,7 @@ import (
 	"github.com/droverhq/drover/e2e/load"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // Three servers beside one NATS restart their roles under load, one after the other: it is announced before, no call fails, nothing is
@@ -31,9 +32,9 @@ func TestS2_04Recycle(t *testing.T) {
 	w.role("decider", load.Type)
 	w.role("worker", load.List)
 	var mu sync.Mutex
-	var heard []schemas.RecycleNotice
+	var heard []ops.RecycleNotice
 	if _, err := w.plain().Subscribe(namespace.NoticeRecycle(), func(m *nats.Msg) {
-		var n schemas.RecycleNotice
+		var n ops.RecycleNotice
 		if err := json.Unmarshal(m.Data, &n); err != nil {
 			t.Errorf("%s: %v", m.Data, err)
 		}
@@ -43,7 +44,7 @@ func TestS2_04Recycle(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	shown := func() *schemas.RecycleResponse {
+	shown := func() *ops.RecycleResponse {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
@@ -88,7 +89,7 @@ func TestS2_04Recycle(t *testing.T) {
 	defer mu.Unlock()
 	var words, turns []string
 	for _, n := range heard {
-		if words = append(words, strings.TrimSpace(n.Node+" "+string(n.Phase))); n.Phase == schemas.RecycleDraining {
+		if words = append(words, strings.TrimSpace(n.Node+" "+string(n.Phase))); n.Phase == ops.RecycleDraining {
 			turns = append(turns, n.Node)
 		}
 	}
@@ -106,13 +107,13 @@ func TestS2_04Recycle(t *testing.T) {
 // everySecond makes a schedule that starts a workflow each second, and returns its first slot.
 func everySecond(w *world) schemas.Timestamp {
 	w.t.Helper()
-	made, err := w.client.CreateSchedule(w.t.Context(), schemas.Schedule{
+	made, err := w.client.CreateSchedule(w.t.Context(), ops.Schedule{
 		ID:    "second",
-		Times: &schemas.ScheduleTimes{Every: []schemas.ScheduleInterval{{Every: schemas.Seconds(1)}}},
-		Action: schemas.ScheduleAction{Start: &schemas.StartRequest{
+		Times: &ops.ScheduleTimes{Every: []ops.ScheduleInterval{{Every: schemas.Seconds(1)}}},
+		Action: ops.ScheduleAction{Start: &schemas.StartRequest{
 			Type: load.Type, Input: schemas.Text(`{"steps":1}`), ActivityDefaults: &schemas.ActivityDefaults{List: load.List},
 		}},
-		Overlap: schemas.OverlapAllow,
+		Overlap: ops.OverlapAllow,
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -123,7 +124,7 @@ func everySecond(w *world) schemas.Timestamp {
 // wantEverySecond expects that each slot so far was started, and none left out.
 func wantEverySecond(w *world, first schemas.Timestamp) {
 	w.t.Helper()
-	var s *schemas.ScheduleState
+	var s *ops.ScheduleState
 	poll.Until(w.t, patience, "no slot is under way", func() bool {
 		a, err := w.client.ShowSchedule(w.t.Context(), "second", 0)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // fill sets every field below v to a value that is not zero. A value depends on nothing but the path of its field, so
@@ -159,7 +160,7 @@ func messages() []any {
 		&schemas.HistoryResponse{}, &schemas.ListRequest{}, &schemas.ListResponse{}, &schemas.NamespaceListResponse{},
 		&schemas.NamespaceRequest{}, &schemas.NamespaceResponse{}, &schemas.PayloadRef{},
 		&schemas.Permission{},
-		&schemas.Record{}, &schemas.ReplayRequest{}, &schemas.ReplayResponse{}, &schemas.Report{}, &schemas.ResultResponse{}, &schemas.Ring{}, &schemas.ScheduleTimes{}, &schemas.ScheduleWindow{}, &schemas.SignalRequest{},
+		&schemas.Record{}, &schemas.ReplayRequest{}, &schemas.ReplayResponse{}, &schemas.Report{}, &schemas.ResultResponse{}, &schemas.Ring{}, &ops.ScheduleTimes{}, &ops.ScheduleWindow{}, &schemas.SignalRequest{},
 		&schemas.SignalResponse{}, &schemas.StartRequest{}, &schemas.StartResponse{}, &schemas.TaskListRequest{},
 		&schemas.TaskListResponse{}, &schemas.TaskListsRequest{}, &schemas.TaskListsResponse{}, &schemas.TypeInfo{}, &schemas.TypeListRequest{}, &schemas.TypeListResponse{},
 		&schemas.TypeRegisterRequest{}, &schemas.TypeRequest{}, &schemas.TypeResponse{}, &schemas.UploadRequest{},

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // constants returns the values of all constants of a type in the package's source, sorted.
@@ -20,7 +21,7 @@ func constants(t *testing.T, typ string) []string {
 	t.Helper()
 	var values []string
 	fset := token.NewFileSet()
-	for _, file := range []string{"eventtype.go", "decision.go", "operation.go"} {
+	for _, file := range []string{"eventtype.go", "decision.go", "ops/operation.go"} {
 		f, err := parser.ParseFile(fset, file, nil, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +62,7 @@ func TestTablesAreComplete(t *testing.T) {
 	if diff := cmp.Diff(constants(t, "DecisionType"), names(schemas.DecisionTypes())); diff != "" {
 		t.Fatalf("decisions (-constants +table):\n%s", diff)
 	}
-	if diff := cmp.Diff(constants(t, "OperationKind"), names(schemas.OperationKinds)); diff != "" {
+	if diff := cmp.Diff(constants(t, "OperationKind"), names(ops.OperationKinds)); diff != "" {
 		t.Fatalf("kinds of operations (-constants +table):\n%s", diff)
 	}
 	for _, typ := range schemas.EventTypes() {

@@ -4,11 +4,12 @@ import (
 	"fmt"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // AlwaysOn is the clause about an always-on workflow of which nothing runs: when the next run
 // begins, or why none does. It is empty for what is no always-on workflow (nil).
-func AlwaysOn(r *schemas.AlwaysOnRecord, now schemas.Timestamp) string {
+func AlwaysOn(r *ops.AlwaysOnRecord, now schemas.Timestamp) string {
 	switch {
 	case r == nil || r.Open:
 		return ""
@@ -19,7 +20,7 @@ func AlwaysOn(r *schemas.AlwaysOnRecord, now schemas.Timestamp) string {
 			reason(r.Reason),
 			r.AlwaysOn.Start.WorkflowID,
 		)
-	case r.AlwaysOn.Restart == schemas.RestartOnFailure &&
+	case r.AlwaysOn.Restart == ops.RestartOnFailure &&
 		(r.Status == schemas.StatusCompleted || r.Status == schemas.StatusCanceled):
 		return fmt.Sprintf(
 			"; the always-on workflow begins again only after failures, or with: drover always-on start %s",
@@ -29,7 +30,7 @@ func AlwaysOn(r *schemas.AlwaysOnRecord, now schemas.Timestamp) string {
 		return fmt.Sprintf("; the always-on workflow is started again at %s", r.NotBefore)
 	case r.NotBefore > now:
 		failing := ""
-		if r.Failures >= schemas.FailingAfter {
+		if r.Failures >= ops.FailingAfter {
 			failing = ", it is failing"
 		}
 		if r.Refusal != "" {

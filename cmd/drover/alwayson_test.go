@@ -10,24 +10,25 @@ import (
 	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/cmd/drover/schedules"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // S2-3: an always-on workflow is added by a command, and one may see how it stands.
 func TestAlwaysOnCommands(t *testing.T) {
 	s := newService(t)
-	var added schemas.AlwaysAddRequest
+	var added ops.AlwaysAddRequest
 	changed := true
 	var refusal *schemas.Error
-	on(s, "alwaysAdd", func(q schemas.AlwaysAddRequest) any {
+	on(s, "alwaysAdd", func(q ops.AlwaysAddRequest) any {
 		added = q
-		return schemas.AlwaysResponse{Changed: changed, Error: refusal}
+		return ops.AlwaysResponse{Changed: changed, Error: refusal}
 	})
 	s.drover(
 		"", "always-on", "add", "poll", "--type", "poller", "--input", "1", "--restart", "on-failure",
 		"--continue-after", "30m", "--continue-events", "500", "--timeout-workflow", "NONE", "--tag", "x",
 	).
 		want(t, cli.ExitDone, "added always-on workflow poll\n")
-	want := schemas.AlwaysOn{Restart: schemas.RestartOnFailure, Start: schemas.StartRequest{
+	want := ops.AlwaysOn{Restart: ops.RestartOnFailure, Start: schemas.StartRequest{
 		WorkflowID: "poll", Type: "poller", Input: schemas.Payload("1"),
 		ExecutionStartToCloseTimeout: schemas.Unlimited, TagList: []string{"x"},
 		Continuation: &schemas.ContinuationPolicy{After: schemas.Seconds(1800), Events: 500},
@@ -48,11 +49,11 @@ func TestAlwaysOnCommands(t *testing.T) {
 	s.drover("", "always-on", "add", "poll", "--type", "poller", "--continue-events", "3").
 		want(t, cli.ExitUsage, "", "--continue-events: too few", "say at least 10")
 
-	var asked schemas.AlwaysRequest
+	var asked ops.AlwaysRequest
 	for _, verb := range []string{"alwaysStop", "alwaysStart", "alwaysRemove"} {
-		on(s, verb, func(q schemas.AlwaysRequest) any {
+		on(s, verb, func(q ops.AlwaysRequest) any {
 			asked = q
-			return schemas.AlwaysResponse{Changed: true}
+			return ops.AlwaysResponse{Changed: true}
 		})
 	}
 	s.drover(
@@ -82,16 +83,16 @@ func TestAlwaysOnCommands(t *testing.T) {
 
 func TestAlwaysOnShow(t *testing.T) {
 	s := newService(t)
-	r := schemas.AlwaysOnRecord{
-		AlwaysOn: schemas.AlwaysOn{
+	r := ops.AlwaysOnRecord{
+		AlwaysOn: ops.AlwaysOn{
 			Start: schemas.StartRequest{WorkflowID: "poll", Type: "poller"},
 		}, CreatedAt: at(0), Identity: "ann",
 		Starts: 11, Run: "r11", StartedAt: at(5), Status: schemas.StatusFailed, EndReason: "no-route",
 		EndedAt: at(9), Failures: 10, NotBefore: at(309),
 	}
-	on(s, "alwaysShow", func(schemas.AlwaysRequest) any { return schemas.AlwaysResponse{Record: &r} })
-	on(s, "alwaysList", func(schemas.AlwaysListRequest) any {
-		return schemas.AlwaysListResponse{AlwaysOn: []schemas.AlwaysOnRecord{r}}
+	on(s, "alwaysShow", func(ops.AlwaysRequest) any { return ops.AlwaysResponse{Record: &r} })
+	on(s, "alwaysList", func(ops.AlwaysListRequest) any {
+		return ops.AlwaysListResponse{AlwaysOn: []ops.AlwaysOnRecord{r}}
 	})
 	s.drover("", "always-on", "show", "poll").want(t, cli.ExitDone, `workflow    poll
 type        poller
@@ -114,15 +115,15 @@ added       2026-01-02 03:04:05.000Z by ann
 
 // How an always-on workflow stands, and since when.
 func TestAlwaysState(t *testing.T) {
-	for want, r := range map[string]schemas.AlwaysOnRecord{
+	for want, r := range map[string]ops.AlwaysOnRecord{
 		"stopped":  {Stopped: true, StoppedAt: 1, Open: true},
 		"running":  {Open: true, StartedAt: 1},
-		"failing":  {Failures: schemas.FailingAfter, EndedAt: 1},
+		"failing":  {Failures: ops.FailingAfter, EndedAt: 1},
 		"starting": {CreatedAt: 1},
 		"waiting":  {Status: schemas.StatusFailed, EndedAt: 1, NotBefore: 2},
 		"ended": {
-			Status: schemas.StatusCompleted, EndedAt: 1, AlwaysOn: schemas.AlwaysOn{
-				Restart: schemas.RestartOnFailure,
+			Status: schemas.StatusCompleted, EndedAt: 1, AlwaysOn: ops.AlwaysOn{
+				Restart: ops.RestartOnFailure,
 			},
 		},
 	} {
@@ -130,7 +131,7 @@ func TestAlwaysState(t *testing.T) {
 			t.Errorf("got %s since %d of %+v, want %s since 1", got, since, r, want)
 		}
 	}
-	row := schedules.AlwaysRow(&schemas.AlwaysOnRecord{Open: true, StartedAt: at(0)}, at(60).Time())
+	row := schedules.AlwaysRow(&ops.AlwaysOnRecord{Open: true, StartedAt: at(0)}, at(60).Time())
 	if row[3] != cli.Span(time.Minute) {
 		t.Errorf("got %v", row)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // completed is what the shell is offered: the lines without descriptions and without cobra's directive.
@@ -55,12 +56,12 @@ func TestCompletion(t *testing.T) {
 	on(s, "lists", func(schemas.TaskListsRequest) any {
 		return schemas.TaskListsResponse{Lists: []schemas.TaskListInfo{{List: "PCI"}, {List: "words"}}}
 	})
-	on(s, "scheduleList", func(req schemas.ScheduleListRequest) any {
-		return schemas.ScheduleListResponse{Schedules: []schemas.ScheduleLine{{Schedule: schemas.Schedule{ID: "nightly"}}}}
+	on(s, "scheduleList", func(req ops.ScheduleListRequest) any {
+		return ops.ScheduleListResponse{Schedules: []ops.ScheduleLine{{Schedule: ops.Schedule{ID: "nightly"}}}}
 	})
-	on(s, "alwaysList", func(req schemas.AlwaysListRequest) any {
+	on(s, "alwaysList", func(req ops.AlwaysListRequest) any {
 		start := schemas.StartRequest{WorkflowID: "poller", Type: "poll"}
-		return schemas.AlwaysListResponse{AlwaysOn: []schemas.AlwaysOnRecord{{AlwaysOn: schemas.AlwaysOn{Start: start}}}}
+		return ops.AlwaysListResponse{AlwaysOn: []ops.AlwaysOnRecord{{AlwaysOn: ops.AlwaysOn{Start: start}}}}
 	})
 	if _, err := s.conn.Subscribe(schemas.NamespaceSubject("list"), "", func(m natsconn.Msg) {
 		body, err := schemas.MarshalJSON(schemas.NamespaceListResponse{Namespaces: []schemas.NamespaceInfo{{Name: "default"}, {Name: "shop"}}})

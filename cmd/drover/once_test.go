@@ -6,21 +6,22 @@ import (
 
 	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // S2-12: a script asks by a command whether it is the first of a period: the exit code tells.
 func TestOnceCommand(t *testing.T) {
 	s := newService(t)
-	var asked schemas.OnceRequest
+	var asked ops.OnceRequest
 	first := true
-	on(s, "once", func(q schemas.OnceRequest) any {
+	on(s, "once", func(q ops.OnceRequest) any {
 		if asked = q; q.Period == "fortnight" {
-			return schemas.OnceResponse{
+			return ops.OnceResponse{
 				Error: schemas.Errorf(schemas.CodeInvalid, "period: %q is none", q.Period).InField("period"),
 			}
 		}
-		by := &schemas.PeriodRecord{Name: q.Name, Period: "2026-01-02", At: at(5), Identity: "ann"}
-		return schemas.OnceResponse{
+		by := &ops.PeriodRecord{Name: q.Name, Period: "2026-01-02", At: at(5), Identity: "ann"}
+		return ops.OnceResponse{
 			First: first, Period: "2026-01-02", Begins: at(0), Ends: at(86400), By: by,
 		}
 	})

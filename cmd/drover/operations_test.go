@@ -8,38 +8,38 @@ import (
 
 	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/cmd/drover/workflows"
-	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // What the namespace did by itself is listed, the latest last; --follow goes on with what comes.
 func TestOperationsCommand(t *testing.T) {
 	s := newService(t)
-	entry := func(seq uint64, o schemas.Operation) schemas.OperationEntry {
+	entry := func(seq uint64, o ops.Operation) ops.OperationEntry {
 		o.At, o.Identity = at(float64(seq)), "node-1"
-		return schemas.OperationEntry{Sequence: seq, Operation: o}
+		return ops.OperationEntry{Sequence: seq, Operation: o}
 	}
-	all := []schemas.OperationEntry{
-		entry(1, schemas.Operation{
-			Kind: schemas.OperationSlotsMissed, Subject: "a b", Count: 3, Slot: at(
+	all := []ops.OperationEntry{
+		entry(1, ops.Operation{
+			Kind: ops.OperationSlotsMissed, Subject: "a b", Count: 3, Slot: at(
 				0,
 			), Reason: "nobody was there",
 		}),
-		entry(2, schemas.Operation{Kind: schemas.OperationRecycleSet}),
+		entry(2, ops.Operation{Kind: ops.OperationRecycleSet}),
 	}
-	for want, o := range map[string]schemas.Operation{
-		"1 time":          {Kind: schemas.OperationScheduleTrigger, Count: 1},
-		"9 times: why":    {Kind: schemas.OperationScheduleBackfill, Count: 9, Reason: "why"},
-		"2 runs go on":    {Kind: schemas.OperationScheduleDeleted, Count: 2},
-		"10: it has died": {Kind: schemas.OperationAlwaysFailing, Count: 10, Reason: "it has died"},
+	for want, o := range map[string]ops.Operation{
+		"1 time":          {Kind: ops.OperationScheduleTrigger, Count: 1},
+		"9 times: why":    {Kind: ops.OperationScheduleBackfill, Count: 9, Reason: "why"},
+		"2 runs go on":    {Kind: ops.OperationScheduleDeleted, Count: 2},
+		"10: it has died": {Kind: ops.OperationAlwaysFailing, Count: 10, Reason: "it has died"},
 	} {
 		if row := workflows.OperationRow(entry(1, o)); row[4] != want {
 			t.Errorf("got the reason %q, want %q", row[4], want)
 		}
 	}
-	var asked []schemas.OperationsRequest
+	var asked []ops.OperationsRequest
 	heard := func() {}
-	on(s, "operations", func(q schemas.OperationsRequest) any {
-		a := schemas.OperationsResponse{Operations: []schemas.OperationEntry{}}
+	on(s, "operations", func(q ops.OperationsRequest) any {
+		a := ops.OperationsResponse{Operations: []ops.OperationEntry{}}
 		if asked = append(asked, q); len(asked) > 1 {
 			heard()
 		}
@@ -56,7 +56,7 @@ func TestOperationsCommand(t *testing.T) {
 			`3, the last of 2026-01-02 03:04:05.000Z: nobody was there
 2026-01-02 03:04:07.000Z  recycleSet   -        node-1  -
 `)
-	if q := asked[0]; q.Latest != 5 || q.Kind != schemas.OperationSlotsMissed {
+	if q := asked[0]; q.Latest != 5 || q.Kind != ops.OperationSlotsMissed {
 		t.Errorf("asked %+v", q)
 	}
 	// It is ended by Ctrl-C, here after the second question.

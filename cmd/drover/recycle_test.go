@@ -16,38 +16,39 @@ import (
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 	"github.com/droverhq/drover/server"
 )
 
 // The commands ask for what their flags say, and their errors name the flags.
 func TestRecycleCommands(t *testing.T) {
 	s := newService(t)
-	var set, now schemas.RecycleRequest
-	phase := schemas.RecycleDraining
-	answer := func() schemas.RecycleResponse {
-		return schemas.RecycleResponse{
-			Recycle: &schemas.Recycle{At: "03:30", TimeZone: "Europe/Berlin", Every: schemas.Duration(48 * time.Hour)}, Next: 1,
-			Nodes:  []schemas.RecycleNode{{Node: "one", Since: 1, Phase: schemas.RecycleReturned}, {Node: "two", Since: 1, Phase: schemas.RecycleDraining}},
-			Latest: &schemas.RecycleNotice{Phase: phase, Node: "two", Slot: 5, At: 6},
+	var set, now ops.RecycleRequest
+	phase := ops.RecycleDraining
+	answer := func() ops.RecycleResponse {
+		return ops.RecycleResponse{
+			Recycle: &ops.Recycle{At: "03:30", TimeZone: "Europe/Berlin", Every: schemas.Duration(48 * time.Hour)}, Next: 1,
+			Nodes:  []ops.RecycleNode{{Node: "one", Since: 1, Phase: ops.RecycleReturned}, {Node: "two", Since: 1, Phase: ops.RecycleDraining}},
+			Latest: &ops.RecycleNotice{Phase: phase, Node: "two", Slot: 5, At: 6},
 		}
 	}
-	on(s, "recycleSet", func(q schemas.RecycleRequest) any {
+	on(s, "recycleSet", func(q ops.RecycleRequest) any {
 		if set = q; q.Recycle.At == "3:30" {
-			return schemas.RecycleResponse{Error: schemas.Errorf(schemas.CodeInvalid, "at is %q: it is no time of day", q.Recycle.At).InField("recycle.at").WithHint("write hours and minutes")}
+			return ops.RecycleResponse{Error: schemas.Errorf(schemas.CodeInvalid, "at is %q: it is no time of day", q.Recycle.At).InField("recycle.at").WithHint("write hours and minutes")}
 		}
 		return answer()
 	})
-	on(s, "recycleShow", func(schemas.RecycleRequest) any { return answer() })
-	on(s, "recycleNow", func(q schemas.RecycleRequest) any { now = q; return answer() })
+	on(s, "recycleShow", func(ops.RecycleRequest) any { return answer() })
+	on(s, "recycleNow", func(q ops.RecycleRequest) any { now = q; return answer() })
 
 	s.drover("", "recycle", "set", "--at", "03:30", "--zone", "Europe/Berlin", "--every", "48h", "--notice", "5m", "--stagger", "1s").
 		want(t, cli.ExitDone, "every 2 days at 03:30 Europe/Berlin; next 1970-01-01 00:00:00.000Z\n")
-	want := schemas.Recycle{At: "03:30", TimeZone: "Europe/Berlin", Every: schemas.Duration(48 * time.Hour), Notice: schemas.Duration(5 * time.Minute), Stagger: schemas.Duration(time.Second)}
+	want := ops.Recycle{At: "03:30", TimeZone: "Europe/Berlin", Every: schemas.Duration(48 * time.Hour), Notice: schemas.Duration(5 * time.Minute), Stagger: schemas.Duration(time.Second)}
 	if set.Recycle == nil || *set.Recycle != want {
 		t.Errorf("asked for %+v", set.Recycle)
 	}
 	s.drover("", "recycle", "set", "--never").done(t)
-	if set.Recycle == nil || *set.Recycle != (schemas.Recycle{}) {
+	if set.Recycle == nil || *set.Recycle != (ops.Recycle{}) {
 		t.Errorf("asked for %+v", set.Recycle)
 	}
 	s.drover("", "recycle", "set", "--at", "3:30").want(t, cli.ExitUsage, "", `recycleSet: --at is "3:30": it is no time of day`, "hours and minutes")
@@ -64,7 +65,7 @@ func TestRecycleCommands(t *testing.T) {
 		t.Errorf("asked for %+v", now)
 	}
 	s.mu.Lock()
-	phase = schemas.RecycleFinished
+	phase = ops.RecycleFinished
 	s.mu.Unlock()
 	s.drover("", "recycle", "now", "--wait").wantHolds(t, "the last one is over")
 }
@@ -109,9 +110,9 @@ func pouring(t *testing.T, url string) (stop func() (calls int, slowest time.Dur
 }
 
 // recyclesShown is what drover recycle show tells.
-func recyclesShown(t *testing.T, url string) schemas.RecycleResponse {
+func recyclesShown(t *testing.T, url string) ops.RecycleResponse {
 	t.Helper()
-	var r schemas.RecycleResponse
+	var r ops.RecycleResponse
 	if err := json.Unmarshal([]byte(command("", "recycle", "show", "--json", "--nats", url).done(t)), &r); err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +253,7 @@ func TestRecycleExit(t *testing.T) {
 	serving(t, o)
 	poll.Until(t, time.Minute, "both nodes had their turn", func() bool {
 		r := recyclesShown(t, url)
-		return r.Latest.Phase == schemas.RecycleFinished && len(r.Nodes) == 2
+		return r.Latest.Phase == ops.RecycleFinished && len(r.Nodes) == 2
 	})
 	other.end(t)
 }

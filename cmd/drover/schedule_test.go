@@ -12,41 +12,42 @@ import (
 	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/cmd/drover/schedules"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // scheduling answers the verbs of schedules that change something, and keeps what was asked last.
 type scheduling struct {
 	*service
-	created schemas.ScheduleCreateRequest
-	updated schemas.ScheduleUpdateRequest
-	has     schemas.Schedule // what scheduleShow tells
+	created ops.ScheduleCreateRequest
+	updated ops.ScheduleUpdateRequest
+	has     ops.Schedule // what scheduleShow tells
 	refusal *schemas.Error
 }
 
 func newScheduling(t *testing.T) *scheduling {
 	t.Helper()
 	s := &scheduling{service: newService(t)}
-	answer := func(is schemas.Schedule) any {
+	answer := func(is ops.Schedule) any {
 		if s.refusal != nil {
-			return schemas.ScheduleResponse{Error: s.refusal}
+			return ops.ScheduleResponse{Error: s.refusal}
 		}
-		return schemas.ScheduleResponse{
-			Record: &schemas.ScheduleRecord{Schedule: is, Incarnation: "i", CreatedAt: at(0)}, Revision: 8,
+		return ops.ScheduleResponse{
+			Record: &ops.ScheduleRecord{Schedule: is, Incarnation: "i", CreatedAt: at(0)}, Revision: 8,
 			NextTimes: []schemas.Timestamp{at(0), at(86400)}, Warnings: []string{
 				"both days must match",
 			}, Changed: true,
 		}
 	}
-	on(s.service, "scheduleCreate", func(q schemas.ScheduleCreateRequest) any {
+	on(s.service, "scheduleCreate", func(q ops.ScheduleCreateRequest) any {
 		s.created = q
 		return answer(q.Schedule)
 	})
-	on(s.service, "scheduleUpdate", func(q schemas.ScheduleUpdateRequest) any {
+	on(s.service, "scheduleUpdate", func(q ops.ScheduleUpdateRequest) any {
 		s.updated = q
 		return answer(q.Schedule)
 	})
-	on(s.service, "scheduleShow", func(q schemas.ScheduleRequest) any {
-		return schemas.ScheduleResponse{Record: &schemas.ScheduleRecord{Schedule: s.has}, Revision: 7}
+	on(s.service, "scheduleShow", func(q ops.ScheduleRequest) any {
+		return ops.ScheduleResponse{Record: &ops.ScheduleRecord{Schedule: s.has}, Revision: 7}
 	})
 	return s
 }
@@ -63,12 +64,12 @@ func TestScheduleCreate(t *testing.T) {
 			"next  2026-01-02 04:04:05 +01:00 Fri\n      2026-01-03 04:04:05 +01:00 Sat\n")
 	three := int64(3)
 	hour := schemas.Seconds(3600)
-	start := func(q schemas.StartRequest) schemas.ScheduleAction {
-		return schemas.ScheduleAction{Start: &q}
+	start := func(q schemas.StartRequest) ops.ScheduleAction {
+		return ops.ScheduleAction{Start: &q}
 	}
 	for name, tt := range map[string]struct {
 		args []string
-		want schemas.Schedule
+		want ops.Schedule
 	}{
 		"times": {
 			[]string{
@@ -76,9 +77,9 @@ func TestScheduleCreate(t *testing.T) {
 				"2026-12-24T18:00:00+01:00", "--from", "2026-01-01T00:00:00Z", "--until",
 				"2027-01-01T00:00:00Z", "--jitter", "1h", "--type", "report",
 			},
-			schemas.Schedule{Times: &schemas.ScheduleTimes{
+			ops.Schedule{Times: &ops.ScheduleTimes{
 				Cron:   []string{"0 3 * * *", "@hourly"},
-				Every:  []schemas.ScheduleInterval{{Every: 24 * hour, Offset: 3 * hour}},
+				Every:  []ops.ScheduleInterval{{Every: 24 * hour, Offset: 3 * hour}},
 				At:     []schemas.Timestamp{1798131600e9},
 				From:   1767225600e9,
 				Until:  1798761600e9,
@@ -90,8 +91,8 @@ func TestScheduleCreate(t *testing.T) {
 				"--window", "02:00+1h", "--period", "week", "--trigger-every", "5m", "--zone", "Asia/Tokyo",
 				"--type", "report",
 			},
-			schemas.Schedule{
-				Window: &schemas.ScheduleWindow{
+			ops.Schedule{
+				Window: &ops.ScheduleWindow{
 					Opens: "02:00", Length: hour, Every: hour / 12, Period: "week", TimeZone: "Asia/Tokyo",
 				},
 				Action: start(schemas.StartRequest{Type: "report"}),
@@ -99,8 +100,8 @@ func TestScheduleCreate(t *testing.T) {
 		},
 		"window of a cron expression": {
 			[]string{"--window", "+1h", "--period", "0 9 * * 1", "--type", "report"},
-			schemas.Schedule{
-				Window: &schemas.ScheduleWindow{
+			ops.Schedule{
+				Window: &ops.ScheduleWindow{
 					Length: hour, Period: "0 9 * * 1",
 				}, Action: start(schemas.StartRequest{Type: "report"}),
 			},
@@ -110,8 +111,8 @@ func TestScheduleCreate(t *testing.T) {
 				"--every", "1h", "--type", "report", "--type-version", "2", "--id", "r", "--input", `{"n": 1}`,
 				"--tag", "x", "--attribute", "k=v",
 			},
-			schemas.Schedule{Times: &schemas.ScheduleTimes{
-				Every: []schemas.ScheduleInterval{{Every: hour}},
+			ops.Schedule{Times: &ops.ScheduleTimes{
+				Every: []ops.ScheduleInterval{{Every: hour}},
 			}, Action: start(schemas.StartRequest{
 				Type: "report", TypeVersion: "2", WorkflowID: "r", Input: schemas.Payload(`{"n": 1}`),
 				TagList: []string{"x"}, Attributes: map[string]string{"k": "v"},
@@ -121,8 +122,8 @@ func TestScheduleCreate(t *testing.T) {
 			[]string{
 				"--every", "1h", "--type", "cart", "--id", "c", "--signal", "add", "--signal-input", "1",
 			},
-			schemas.Schedule{Times: &schemas.ScheduleTimes{
-				Every: []schemas.ScheduleInterval{{Every: hour}},
+			ops.Schedule{Times: &ops.ScheduleTimes{
+				Every: []ops.ScheduleInterval{{Every: hour}},
 			}, Action: start(schemas.StartRequest{
 				Type: "cart", WorkflowID: "c", Signal: &schemas.StartSignal{
 					Name: "add", Input: schemas.Payload("1"),
@@ -131,9 +132,9 @@ func TestScheduleCreate(t *testing.T) {
 		},
 		"signal": {
 			[]string{"--every", "1h", "--signal", "wake", "--workflow", "w", "--input", "1"},
-			schemas.Schedule{Times: &schemas.ScheduleTimes{
-				Every: []schemas.ScheduleInterval{{Every: hour}},
-			}, Action: schemas.ScheduleAction{
+			ops.Schedule{Times: &ops.ScheduleTimes{
+				Every: []ops.ScheduleInterval{{Every: hour}},
+			}, Action: ops.ScheduleAction{
 				Signal: &schemas.SignalRequest{WorkflowID: "w", Name: "wake", Input: schemas.Payload("1")},
 			}},
 		},
@@ -142,11 +143,11 @@ func TestScheduleCreate(t *testing.T) {
 				"--every", "1h", "--type", "t", "--overlap", "bufferOne", "--catch-up", "1h",
 				"--pause-on-failure", "--remaining", "3", "--paused", "--note", "n",
 			},
-			schemas.Schedule{
-				Times: &schemas.ScheduleTimes{
-					Every: []schemas.ScheduleInterval{{Every: hour}},
+			ops.Schedule{
+				Times: &ops.ScheduleTimes{
+					Every: []ops.ScheduleInterval{{Every: hour}},
 				}, Action: start(schemas.StartRequest{Type: "t"}),
-				Overlap: schemas.OverlapBufferOne, CatchUp: hour, PauseOnFailure: true, Remaining: &three,
+				Overlap: ops.OverlapBufferOne, CatchUp: hour, PauseOnFailure: true, Remaining: &three,
 				Paused: true, Note: "n",
 			},
 		},
@@ -190,20 +191,20 @@ func TestScheduleRefused(t *testing.T) {
 // An update reads, changes what the flags say, and names the revision that it has read.
 func TestScheduleUpdate(t *testing.T) {
 	s := newScheduling(t)
-	s.has = schemas.Schedule{
-		ID: "a", Times: &schemas.ScheduleTimes{Cron: []string{"0 3 * * *"}, TimeZone: "Europe/Berlin"},
-		Action:  schemas.ScheduleAction{Start: &schemas.StartRequest{Type: "t", TagList: []string{"x"}}},
-		Overlap: schemas.OverlapAllow, Note: "old",
+	s.has = ops.Schedule{
+		ID: "a", Times: &ops.ScheduleTimes{Cron: []string{"0 3 * * *"}, TimeZone: "Europe/Berlin"},
+		Action:  ops.ScheduleAction{Start: &schemas.StartRequest{Type: "t", TagList: []string{"x"}}},
+		Overlap: ops.OverlapAllow, Note: "old",
 	}
 	s.drover(
 		"", "schedule", "update", "a", "--cron", "30 3 * * *", "--type-version", "2", "--note", "",
 	).done(t)
-	want := schemas.Schedule{
-		ID: "a", Times: &schemas.ScheduleTimes{Cron: []string{"30 3 * * *"}, TimeZone: "Europe/Berlin"},
-		Action: schemas.ScheduleAction{
+	want := ops.Schedule{
+		ID: "a", Times: &ops.ScheduleTimes{Cron: []string{"30 3 * * *"}, TimeZone: "Europe/Berlin"},
+		Action: ops.ScheduleAction{
 			Start: &schemas.StartRequest{Type: "t", TypeVersion: "2", TagList: []string{"x"}},
 		},
-		Overlap: schemas.OverlapAllow,
+		Overlap: ops.OverlapAllow,
 	}
 	if d := cmp.Diff(want, s.updated.Schedule); d != "" || s.updated.Revision != 7 {
 		t.Errorf("revision %d %s", s.updated.Revision, d)
@@ -231,23 +232,23 @@ func TestScheduleUpdate(t *testing.T) {
 // The other verbs say what is asked for, and tell what was done.
 func TestScheduleVerbs(t *testing.T) {
 	s := newService(t)
-	var asked schemas.ScheduleRequest
+	var asked ops.ScheduleRequest
 	changed, warnings := true, []string(nil)
 	for _, verb := range []string{"schedulePause", "scheduleResume", "scheduleDelete"} {
-		on(s, verb, func(q schemas.ScheduleRequest) any {
+		on(s, verb, func(q ops.ScheduleRequest) any {
 			asked = q
-			return schemas.ScheduleResponse{Changed: changed, Warnings: warnings}
+			return ops.ScheduleResponse{Changed: changed, Warnings: warnings}
 		})
 	}
-	var triggered schemas.ScheduleTriggerRequest
-	on(s, "scheduleTrigger", func(q schemas.ScheduleTriggerRequest) any {
+	var triggered ops.ScheduleTriggerRequest
+	on(s, "scheduleTrigger", func(q ops.ScheduleTriggerRequest) any {
 		triggered = q
-		return schemas.ScheduleResponse{Changed: true}
+		return ops.ScheduleResponse{Changed: true}
 	})
-	var filled schemas.ScheduleBackfillRequest
-	on(s, "scheduleBackfill", func(q schemas.ScheduleBackfillRequest) any {
+	var filled ops.ScheduleBackfillRequest
+	on(s, "scheduleBackfill", func(q ops.ScheduleBackfillRequest) any {
 		filled = q
-		return schemas.ScheduleResponse{Slots: 7}
+		return ops.ScheduleResponse{Slots: 7}
 	})
 	s.drover(
 		"", "schedule", "pause", "a b", "--until", "2026-12-24T18:00:00Z", "--reason", "why",
@@ -267,7 +268,7 @@ func TestScheduleVerbs(t *testing.T) {
 	s.drover(
 		"", "schedule", "trigger", "a", "--overlap", "allow", "--request-id", "r",
 	).want(t, cli.ExitDone, "triggered schedule a\n")
-	if triggered.Overlap != schemas.OverlapAllow || triggered.RequestID != "r" {
+	if triggered.Overlap != ops.OverlapAllow || triggered.RequestID != "r" {
 		t.Errorf("triggered %+v", triggered)
 	}
 	s.drover(
@@ -281,32 +282,32 @@ func TestScheduleVerbs(t *testing.T) {
 func TestScheduleShow(t *testing.T) {
 	s := newService(t)
 	two := int64(2)
-	var asked schemas.ScheduleRequest
-	on(s, "scheduleShow", func(q schemas.ScheduleRequest) any {
+	var asked ops.ScheduleRequest
+	on(s, "scheduleShow", func(q ops.ScheduleRequest) any {
 		if asked = q; q.ID == "gone" {
-			return schemas.ScheduleResponse{
+			return ops.ScheduleResponse{
 				Error: schemas.Errorf(schemas.CodeNotFound, "there is no schedule %q", q.ID),
 			}
 		}
-		return schemas.ScheduleResponse{
-			Record: &schemas.ScheduleRecord{
-				Schedule: schemas.Schedule{
-					ID: "nightly", Times: &schemas.ScheduleTimes{
+		return ops.ScheduleResponse{
+			Record: &ops.ScheduleRecord{
+				Schedule: ops.Schedule{
+					ID: "nightly", Times: &ops.ScheduleTimes{
 						Cron: []string{"0 3 * * *"}, TimeZone: "Europe/Berlin",
-						Except: []schemas.ScheduleException{{Date: "2026-12-25"}},
+						Except: []ops.ScheduleException{{Date: "2026-12-25"}},
 					},
-					Action: schemas.ScheduleAction{Start: &schemas.StartRequest{Type: "report"}}, Remaining: &two,
+					Action: ops.ScheduleAction{Start: &schemas.StartRequest{Type: "report"}}, Remaining: &two,
 					Paused: true, Note: "the warehouse moves",
 				},
 				CreatedAt: at(0), UpdatedAt: at(60), Identity: "ann",
 			},
-			State: &schemas.ScheduleState{
-				Running: []schemas.ScheduleSlot{{Slot: at(1), WorkflowID: "nightly/1"}},
-				Recent: []schemas.ScheduleSlot{
-					{Slot: at(1), Outcome: schemas.SlotRunning, WorkflowID: "nightly/1"},
-					{Slot: at(0), Outcome: schemas.SlotSkipped, Reason: "a run was open", Manual: "n"},
+			State: &ops.ScheduleState{
+				Running: []ops.ScheduleSlot{{Slot: at(1), WorkflowID: "nightly/1"}},
+				Recent: []ops.ScheduleSlot{
+					{Slot: at(1), Outcome: ops.SlotRunning, WorkflowID: "nightly/1"},
+					{Slot: at(0), Outcome: ops.SlotSkipped, Reason: "a run was open", Manual: "n"},
 				},
-				Counts: schemas.ScheduleCounts{Started: 3, Skipped: 1},
+				Counts: ops.ScheduleCounts{Started: 3, Skipped: 1},
 			},
 			NextTimes: []schemas.Timestamp{at(86400), at(2 * 86400)}, TimeZones: "2026a",
 		}
@@ -334,9 +335,9 @@ last times
 	if asked.Next != 2 {
 		t.Errorf("asked %+v", asked)
 	}
-	waiting := &schemas.ScheduleResponse{
-		Record: &schemas.ScheduleRecord{},
-		State:  &schemas.ScheduleState{Buffered: make([]schemas.ScheduleSlot, 1000)},
+	waiting := &ops.ScheduleResponse{
+		Record: &ops.ScheduleRecord{},
+		State:  &ops.ScheduleState{Buffered: make([]ops.ScheduleSlot, 1000)},
 	}
 	text := string(schedules.ScheduleText(waiting))
 	if strings.Count(text, "waiting") != schedules.MostSlots+1 || !strings.Contains(text, "and 980 more") {
@@ -353,28 +354,28 @@ last times
 // A list fits a terminal of 80 columns.
 func TestScheduleList(t *testing.T) {
 	s := newService(t)
-	var all []schemas.ScheduleLine
+	var all []ops.ScheduleLine
 	on(
 		s, "scheduleList",
-		func(q schemas.ScheduleListRequest) any { return schemas.ScheduleListResponse{Schedules: all} },
+		func(q ops.ScheduleListRequest) any { return ops.ScheduleListResponse{Schedules: all} },
 	)
 	s.drover("", "schedule", "list").want(
 		t, cli.ExitDone, "", `no schedules: "drover schedule create" makes one`,
 	)
-	all = []schemas.ScheduleLine{
+	all = []ops.ScheduleLine{
 		{
-			Schedule: schemas.Schedule{ID: "the nightly report of the warehouse", Times: &schemas.ScheduleTimes{
+			Schedule: ops.Schedule{ID: "the nightly report of the warehouse", Times: &ops.ScheduleTimes{
 				Cron: []string{"0 3 * * *", "0 4 * * *"}, TimeZone: "Europe/Berlin",
 			}},
-			Next: at(0), Last: &schemas.ScheduleSlot{Outcome: schemas.SlotDone}, Running: 1,
+			Next: at(0), Last: &ops.ScheduleSlot{Outcome: ops.SlotDone}, Running: 1,
 		},
-		{Schedule: schemas.Schedule{
-			ID: "b", Window: &schemas.ScheduleWindow{Opens: "02:00", Length: schemas.Seconds(3600)},
+		{Schedule: ops.Schedule{
+			ID: "b", Window: &ops.ScheduleWindow{Opens: "02:00", Length: schemas.Seconds(3600)},
 			Paused: true,
 		}},
-		{Schedule: schemas.Schedule{
+		{Schedule: ops.Schedule{
 			ID:    "c",
-			Times: &schemas.ScheduleTimes{Every: []schemas.ScheduleInterval{{Every: schemas.Seconds(300)}}},
+			Times: &ops.ScheduleTimes{Every: []ops.ScheduleInterval{{Every: schemas.Seconds(300)}}},
 		}},
 	}
 	s.drover("", "schedule", "list").want(t, cli.ExitDone,

@@ -20,6 +20,7 @@ import (
 	"github.com/droverhq/drover/ops/alwayson"
 	"github.com/droverhq/drover/ops/windows"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // master has what the role ops has and a drovertest house has not: always-on workflows, and periods.
@@ -185,7 +186,7 @@ func TestReportOnceADay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Client.AddAlwaysOn(t.Context(), schemas.AlwaysOn{Start: schemas.StartRequest{WorkflowID: "etl-report", Type: "etl-report", Input: input}}); err != nil {
+		if _, err := e.Client.AddAlwaysOn(t.Context(), ops.AlwaysOn{Start: schemas.StartRequest{WorkflowID: "etl-report", Type: "etl-report", Input: input}}); err != nil {
 			t.Fatal(err)
 		}
 		// The clock begins at midnight. From two o'clock on the server is killed at each trigger.

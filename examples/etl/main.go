@@ -36,6 +36,7 @@ import (
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // limit bounds a whole run of the program, which takes a few seconds.
@@ -152,7 +153,7 @@ func add(ctx context.Context, client *drover.Client, dir string, every time.Dura
 		if err != nil {
 			return err
 		}
-		a, err := client.AddAlwaysOn(ctx, schemas.AlwaysOn{Start: schemas.StartRequest{WorkflowID: id, Type: id, Input: body}})
+		a, err := client.AddAlwaysOn(ctx, ops.AlwaysOn{Start: schemas.StartRequest{WorkflowID: id, Type: id, Input: body}})
 		if err != nil {
 			return err
 		}

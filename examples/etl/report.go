@@ -10,6 +10,7 @@ import (
 
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // day is when the report is due: once a day, in the window of a length that opens so long after midnight UTC. Every is how often it is
@@ -52,7 +53,7 @@ func decideReport(_ context.Context, t *decider.Task) ([]schemas.Decision, error
 		case *schemas.TimerExpired:
 			waits = !r.ask(e.Time.Time(), &all)
 		case *schemas.ActivitySuccess:
-			var once schemas.OnceResponse
+			var once ops.OnceResponse
 			if err := a.Result.Decode(&once); err == nil && once.First {
 				r.N++
 				input := report{In: outFile(r.Dir), Out: reportFile(r.Dir, once.Period)}
@@ -91,8 +92,8 @@ func (r *reporting) ask(at time.Time, all *[]schemas.Decision) bool {
 	}
 	r.N++
 	r.Busy = true
-	q := schemas.OnceRequest{Name: "etl-report", Period: "day"}
-	*all = append(*all, decider.Schedule(fmt.Sprint("once-", r.N), schemas.ActivityOnce, q, decider.List(schemas.ServiceList), decider.Retry(forever)))
+	q := ops.OnceRequest{Name: "etl-report", Period: "day"}
+	*all = append(*all, decider.Schedule(fmt.Sprint("once-", r.N), ops.ActivityOnce, q, decider.List(ops.ServiceList), decider.Retry(forever)))
 	return true
 }
 

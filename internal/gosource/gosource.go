@@ -48,36 +48,46 @@ type Method struct {
 	Params              []string
 }
 
-// Read parses a folder.
-func Read(dir string) (*Package, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("gosource: %w", err)
-	}
+// Read parses folders; several are read as one package.
+func Read(dirs ...string) (*Package, error) {
 	p := &Package{files: map[string]*ast.File{}}
-	fset := token.NewFileSet()
-	for _, e := range entries {
-		if name := e.Name(); filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(
-			fset,
-			filepath.Join(dir, e.Name()),
-			nil,
-			parser.ParseComments|parser.SkipObjectResolution,
-		)
-		if err != nil {
+	for _, dir := range dirs {
+		before := len(p.files)
+		if err := p.read(dir); err != nil {
 			return nil, fmt.Errorf("gosource: %w", err)
 		}
-		p.files[e.Name()] = file
-		for _, d := range file.Decls {
-			p.add(e.Name(), d)
+		if len(p.files) == before {
+			return nil, fmt.Errorf(
+				"gosource: %s holds no Go source: name the folder of a package",
+				dir,
+			)
 		}
 	}
-	if len(p.files) == 0 {
-		return nil, fmt.Errorf("gosource: %s holds no Go source: name the folder of a package", dir)
-	}
 	return p, nil
+}
+
+func (p *Package) read(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		mode := parser.ParseComments | parser.SkipObjectResolution
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, mode)
+		if err != nil {
+			return err
+		}
+		p.files[path] = file
+		for _, d := range file.Decls {
+			p.add(name, d)
+		}
+	}
+	return nil
 }
 
 // Type returns a type by its name, or nil.

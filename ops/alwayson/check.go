@@ -7,6 +7,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // The default of when a run is asked to continue as new.
@@ -17,7 +18,7 @@ const (
 
 // judged checks what is added, and fills in its defaults. The error is a [*schemas.Error] that
 // names the field.
-func judged(a schemas.AlwaysOn) (schemas.AlwaysOn, error) {
+func judged(a ops.AlwaysOn) (ops.AlwaysOn, error) {
 	q := &a.Start
 	for _, f := range []struct{ field, value, hint string }{
 		{"workflowId", q.WorkflowID, "say under which workflow id it is to run"},
@@ -33,7 +34,7 @@ func judged(a schemas.AlwaysOn) (schemas.AlwaysOn, error) {
 	if err := a.Restart.Validate("alwaysOn.restart"); err != nil {
 		return a, schemas.Errorf(schemas.CodeInvalid, "%v", err).
 			InField("alwaysOn.restart").
-			WithHint("leave it out for %s", schemas.RestartAlways)
+			WithHint("leave it out for %s", ops.RestartAlways)
 	}
 	if err := notOurs(q); err != nil {
 		return a, err
@@ -50,7 +51,7 @@ func judged(a schemas.AlwaysOn) (schemas.AlwaysOn, error) {
 			WithHint("put the input itself there, or where the workflow finds it")
 	}
 	if a.Restart == "" {
-		a.Restart = schemas.RestartAlways
+		a.Restart = ops.RestartAlways
 	}
 	if q.Continuation == nil {
 		q.Continuation = &schemas.ContinuationPolicy{

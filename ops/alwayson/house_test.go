@@ -19,6 +19,7 @@ import (
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/ops/alwayson"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 const ns = subject.Namespace("default")
@@ -30,7 +31,7 @@ type house struct {
 	o alwayson.Options
 
 	mu    sync.Mutex
-	notes []schemas.Operation
+	notes []ops.Operation
 }
 
 // decide ends a run as the signals say, or as its input says, and when it is asked to.
@@ -73,7 +74,7 @@ func live(t *testing.T, fn func(h *house)) {
 	sample.OneOfEight(t)
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 		h := &house{Env: e, t: t}
-		h.o = alwayson.Options{Conn: natsconn.Of(e.Client), Namespace: ns, Note: func(_ context.Context, o schemas.Operation) {
+		h.o = alwayson.Options{Conn: natsconn.Of(e.Client), Namespace: ns, Note: func(_ context.Context, o ops.Operation) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.notes = append(h.notes, o)
@@ -142,15 +143,15 @@ func ask[Answer any](h *house, verb string, q any, refusal func(*Answer) *schema
 }
 
 // always asks a verb about one.
-func (h *house) always(verb string, q any) *schemas.AlwaysResponse {
+func (h *house) always(verb string, q any) *ops.AlwaysResponse {
 	h.t.Helper()
-	return ask(h, verb, q, func(a *schemas.AlwaysResponse) *schemas.Error { return a.Error })
+	return ask(h, verb, q, func(a *ops.AlwaysResponse) *schemas.Error { return a.Error })
 }
 
 // add adds an always-on workflow, which must not be refused.
-func (h *house) add(a schemas.AlwaysOn) *schemas.AlwaysResponse {
+func (h *house) add(a ops.AlwaysOn) *ops.AlwaysResponse {
 	h.t.Helper()
-	r := h.always("alwaysAdd", &schemas.AlwaysAddRequest{V: schemas.Version, AlwaysOn: a, Identity: "tester"})
+	r := h.always("alwaysAdd", &ops.AlwaysAddRequest{V: schemas.Version, AlwaysOn: a, Identity: "tester"})
 	if r.Error != nil {
 		h.t.Fatal(r.Error)
 	}
@@ -158,7 +159,7 @@ func (h *house) add(a schemas.AlwaysOn) *schemas.AlwaysResponse {
 }
 
 // do asks another verb, which must not be refused.
-func (h *house) do(verb string, q schemas.AlwaysRequest) *schemas.AlwaysResponse {
+func (h *house) do(verb string, q ops.AlwaysRequest) *ops.AlwaysResponse {
 	h.t.Helper()
 	q.V = schemas.Version
 	r := h.always(verb, &q)
@@ -168,9 +169,9 @@ func (h *house) do(verb string, q schemas.AlwaysRequest) *schemas.AlwaysResponse
 	return r
 }
 
-func (h *house) show(id string) *schemas.AlwaysOnRecord {
+func (h *house) show(id string) *ops.AlwaysOnRecord {
 	h.t.Helper()
-	return h.do("alwaysShow", schemas.AlwaysRequest{ID: id}).Record
+	return h.do("alwaysShow", ops.AlwaysRequest{ID: id}).Record
 }
 
 // until waits, for two virtual minutes at most.
@@ -242,7 +243,7 @@ func (h *house) another(id string, than ...string) (run string) {
 }
 
 // noted counts operations of a kind.
-func (h *house) noted(kind schemas.OperationKind) (n int) {
+func (h *house) noted(kind ops.OperationKind) (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, o := range h.notes {
@@ -253,8 +254,8 @@ func (h *house) noted(kind schemas.OperationKind) (n int) {
 	return n
 }
 
-func job(restart schemas.RestartPolicy) schemas.AlwaysOn {
-	return schemas.AlwaysOn{Start: schemas.StartRequest{WorkflowID: "w", Type: "job"}, Restart: restart}
+func job(restart ops.RestartPolicy) ops.AlwaysOn {
+	return ops.AlwaysOn{Start: schemas.StartRequest{WorkflowID: "w", Type: "job"}, Restart: restart}
 }
 
 var errCut = errors.New("the master was killed here")

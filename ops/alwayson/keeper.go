@@ -8,6 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 const (
@@ -135,12 +136,12 @@ func (k *keeper) closed(
 	if _, err := k.m.put(ctx, r, rev); err != nil {
 		return err
 	}
-	if before < schemas.FailingAfter && r.Failures >= schemas.FailingAfter {
+	if before < ops.FailingAfter && r.Failures >= ops.FailingAfter {
 		why := r.Refusal
 		if why == "" {
 			why = string(r.Status) + " " + r.EndReason
 		}
-		k.m.note(ctx, schemas.OperationAlwaysFailing, r, "", why)
+		k.m.note(ctx, ops.OperationAlwaysFailing, r, "", why)
 		k.m.o.Logger.WithField("workflow", k.id).
 			WithField("failures", r.Failures).
 			WithField("why", why).

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/internal/sample"
-	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // story is what an always-on workflow goes through; it asks whoever is the master.
@@ -18,9 +18,9 @@ func (h *house) story() {
 		h.tell(word)
 		seen = append(seen, h.another("w", seen...))
 	}
-	h.do("alwaysStop", schemas.AlwaysRequest{ID: "w"})
+	h.do("alwaysStop", ops.AlwaysRequest{ID: "w"})
 	h.until("it is down", func() bool { return h.open("w") == "" })
-	h.do("alwaysStart", schemas.AlwaysRequest{ID: "w"})
+	h.do("alwaysStart", ops.AlwaysRequest{ID: "w"})
 	h.another("w", seen...)
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/internal/sleep"
-	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 const (
@@ -156,13 +156,13 @@ func (m *Monitor) before(what string) error {
 // note tells of an operation on a workflow. Who is the one who did it; empty for the monitor.
 func (m *Monitor) note(
 	ctx context.Context,
-	kind schemas.OperationKind,
+	kind ops.OperationKind,
 	r *record,
 	who, why string,
 ) {
 	m.o.Note(
 		ctx,
-		schemas.Operation{
+		ops.Operation{
 			Kind:       kind,
 			Subject:    r.id(),
 			Identity:   who,

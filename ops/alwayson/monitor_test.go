@@ -6,6 +6,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // ends of a run.
@@ -36,7 +37,7 @@ func (h *house) tell(signal string) {
 // S2-3: after each kind of end the next run begins within a second, where the policy wants one.
 func TestBackWithinASecond(t *testing.T) {
 	for status, end := range ends {
-		for _, restart := range []schemas.RestartPolicy{schemas.RestartAlways, schemas.RestartOnFailure} {
+		for _, restart := range []ops.RestartPolicy{ops.RestartAlways, ops.RestartOnFailure} {
 			t.Run(string(status)+" "+string(restart), func(t *testing.T) {
 				live(t, func(h *house) {
 					h.master(h.o)
@@ -48,7 +49,7 @@ func TestBackWithinASecond(t *testing.T) {
 						time.Sleep(10 * time.Minute)
 					}
 					end(h, first)
-					if restart == schemas.RestartOnFailure && (status == schemas.StatusCompleted || status == schemas.StatusCanceled) {
+					if restart == ops.RestartOnFailure && (status == schemas.StatusCompleted || status == schemas.StatusCanceled) {
 						h.until("the end is known", func() bool { return !h.show("w").Open })
 						time.Sleep(10 * time.Minute)
 						if r := h.show("w"); r.Status != status || h.open("w") != "" {
@@ -83,17 +84,17 @@ func TestFailing(t *testing.T) {
 		h.add(a)
 		time.Sleep(11 * time.Minute)
 		r := h.show("w")
-		if r.Failures < schemas.FailingAfter || r.Status != schemas.StatusFailed || r.EndReason != "it was told to" {
+		if r.Failures < ops.FailingAfter || r.Status != schemas.StatusFailed || r.EndReason != "it was told to" {
 			t.Errorf("got %+v, want it to be failing", r)
 		}
-		if n := h.noted(schemas.OperationAlwaysFailing); n != 1 {
+		if n := h.noted(ops.OperationAlwaysFailing); n != 1 {
 			t.Errorf("that it is failing was noted %d times, want once", n)
 		}
 		all := h.runs("w")
 		if last := all[len(all)-1].StartedAt.Sub(all[len(all)-2].ClosedAt); last < 200*time.Second {
 			t.Errorf("the last of %d runs began %v after the one before, want minutes", len(all), last)
 		}
-		h.do("alwaysStart", schemas.AlwaysRequest{ID: "w"})
+		h.do("alwaysStart", ops.AlwaysRequest{ID: "w"})
 		before := len(all)
 		h.until("it is begun at once", func() bool { return len(h.runs("w")) > before })
 		a.Start.Input = nil
@@ -122,18 +123,18 @@ func TestCompletesAtOnce(t *testing.T) {
 // S2-3: stop keeps it down, start brings it back, remove ends it, and a later one is another.
 func TestStopStartRemove(t *testing.T) {
 	for name, c := range map[string]struct {
-		q    schemas.AlwaysRequest
+		q    ops.AlwaysRequest
 		want schemas.Status
 	}{
-		"cancel":    {schemas.AlwaysRequest{ID: "w", Reason: "work on it", Identity: "me"}, schemas.StatusCanceled},
-		"terminate": {schemas.AlwaysRequest{ID: "w", Terminate: true}, schemas.StatusTerminated},
-		"keep":      {schemas.AlwaysRequest{ID: "w", KeepRun: true}, schemas.StatusOpen},
+		"cancel":    {ops.AlwaysRequest{ID: "w", Reason: "work on it", Identity: "me"}, schemas.StatusCanceled},
+		"terminate": {ops.AlwaysRequest{ID: "w", Terminate: true}, schemas.StatusTerminated},
+		"keep":      {ops.AlwaysRequest{ID: "w", KeepRun: true}, schemas.StatusOpen},
 	} {
 		t.Run(name, func(t *testing.T) {
 			live(t, func(h *house) {
 				h.master(h.o)
-				made := h.add(job(schemas.RestartOnFailure))
-				if again := h.add(job(schemas.RestartOnFailure)); again.Changed || again.Record.Incarnation != made.Record.Incarnation {
+				made := h.add(job(ops.RestartOnFailure))
+				if again := h.add(job(ops.RestartOnFailure)); again.Changed || again.Record.Incarnation != made.Record.Incarnation {
 					t.Errorf("the same again: got %+v", again)
 				}
 				first := h.another("w")
@@ -147,13 +148,13 @@ func TestStopStartRemove(t *testing.T) {
 				if r := h.show("w"); !r.Stopped || r.StoppedBy != c.q.Identity || r.Reason != c.q.Reason || r.Failures != 0 {
 					t.Errorf("got %+v", r)
 				}
-				h.do("alwaysStart", schemas.AlwaysRequest{ID: "w"})
+				h.do("alwaysStart", ops.AlwaysRequest{ID: "w"})
 				last := first
 				if !c.q.KeepRun {
 					last = h.another("w", first)
 				}
 				h.do("alwaysRemove", c.q)
-				a := h.always("alwaysShow", &schemas.AlwaysRequest{ID: "w"})
+				a := h.always("alwaysShow", &ops.AlwaysRequest{ID: "w"})
 				if a.Error == nil || a.Error.Code != schemas.CodeNotFound || a.Error.Hint == "" {
 					t.Errorf("show after remove: got %+v, want not found", a)
 				}
@@ -229,7 +230,7 @@ func TestAddRightAfterRemove(t *testing.T) {
 		h.add(job(""))
 		first := h.another("w")
 		time.Sleep(time.Minute)
-		h.do("alwaysRemove", schemas.AlwaysRequest{ID: "w", Terminate: true})
+		h.do("alwaysRemove", ops.AlwaysRequest{ID: "w", Terminate: true})
 		h.add(job(""))
 		h.another("w", first)
 		if r := h.show("w"); r.Starts != 1 || r.Found {

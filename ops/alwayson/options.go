@@ -10,7 +10,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logx"
-	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // ErrInvalidOptions reports options that leave their bounds. The text names the field and the way
@@ -27,7 +27,7 @@ type Options struct {
 	// when they are added. Defaults to false: then the first start is refused.
 	RequireTypes bool
 	// Note is told what was done. Defaults to nobody.
-	Note func(context.Context, schemas.Operation)
+	Note func(context.Context, ops.Operation)
 	// Before is called before each write and each request that changes something, with what it
 	// does; an error ends [Monitor.Run] there, as a crash would. For tests. Defaults to none.
 	Before func(what string) error
@@ -37,7 +37,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	if o.Note == nil {
-		o.Note = func(context.Context, schemas.Operation) {}
+		o.Note = func(context.Context, ops.Operation) {}
 	}
 	if o.Before == nil {
 		o.Before = func(string) error { return nil }

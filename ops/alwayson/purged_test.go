@@ -11,6 +11,7 @@ import (
 	"github.com/droverhq/drover/ops/alwayson"
 	"github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // janitor purges what has closed, as soon as it may.
@@ -74,7 +75,7 @@ func TestLateStartOfAPurgedRun(t *testing.T) {
 		first := h.another("w")
 		ends[schemas.StatusTerminated](h, first)
 		h.another("w", first)
-		h.do("alwaysStop", schemas.AlwaysRequest{ID: "w"})
+		h.do("alwaysStop", ops.AlwaysRequest{ID: "w"})
 		h.until("it is down", func() bool { return h.open("w") == "" })
 		h.gone(first)
 		<-woke
@@ -99,7 +100,7 @@ func TestPurgedWhileNobodyLooked(t *testing.T) {
 		defer cancel()
 		ended := make(chan error, 1)
 		go func() { ended <- m.Run(ctx) }()
-		a := job(schemas.RestartOnFailure)
+		a := job(ops.RestartOnFailure)
 		a.Start.Input = schemas.Payload("brief")
 		h.add(a)
 		first := h.another("w")

@@ -9,10 +9,11 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/runid"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // record is an always-on workflow and what its steps make of it. Times are those of the server.
-type record schemas.AlwaysOnRecord
+type record ops.AlwaysOnRecord
 
 // id is the workflow id.
 func (r *record) id() string { return r.AlwaysOn.Start.WorkflowID }
@@ -23,7 +24,7 @@ func (r *record) rests() bool { return r.Stopped || r.finished() }
 
 // finished tells whether its last run ended in a way after which it is not begun again.
 func (r *record) finished() bool {
-	return !r.Open && r.AlwaysOn.Restart == schemas.RestartOnFailure &&
+	return !r.Open && r.AlwaysOn.Restart == ops.RestartOnFailure &&
 		(r.Status == schemas.StatusCompleted || r.Status == schemas.StatusCanceled)
 }
 
@@ -100,7 +101,7 @@ func (r *record) schedule(now time.Time) {
 }
 
 // stop keeps it down, and tells whether that changes anything.
-func (r *record) stop(q *schemas.AlwaysRequest, now time.Time) bool {
+func (r *record) stop(q *ops.AlwaysRequest, now time.Time) bool {
 	if r.Stopped && r.KeepRun == q.KeepRun && r.Terminate == q.Terminate {
 		return false
 	}
@@ -126,7 +127,7 @@ func (r *record) start() bool {
 
 // becomes takes other contents, from the next start on. What waits after failures does not wait any
 // more.
-func (r *record) becomes(a schemas.AlwaysOn) {
+func (r *record) becomes(a ops.AlwaysOn) {
 	r.AlwaysOn = a
 	if !r.Open {
 		r.Failures, r.NotBefore, r.Refusal = 0, 0, ""

@@ -8,31 +8,32 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 var midnight = time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC)
 
-func fresh(restart schemas.RestartPolicy) *record {
-	return &record{Incarnation: "i", AlwaysOn: schemas.AlwaysOn{Start: schemas.StartRequest{WorkflowID: "w", Type: "t"}, Restart: restart}}
+func fresh(restart ops.RestartPolicy) *record {
+	return &record{Incarnation: "i", AlwaysOn: ops.AlwaysOn{Start: schemas.StartRequest{WorkflowID: "w", Type: "t"}, Restart: restart}}
 }
 
 // S2-3: what follows each kind of end, under each policy.
 func TestEachEndUnderEachPolicy(t *testing.T) {
 	for _, c := range []struct {
 		status           schemas.Status
-		restart          schemas.RestartPolicy
+		restart          ops.RestartPolicy
 		finished, failed bool
 	}{
-		{schemas.StatusCompleted, schemas.RestartAlways, false, false},
-		{schemas.StatusCanceled, schemas.RestartAlways, false, false},
-		{schemas.StatusFailed, schemas.RestartAlways, false, true},
-		{schemas.StatusTimedOut, schemas.RestartAlways, false, true},
-		{schemas.StatusTerminated, schemas.RestartAlways, false, true},
-		{schemas.StatusCompleted, schemas.RestartOnFailure, true, false},
-		{schemas.StatusCanceled, schemas.RestartOnFailure, true, false},
-		{schemas.StatusFailed, schemas.RestartOnFailure, false, true},
-		{schemas.StatusTimedOut, schemas.RestartOnFailure, false, true},
-		{schemas.StatusTerminated, schemas.RestartOnFailure, false, true},
+		{schemas.StatusCompleted, ops.RestartAlways, false, false},
+		{schemas.StatusCanceled, ops.RestartAlways, false, false},
+		{schemas.StatusFailed, ops.RestartAlways, false, true},
+		{schemas.StatusTimedOut, ops.RestartAlways, false, true},
+		{schemas.StatusTerminated, ops.RestartAlways, false, true},
+		{schemas.StatusCompleted, ops.RestartOnFailure, true, false},
+		{schemas.StatusCanceled, ops.RestartOnFailure, true, false},
+		{schemas.StatusFailed, ops.RestartOnFailure, false, true},
+		{schemas.StatusTimedOut, ops.RestartOnFailure, false, true},
+		{schemas.StatusTerminated, ops.RestartOnFailure, false, true},
 	} {
 		r := fresh(c.restart)
 		r.begin("default", midnight)
@@ -51,7 +52,7 @@ func TestEachEndUnderEachPolicy(t *testing.T) {
 
 // S2-3: pauses double up to five minutes, ten failures in a row are failing, and a success or a long life begins anew.
 func TestPauses(t *testing.T) {
-	r, now := fresh(schemas.RestartAlways), midnight
+	r, now := fresh(ops.RestartAlways), midnight
 	fail := func(lives time.Duration) time.Duration {
 		r.begin("default", now)
 		now = now.Add(lives)
@@ -108,9 +109,9 @@ func TestRunIDsDiffer(t *testing.T) {
 // What was stopped is no failure, and goes on when it is started, however its run ends meanwhile.
 func TestStopAndStart(t *testing.T) {
 	for _, status := range []schemas.Status{schemas.StatusCanceled, schemas.StatusTerminated} {
-		r := fresh(schemas.RestartOnFailure)
+		r := fresh(ops.RestartOnFailure)
 		r.begin("default", midnight)
-		if !r.stop(&schemas.AlwaysRequest{Identity: "me", Reason: "work on it"}, midnight) || r.stop(&schemas.AlwaysRequest{}, midnight) {
+		if !r.stop(&ops.AlwaysRequest{Identity: "me", Reason: "work on it"}, midnight) || r.stop(&ops.AlwaysRequest{}, midnight) {
 			t.Fatal("a stop changes something, and a second one does not")
 		}
 		between := *r

@@ -7,6 +7,7 @@ import (
 
 	"github.com/droverhq/drover/ops/service"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // startEvery is after how long a start is sent again that nobody has answered. It is a repeat.
@@ -52,7 +53,7 @@ func (k *keeper) begin(ctx context.Context, r *record, rev uint64) (settled bool
 	if err == nil {
 		k.begun = r.Run
 		if began && r.Starts > 1 {
-			k.m.note(ctx, schemas.OperationAlwaysRestarted, r, "", string(r.Status))
+			k.m.note(ctx, ops.OperationAlwaysRestarted, r, "", string(r.Status))
 		}
 		return true, nil
 	}

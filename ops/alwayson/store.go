@@ -11,6 +11,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/bucketkey"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 const keyPrefix = "always."
@@ -33,7 +34,7 @@ func (m *Monitor) load(ctx context.Context, id string) (*record, uint64, error) 
 	if err != nil {
 		return nil, 0, err
 	}
-	r := new(schemas.AlwaysOnRecord)
+	r := new(ops.AlwaysOnRecord)
 	if err := schemas.Unmarshal(value, r); err != nil {
 		return nil, rev, fmt.Errorf("%w: key %s: %w", errDamaged, keyOf(id), err)
 	}
@@ -55,7 +56,7 @@ func (m *Monitor) put(ctx context.Context, r *record, rev uint64) (uint64, error
 	if err := m.before("write " + r.id()); err != nil {
 		return 0, err
 	}
-	body, err := schemas.MarshalJSON((*schemas.AlwaysOnRecord)(r))
+	body, err := schemas.MarshalJSON((*ops.AlwaysOnRecord)(r))
 	if err != nil {
 		return 0, err
 	}

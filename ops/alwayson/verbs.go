@@ -13,6 +13,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/ops/service"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 const (
@@ -25,11 +26,11 @@ const (
 
 // serve answers the verbs until stop is called.
 func (m *Monitor) serve(ctx context.Context) (stop func(), err error) {
-	about := func(do func(context.Context, *schemas.AlwaysRequest) (*schemas.AlwaysResponse,
+	about := func(do func(context.Context, *ops.AlwaysRequest) (*ops.AlwaysResponse,
 		error),
 	) func(context.Context, natsconn.Msg) any {
 		return service.Answer(
-			func(ctx context.Context, q *schemas.AlwaysRequest) (*schemas.AlwaysResponse, error) {
+			func(ctx context.Context, q *ops.AlwaysRequest) (*ops.AlwaysResponse, error) {
 				if err := schemas.ValidateID("id", q.ID); err != nil {
 					return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).
 						InField("id").
@@ -37,7 +38,7 @@ func (m *Monitor) serve(ctx context.Context) (stop func(), err error) {
 				}
 				return do(ctx, q)
 			},
-			func(_ *schemas.AlwaysRequest, e *schemas.Error) *schemas.AlwaysResponse { return refusal(e) },
+			func(_ *ops.AlwaysRequest, e *schemas.Error) *ops.AlwaysResponse { return refusal(e) },
 		)
 	}
 	return service.Serve(
@@ -49,17 +50,17 @@ func (m *Monitor) serve(ctx context.Context) (stop func(), err error) {
 				About: "add an always-on workflow, or change one: AlwaysAddRequest → AlwaysResponse",
 				Serve: service.Answer(
 					m.add,
-					func(_ *schemas.AlwaysAddRequest, e *schemas.Error) *schemas.AlwaysResponse { return refusal(e) },
+					func(_ *ops.AlwaysAddRequest, e *schemas.Error) *ops.AlwaysResponse { return refusal(e) },
 				),
 			},
 			{
 				Name: "alwaysList", About: "list always-on workflows: AlwaysListRequest → AlwaysListResponse",
 				Serve: service.Answer(
 					m.list,
-					func(_ *schemas.AlwaysListRequest, e *schemas.Error) *schemas.AlwaysListResponse {
-						return &schemas.AlwaysListResponse{
+					func(_ *ops.AlwaysListRequest, e *schemas.Error) *ops.AlwaysListResponse {
+						return &ops.AlwaysListResponse{
 							V:        schemas.Version,
-							AlwaysOn: []schemas.AlwaysOnRecord{},
+							AlwaysOn: []ops.AlwaysOnRecord{},
 							Error:    e,
 						}
 					},
@@ -89,22 +90,22 @@ func (m *Monitor) serve(ctx context.Context) (stop func(), err error) {
 	)
 }
 
-func refusal(e *schemas.Error) *schemas.AlwaysResponse {
-	return &schemas.AlwaysResponse{V: schemas.Version, Error: e}
+func refusal(e *schemas.Error) *ops.AlwaysResponse {
+	return &ops.AlwaysResponse{V: schemas.Version, Error: e}
 }
 
-func answer(r *record, changed bool) *schemas.AlwaysResponse {
-	return &schemas.AlwaysResponse{
+func answer(r *record, changed bool) *ops.AlwaysResponse {
+	return &ops.AlwaysResponse{
 		V:       schemas.Version,
-		Record:  (*schemas.AlwaysOnRecord)(r),
+		Record:  (*ops.AlwaysOnRecord)(r),
 		Changed: changed,
 	}
 }
 
 func (m *Monitor) add(
 	ctx context.Context,
-	q *schemas.AlwaysAddRequest,
-) (*schemas.AlwaysResponse, error) {
+	q *ops.AlwaysAddRequest,
+) (*ops.AlwaysResponse, error) {
 	a, err := judged(q.AlwaysOn)
 	if err != nil {
 		return nil, err
@@ -137,12 +138,12 @@ func (m *Monitor) add(
 		return nil, err
 	}
 	if changed {
-		m.note(ctx, schemas.OperationAlwaysAdded, r, q.Identity, "")
+		m.note(ctx, ops.OperationAlwaysAdded, r, q.Identity, "")
 	}
 	return answer(r, changed), nil
 }
 
-func equal(a, b *schemas.AlwaysOn) (bool, error) {
+func equal(a, b *ops.AlwaysOn) (bool, error) {
 	one, err := schemas.MarshalJSON(a)
 	if err != nil {
 		return false, err
@@ -212,8 +213,8 @@ func missing(id string) error {
 
 func (m *Monitor) show(
 	ctx context.Context,
-	q *schemas.AlwaysRequest,
-) (*schemas.AlwaysResponse, error) {
+	q *ops.AlwaysRequest,
+) (*ops.AlwaysResponse, error) {
 	if err := whole(q, "alwaysShow"); err != nil {
 		return nil, err
 	}
@@ -226,8 +227,8 @@ func (m *Monitor) show(
 
 func (m *Monitor) stop(
 	ctx context.Context,
-	q *schemas.AlwaysRequest,
-) (*schemas.AlwaysResponse, error) {
+	q *ops.AlwaysRequest,
+) (*ops.AlwaysResponse, error) {
 	if err := once(q); err != nil {
 		return nil, err
 	}
@@ -240,13 +241,13 @@ func (m *Monitor) stop(
 		return nil, err
 	}
 	if changed {
-		m.note(ctx, schemas.OperationAlwaysStopped, r, q.Identity, q.Reason)
+		m.note(ctx, ops.OperationAlwaysStopped, r, q.Identity, q.Reason)
 	}
 	return answer(r, changed), nil
 }
 
 // once refuses a request that says two things of the open run.
-func once(q *schemas.AlwaysRequest) error {
+func once(q *ops.AlwaysRequest) error {
 	if q.Terminate && q.KeepRun {
 		return schemas.Errorf(schemas.CodeInvalid,
 			"terminate and keepRun are given: the run cannot be ended and left alone").
@@ -257,7 +258,7 @@ func once(q *schemas.AlwaysRequest) error {
 }
 
 // whole refuses a request that says something of the open run where that is left alone.
-func whole(q *schemas.AlwaysRequest, verb string) error {
+func whole(q *ops.AlwaysRequest, verb string) error {
 	field := "terminate"
 	switch {
 	case q.KeepRun:
@@ -272,8 +273,8 @@ func whole(q *schemas.AlwaysRequest, verb string) error {
 
 func (m *Monitor) restart(
 	ctx context.Context,
-	q *schemas.AlwaysRequest,
-) (*schemas.AlwaysResponse, error) {
+	q *ops.AlwaysRequest,
+) (*ops.AlwaysResponse, error) {
 	if err := whole(q, "alwaysStart"); err != nil {
 		return nil, err
 	}
@@ -282,7 +283,7 @@ func (m *Monitor) restart(
 		return nil, err
 	}
 	if changed {
-		m.note(ctx, schemas.OperationAlwaysStarted, r, q.Identity, q.Reason)
+		m.note(ctx, ops.OperationAlwaysStarted, r, q.Identity, q.Reason)
 	}
 	return answer(r, changed), nil
 }
@@ -291,8 +292,8 @@ func (m *Monitor) restart(
 // is only removed.
 func (m *Monitor) remove(
 	ctx context.Context,
-	q *schemas.AlwaysRequest,
-) (*schemas.AlwaysResponse, error) {
+	q *ops.AlwaysRequest,
+) (*ops.AlwaysResponse, error) {
 	if err := once(q); err != nil {
 		return nil, err
 	}
@@ -306,7 +307,7 @@ func (m *Monitor) remove(
 		case errors.Is(err, natsconn.ErrNotFound):
 			return nil, missing(q.ID)
 		case errors.Is(err, errDamaged):
-			r = &record{AlwaysOn: schemas.AlwaysOn{Start: schemas.StartRequest{WorkflowID: q.ID}}}
+			r = &record{AlwaysOn: ops.AlwaysOn{Start: schemas.StartRequest{WorkflowID: q.ID}}}
 		case err != nil:
 			return nil, err
 		default:
@@ -329,14 +330,14 @@ func (m *Monitor) remove(
 		r, rev, err = m.load(ctx, q.ID)
 	}
 	m.ensure(q.ID, true)
-	m.note(ctx, schemas.OperationAlwaysRemoved, r, q.Identity, q.Reason)
+	m.note(ctx, ops.OperationAlwaysRemoved, r, q.Identity, q.Reason)
 	return answer(r, true), nil
 }
 
 func (m *Monitor) list(
 	ctx context.Context,
-	q *schemas.AlwaysListRequest,
-) (*schemas.AlwaysListResponse, error) {
+	q *ops.AlwaysListRequest,
+) (*ops.AlwaysListResponse, error) {
 	if q.Limit < 0 {
 		return nil,
 			schemas.Errorf(schemas.CodeInvalid, "limit is %d; want 1 to %d, or 0 for %d", q.Limit, pageMost, pageSize).
@@ -351,7 +352,7 @@ func (m *Monitor) list(
 		ids,
 		func(id string) bool { return !strings.HasPrefix(id, q.Prefix) || q.Cursor != "" && id <= q.Cursor },
 	)
-	a := &schemas.AlwaysListResponse{V: schemas.Version, AlwaysOn: []schemas.AlwaysOnRecord{}}
+	a := &ops.AlwaysListResponse{V: schemas.Version, AlwaysOn: []ops.AlwaysOnRecord{}}
 	room := m.room()
 	for i, id := range ids {
 		r, _, err := m.load(ctx, id)
@@ -360,13 +361,13 @@ func (m *Monitor) list(
 			continue
 		case errors.Is(err, errDamaged):
 			r = &record{
-				AlwaysOn: schemas.AlwaysOn{Start: schemas.StartRequest{WorkflowID: id}},
+				AlwaysOn: ops.AlwaysOn{Start: schemas.StartRequest{WorkflowID: id}},
 				Refusal:  err.Error(),
 			}
 		case err != nil:
 			return nil, err
 		}
-		body, err := schemas.MarshalJSON((*schemas.AlwaysOnRecord)(r))
+		body, err := schemas.MarshalJSON((*ops.AlwaysOnRecord)(r))
 		if err != nil {
 			return nil, err
 		}
@@ -375,7 +376,7 @@ func (m *Monitor) list(
 			a.Cursor = ids[i-1]
 			break
 		}
-		a.AlwaysOn = append(a.AlwaysOn, schemas.AlwaysOnRecord(*r))
+		a.AlwaysOn = append(a.AlwaysOn, ops.AlwaysOnRecord(*r))
 	}
 	return a, nil
 }

@@ -12,11 +12,12 @@ import (
 	"github.com/droverhq/drover/internal/bucketkey"
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // Bad input is refused with the field and the way out, and nothing is stored.
 func TestBadInput(t *testing.T) {
-	start := func(change func(q *schemas.StartRequest)) schemas.AlwaysOn {
+	start := func(change func(q *schemas.StartRequest)) ops.AlwaysOn {
 		a := job("")
 		change(&a.Start)
 		return a
@@ -32,7 +33,7 @@ func TestBadInput(t *testing.T) {
 		if _, err := h.Client.DeprecateType(h.t.Context(), schemas.WorkflowKind, "job", "1"); err != nil {
 			t.Fatal(err)
 		}
-		for field, a := range map[string]schemas.AlwaysOn{
+		for field, a := range map[string]ops.AlwaysOn{
 			"start.workflowId": start(func(q *schemas.StartRequest) { q.WorkflowID = "" }),
 			"start.type":       start(func(q *schemas.StartRequest) { q.Type = "" }),
 			"restart":          {Start: schemas.StartRequest{WorkflowID: "w", Type: "job"}, Restart: "sometimes"},
@@ -51,20 +52,20 @@ func TestBadInput(t *testing.T) {
 				q.Input = schemas.RefPayload(&schemas.PayloadRef{Object: strings.Repeat("a", 64), Size: 1, Digest: strings.Repeat("a", 64)})
 			}),
 		} {
-			r := h.always("alwaysAdd", &schemas.AlwaysAddRequest{AlwaysOn: a})
+			r := h.always("alwaysAdd", &ops.AlwaysAddRequest{AlwaysOn: a})
 			if r.Error == nil || r.Error.Code != schemas.CodeInvalid || r.Error.Field != "alwaysOn."+field {
 				t.Errorf("%s: got %+v, want it refused with the field", field, r.Error)
 			}
 		}
 		for version, want := range map[string]schemas.Code{"1": schemas.CodeDeprecated, "7": schemas.CodeNotFound} {
-			r := h.always("alwaysAdd", &schemas.AlwaysAddRequest{AlwaysOn: start(func(q *schemas.StartRequest) { q.TypeVersion = version })})
+			r := h.always("alwaysAdd", &ops.AlwaysAddRequest{AlwaysOn: start(func(q *schemas.StartRequest) { q.TypeVersion = version })})
 			if r.Error == nil || r.Error.Code != want || r.Error.Field != "alwaysOn.start.type" || r.Error.Hint == "" {
 				t.Errorf("version %s of the type: got %+v, want %s", version, r.Error, want)
 			}
 		}
 		for _, verb := range []string{"alwaysShow", "alwaysStop", "alwaysStart", "alwaysRemove"} {
 			for id, want := range map[string]schemas.Code{"": schemas.CodeInvalid, "a\n": schemas.CodeInvalid, "none": schemas.CodeNotFound} {
-				r := h.always(verb, &schemas.AlwaysRequest{ID: id})
+				r := h.always(verb, &ops.AlwaysRequest{ID: id})
 				if r.Error == nil || r.Error.Code != want || r.Error.Field != "id" || r.Error.Hint == "" {
 					t.Errorf("%s %q: got %+v, want %s", verb, id, r.Error, want)
 				}
@@ -75,24 +76,24 @@ func TestBadInput(t *testing.T) {
 			}
 		}
 		for _, verb := range []string{"alwaysShow", "alwaysStart"} {
-			for field, q := range map[string]*schemas.AlwaysRequest{"terminate": {ID: "w", Terminate: true}, "keepRun": {ID: "w", KeepRun: true}} {
+			for field, q := range map[string]*ops.AlwaysRequest{"terminate": {ID: "w", Terminate: true}, "keepRun": {ID: "w", KeepRun: true}} {
 				if r := h.always(verb, q); r.Error == nil || r.Error.Code != schemas.CodeInvalid || r.Error.Field != field {
 					t.Errorf("%s: got %+v, want %s refused", verb, r.Error, field)
 				}
 			}
 		}
-		if r := h.always("alwaysStop", &schemas.AlwaysRequest{ID: "w", Terminate: true, KeepRun: true}); r.Error == nil || r.Error.Field != "keepRun" {
+		if r := h.always("alwaysStop", &ops.AlwaysRequest{ID: "w", Terminate: true, KeepRun: true}); r.Error == nil || r.Error.Field != "keepRun" {
 			t.Errorf("a stop that ends the run and leaves it alone: got %+v", r.Error)
 		}
-		if a := h.list(schemas.AlwaysListRequest{}); len(a.AlwaysOn) != 0 {
+		if a := h.list(ops.AlwaysListRequest{}); len(a.AlwaysOn) != 0 {
 			t.Errorf("got %+v, want nothing stored", a.AlwaysOn)
 		}
 	})
 }
 
-func (h *house) list(q schemas.AlwaysListRequest) *schemas.AlwaysListResponse {
+func (h *house) list(q ops.AlwaysListRequest) *ops.AlwaysListResponse {
 	h.t.Helper()
-	return ask(h, "alwaysList", &q, func(a *schemas.AlwaysListResponse) *schemas.Error { return a.Error })
+	return ask(h, "alwaysList", &q, func(a *ops.AlwaysListResponse) *schemas.Error { return a.Error })
 }
 
 // Ids may be any text, and are listed in pages in their order.
@@ -107,7 +108,7 @@ func TestListOfAnyIDs(t *testing.T) {
 			h.add(a)
 		}
 		var got []string
-		q := schemas.AlwaysListRequest{Limit: 2}
+		q := ops.AlwaysListRequest{Limit: 2}
 		for {
 			a := h.list(q)
 			for _, r := range a.AlwaysOn {
@@ -120,7 +121,7 @@ func TestListOfAnyIDs(t *testing.T) {
 		if !slices.Equal(got, ids) {
 			t.Errorf("got %q, want %q", got, ids)
 		}
-		if a := h.list(schemas.AlwaysListRequest{Prefix: "a."}); len(a.AlwaysOn) != 1 {
+		if a := h.list(ops.AlwaysListRequest{Prefix: "a."}); len(a.AlwaysOn) != 1 {
 			t.Errorf("with a prefix: got %+v", a.AlwaysOn)
 		}
 		for _, id := range ids {
@@ -168,17 +169,17 @@ func TestDamagedRecord(t *testing.T) {
 		h.add(job(""))
 		h.another("w")
 		time.Sleep(5 * time.Minute)
-		if a := h.list(schemas.AlwaysListRequest{Prefix: "bad"}); len(a.AlwaysOn) != 3 || a.AlwaysOn[0].Refusal == "" {
+		if a := h.list(ops.AlwaysListRequest{Prefix: "bad"}); len(a.AlwaysOn) != 3 || a.AlwaysOn[0].Refusal == "" {
 			t.Errorf("got %+v, want three with a reason", a.AlwaysOn)
 		}
 		for i := range 3 {
 			id := fmt.Sprint("bad ", i)
-			if r := h.always("alwaysShow", &schemas.AlwaysRequest{ID: id}); r.Error == nil || r.Error.Code != schemas.CodeConflict || r.Error.Hint == "" {
+			if r := h.always("alwaysShow", &ops.AlwaysRequest{ID: id}); r.Error == nil || r.Error.Code != schemas.CodeConflict || r.Error.Hint == "" {
 				t.Errorf("show: got %+v", r.Error)
 			}
-			h.do("alwaysRemove", schemas.AlwaysRequest{ID: id})
+			h.do("alwaysRemove", ops.AlwaysRequest{ID: id})
 		}
-		if a := h.list(schemas.AlwaysListRequest{}); len(a.AlwaysOn) != 1 {
+		if a := h.list(ops.AlwaysListRequest{}); len(a.AlwaysOn) != 1 {
 			t.Errorf("got %+v, want the good one alone", a.AlwaysOn)
 		}
 	})

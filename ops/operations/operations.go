@@ -17,6 +17,7 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // patience is how long a note may hold up whoever makes it.
@@ -38,7 +39,7 @@ func New(conn *natsconn.Conn, ns subject.Namespace, node string, log logrus.Fiel
 
 // Note stores an operation. At defaults to now, Identity to the node. A note that cannot be stored
 // within two seconds is told to the logger instead.
-func (l *Log) Note(ctx context.Context, o schemas.Operation) {
+func (l *Log) Note(ctx context.Context, o ops.Operation) {
 	o.V = schemas.Version
 	if o.At == 0 {
 		o.At = schemas.At(time.Now())
@@ -55,7 +56,7 @@ func (l *Log) Note(ctx context.Context, o schemas.Operation) {
 	}
 }
 
-func (l *Log) store(ctx context.Context, o *schemas.Operation) error {
+func (l *Log) store(ctx context.Context, o *ops.Operation) error {
 	body, err := schemas.MarshalJSON(o)
 	if err != nil {
 		return err

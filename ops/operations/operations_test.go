@@ -8,6 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/ops/operations"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 	"github.com/sirupsen/logrus/hooks/test"
 )
 
@@ -26,7 +27,7 @@ func TestNote(t *testing.T) {
 	l := operations.New(conn, "default", "node-1", log)
 
 	// Without a stream nothing is stored, and the log says so.
-	l.Note(t.Context(), schemas.Operation{Kind: schemas.OperationRecycleSet, Reason: "why"})
+	l.Note(t.Context(), ops.Operation{Kind: ops.OperationRecycleSet, Reason: "why"})
 	if e := told.LastEntry(); e == nil || e.Data["reason"] != "why" {
 		t.Errorf("got %v, want a line of the log that says what could not be noted", e)
 	}
@@ -35,12 +36,12 @@ func TestNote(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Note(t.Context(), schemas.Operation{Kind: schemas.OperationSlotsMissed, Subject: "a.b *", Count: 3})
+	l.Note(t.Context(), ops.Operation{Kind: ops.OperationSlotsMissed, Subject: "a.b *", Count: 3})
 	m, err := conn.LastBySubject(t.Context(), ns.Name.StreamOperations(), ns.Name.Operation("slotsMissed"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got schemas.Operation
+	var got ops.Operation
 	if err := schemas.Unmarshal(m.Data, &got); err != nil {
 		t.Fatal(err)
 	}

@@ -13,10 +13,11 @@ import (
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/ops/operations"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // reasons are those of a page, in their order.
-func reasons(a *schemas.OperationsResponse) string {
+func reasons(a *ops.OperationsResponse) string {
 	var all []string
 	for _, e := range a.Operations {
 		all = append(all, e.Reason)
@@ -41,7 +42,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := operations.New(conn, ns.Name, "node-1", nil)
-	page := func(q schemas.OperationsRequest) *schemas.OperationsResponse {
+	page := func(q ops.OperationsRequest) *ops.OperationsResponse {
 		t.Helper()
 		a, err := l.Page(t.Context(), &q)
 		if err != nil {
@@ -49,15 +50,15 @@ func TestPage(t *testing.T) {
 		}
 		return a
 	}
-	if a := page(schemas.OperationsRequest{Latest: 3}); len(a.Operations) > 0 || a.After != 0 {
+	if a := page(ops.OperationsRequest{Latest: 3}); len(a.Operations) > 0 || a.After != 0 {
 		t.Errorf("got %+v of an empty stream", a)
 	}
 	for i := range 7 {
-		kind := schemas.OperationRecycle
+		kind := ops.OperationRecycle
 		if i%2 == 1 {
-			kind = schemas.OperationSlotsMissed
+			kind = ops.OperationSlotsMissed
 		}
-		l.Note(t.Context(), schemas.Operation{Kind: kind, Reason: fmt.Sprint(i)})
+		l.Note(t.Context(), ops.Operation{Kind: kind, Reason: fmt.Sprint(i)})
 	}
 	// A message that somebody else has put there does no harm.
 	if _, err := conn.PublishSync(
@@ -65,18 +66,18 @@ func TestPage(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	a := page(schemas.OperationsRequest{Limit: 3})
+	a := page(ops.OperationsRequest{Limit: 3})
 	if reasons(a) != "0 1 2" || a.After != a.Operations[2].Sequence {
 		t.Errorf("got %+v", a)
 	}
-	if a = page(schemas.OperationsRequest{Limit: 4, After: a.After}); reasons(a) != "3 4 5 6" {
+	if a = page(ops.OperationsRequest{Limit: 4, After: a.After}); reasons(a) != "3 4 5 6" {
 		t.Errorf("got %+v", a)
 	}
-	if a = page(schemas.OperationsRequest{After: a.After}); len(a.Operations) != 1 ||
+	if a = page(ops.OperationsRequest{After: a.After}); len(a.Operations) != 1 ||
 		a.Operations[0].Kind != "unreadable" || a.After != 0 {
 		t.Errorf("got %+v", a)
 	}
-	missed := schemas.OperationsRequest{Kind: schemas.OperationSlotsMissed}
+	missed := ops.OperationsRequest{Kind: ops.OperationSlotsMissed}
 	if a = page(missed); reasons(a) != "1 3 5" || a.After != 0 {
 		t.Errorf("got %+v", a)
 	}
@@ -86,7 +87,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("got the latest %d as %+v", latest, a)
 		}
 	}
-	for _, q := range []schemas.OperationsRequest{{Limit: -1}, {Latest: -1}, {Latest: 1, After: 1}, {Kind: "nosuch"}} {
+	for _, q := range []ops.OperationsRequest{{Limit: -1}, {Latest: -1}, {Latest: 1, After: 1}, {Kind: "nosuch"}} {
 		_, err := l.Page(t.Context(), &q)
 		if e, ok := errors.AsType[*schemas.Error](err); !ok || e.Field == "" || e.Hint == "" {
 			t.Errorf("%+v: got %v, want a field and the way out", q, err)

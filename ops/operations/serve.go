@@ -9,6 +9,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/ops/service"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 const (
@@ -40,10 +41,10 @@ func (l *Log) Run(ctx context.Context) error {
 	return nil
 }
 
-func refuse(_ *schemas.OperationsRequest, e *schemas.Error) *schemas.OperationsResponse {
-	return &schemas.OperationsResponse{
+func refuse(_ *ops.OperationsRequest, e *schemas.Error) *ops.OperationsResponse {
+	return &ops.OperationsResponse{
 		V:          schemas.Version,
-		Operations: []schemas.OperationEntry{},
+		Operations: []ops.OperationEntry{},
 		Error:      e,
 	}
 }
@@ -51,8 +52,8 @@ func refuse(_ *schemas.OperationsRequest, e *schemas.Error) *schemas.OperationsR
 // Page reads a page of the stream. An error is a [*schemas.Error], or that of the stream.
 func (l *Log) Page(
 	ctx context.Context,
-	q *schemas.OperationsRequest,
-) (*schemas.OperationsResponse, error) {
+	q *ops.OperationsRequest,
+) (*ops.OperationsResponse, error) {
 	if err := judge(q); err != nil {
 		return nil, err
 	}
@@ -71,7 +72,7 @@ func (l *Log) Page(
 			return nil, err
 		}
 	}
-	a := &schemas.OperationsResponse{V: schemas.Version, Operations: []schemas.OperationEntry{}}
+	a := &ops.OperationsResponse{V: schemas.Version, Operations: []ops.OperationEntry{}}
 	room := pageBytes
 	err := l.conn.Scan(ctx, l.ns.StreamOperations(), o, func(m natsconn.Stored) error {
 		room -= len(m.Data)
@@ -79,9 +80,9 @@ func (l *Log) Page(
 			a.After = a.Operations[len(a.Operations)-1].Sequence
 			return errPageFull
 		}
-		e := schemas.OperationEntry{Sequence: m.Seq}
+		e := ops.OperationEntry{Sequence: m.Seq}
 		if err := schemas.Unmarshal(m.Data, &e.Operation); err != nil {
-			e.Operation = schemas.Operation{
+			e.Operation = ops.Operation{
 				Kind: "unreadable", At: schemas.At(m.Time), Reason: err.Error(),
 			}
 		}
@@ -95,7 +96,7 @@ func (l *Log) Page(
 	return a, nil
 }
 
-func judge(q *schemas.OperationsRequest) error {
+func judge(q *ops.OperationsRequest) error {
 	for _, f := range []struct {
 		name  string
 		value int
@@ -105,7 +106,7 @@ func judge(q *schemas.OperationsRequest) error {
 				InField(f.name).WithHint("leave it out, or say how many")
 		}
 	}
-	if q.Kind != "" && !slices.Contains(schemas.OperationKinds, q.Kind) {
+	if q.Kind != "" && !slices.Contains(ops.OperationKinds, q.Kind) {
 		return schemas.Errorf(schemas.CodeInvalid, "kind: there is no %q", string(q.Kind)).
 			InField("kind").
 			WithHint("the kinds are %s", kinds())
@@ -118,8 +119,8 @@ func judge(q *schemas.OperationsRequest) error {
 }
 
 func kinds() string {
-	all := make([]string, 0, len(schemas.OperationKinds))
-	for _, k := range schemas.OperationKinds {
+	all := make([]string, 0, len(ops.OperationKinds))
+	for _, k := range ops.OperationKinds {
 		all = append(all, string(k))
 	}
 	return strings.Join(all, ", ")

@@ -8,6 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // builders are the roles.
@@ -528,8 +529,8 @@ func (r *rights) ops() []Grant {
 		},
 		Grant{
 			Why:       "work on the list of the service: drover.once",
-			Publish:   []string{r.ns.AllBeatsOf(schemas.ServiceList)},
-			Subscribe: []string{r.ns.Offer(schemas.ServiceList)},
+			Publish:   []string{r.ns.AllBeatsOf(ops.ServiceList)},
+			Subscribe: []string{r.ns.Offer(ops.ServiceList)},
 		},
 		r.owned(),
 		Grant{

@@ -12,6 +12,7 @@ import (
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/ops/operations"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // The keys in the bucket of schedules.
@@ -33,15 +34,15 @@ type board struct {
 }
 
 // set reads what is set; the zero value if nothing is.
-func (b *board) set(ctx context.Context) (*schemas.Recycle, uint64, error) {
-	r := new(schemas.Recycle)
+func (b *board) set(ctx context.Context) (*ops.Recycle, uint64, error) {
+	r := new(ops.Recycle)
 	_, rev, err := b.read(ctx, keySet, r)
 	return r, rev, err
 }
 
 // state reads the last notice; nil if there is none.
-func (b *board) state(ctx context.Context) (*schemas.RecycleNotice, uint64, error) {
-	n := new(schemas.RecycleNotice)
+func (b *board) state(ctx context.Context) (*ops.RecycleNotice, uint64, error) {
+	n := new(ops.RecycleNotice)
 	found, rev, err := b.read(ctx, keyState, n)
 	if !found {
 		return nil, rev, err
@@ -80,7 +81,7 @@ func (b *board) write(ctx context.Context, key string, v any, rev uint64) error 
 }
 
 // say stores a notice if the last one has this revision, and publishes it.
-func (b *board) say(ctx context.Context, n *schemas.RecycleNotice, rev uint64) error {
+func (b *board) say(ctx context.Context, n *ops.RecycleNotice, rev uint64) error {
 	n.V = schemas.Version
 	if err := b.write(ctx, keyState, n, rev); err != nil {
 		return err
@@ -90,7 +91,7 @@ func (b *board) say(ctx context.Context, n *schemas.RecycleNotice, rev uint64) e
 }
 
 // publish tells whoever listens, and notes it. What is heard by nobody is still stored.
-func (b *board) publish(ctx context.Context, n *schemas.RecycleNotice) {
+func (b *board) publish(ctx context.Context, n *ops.RecycleNotice) {
 	if body, err := schemas.MarshalJSON(n); err == nil {
 		_ = b.conn.Publish(b.ns.NoticeRecycle(), nil, body)
 	}
@@ -100,8 +101,8 @@ func (b *board) publish(ctx context.Context, n *schemas.RecycleNotice) {
 	}
 	b.notes.Note(
 		ctx,
-		schemas.Operation{
-			Kind:    schemas.OperationRecycle,
+		ops.Operation{
+			Kind:    ops.OperationRecycle,
 			Subject: n.Node,
 			Reason:  reason,
 			Slot:    n.Slot,
@@ -111,10 +112,10 @@ func (b *board) publish(ctx context.Context, n *schemas.RecycleNotice) {
 
 // sayOf stores and publishes what a node does in the recycle of a slot. If another recycle was
 // announced meanwhile the state is that one's, and the notice is published alone.
-func (b *board) sayOf(ctx context.Context, n schemas.RecycleNotice) error {
+func (b *board) sayOf(ctx context.Context, n ops.RecycleNotice) error {
 	var err error
 	for range attempts {
-		var have *schemas.RecycleNotice
+		var have *ops.RecycleNotice
 		var rev uint64
 		if have, rev, err = b.state(ctx); err != nil {
 			return err

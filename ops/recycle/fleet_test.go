@@ -20,6 +20,7 @@ import (
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/ops/recycle"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 const home = subject.Namespace("default")
@@ -36,7 +37,7 @@ type fleet struct {
 	conn   *natsconn.Conn
 
 	mu    sync.Mutex
-	heard []schemas.RecycleNotice
+	heard []ops.RecycleNotice
 	busy  []string // nodes that restart their roles now
 }
 
@@ -62,7 +63,7 @@ func virtually(t *testing.T, fn func(t *testing.T, f *fleet)) {
 			t.Fatal(err)
 		}
 		sub, err := f.conn.Subscribe(home.NoticeRecycle(), "", func(m natsconn.Msg) {
-			var n schemas.RecycleNotice
+			var n ops.RecycleNotice
 			if err := json.Unmarshal(m.Data, &n); err != nil {
 				t.Error(err)
 			}
@@ -182,7 +183,7 @@ func (f *fleet) keeper() (stop func()) {
 }
 
 // asks asks a verb.
-func (f *fleet) asks(verb string, q any) *schemas.RecycleResponse {
+func (f *fleet) asks(verb string, q any) *ops.RecycleResponse {
 	f.t.Helper()
 	body, err := json.Marshal(q)
 	if err != nil {
@@ -192,7 +193,7 @@ func (f *fleet) asks(verb string, q any) *schemas.RecycleResponse {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	a := new(schemas.RecycleResponse)
+	a := new(ops.RecycleResponse)
 	if err := json.Unmarshal(m.Data, a); err != nil {
 		f.t.Fatal(err)
 	}
@@ -200,9 +201,9 @@ func (f *fleet) asks(verb string, q any) *schemas.RecycleResponse {
 }
 
 // sets sets a recycle, which must be taken.
-func (f *fleet) sets(r schemas.Recycle) *schemas.RecycleResponse {
+func (f *fleet) sets(r ops.Recycle) *ops.RecycleResponse {
 	f.t.Helper()
-	a := f.asks("recycleSet", schemas.RecycleRequest{Recycle: &r})
+	a := f.asks("recycleSet", ops.RecycleRequest{Recycle: &r})
 	if a.Error != nil {
 		f.t.Fatal(a.Error)
 	}
@@ -210,7 +211,7 @@ func (f *fleet) sets(r schemas.Recycle) *schemas.RecycleResponse {
 }
 
 // words are the notices that were heard, as in "a draining", and forgets them.
-func (f *fleet) words() (words []string, heard []schemas.RecycleNotice) {
+func (f *fleet) words() (words []string, heard []ops.RecycleNotice) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, n := range f.heard {
@@ -221,7 +222,7 @@ func (f *fleet) words() (words []string, heard []schemas.RecycleNotice) {
 }
 
 // wantRound checks the notices of one recycle: announced, then the nodes in any order, one after the other, then finished.
-func (f *fleet) wantRound(names ...string) []schemas.RecycleNotice {
+func (f *fleet) wantRound(names ...string) []ops.RecycleNotice {
 	f.t.Helper()
 	words, heard := f.words()
 	var order []string
@@ -246,7 +247,7 @@ func TestS2_05NodeByNode(t *testing.T) {
 		f.keeper()
 		began := time.Now().UTC()
 		at := began.Add(time.Hour).Truncate(time.Minute)
-		a := f.sets(schemas.Recycle{At: at.Format("15:04")})
+		a := f.sets(ops.Recycle{At: at.Format("15:04")})
 		if len(a.Nodes) != 3 || !a.Next.Time().Equal(at) {
 			t.Fatalf("got %+v, want %v and three nodes", a, at)
 		}
@@ -272,7 +273,7 @@ func TestS2_05NodeByNode(t *testing.T) {
 				t.Errorf("%s had %d turns, its roles run since %v", p.name, p.turns, p.since)
 			}
 		}
-		if got := f.asks("recycleShow", schemas.RecycleRequest{}).Next.Time(); !got.Equal(at.Add(24 * time.Hour)) {
+		if got := f.asks("recycleShow", ops.RecycleRequest{}).Next.Time(); !got.Equal(at.Add(24 * time.Hour)) {
 			t.Errorf("the next is at %v, want a day after %v", got, at)
 		}
 	})
@@ -283,8 +284,8 @@ func TestANodeDiesInItsTurn(t *testing.T) {
 	virtually(t, func(t *testing.T, f *fleet) {
 		a := f.node("a", func(p *player) { p.dies = true })
 		f.keeper()
-		f.sets(schemas.Recycle{Stagger: schemas.Duration(time.Minute)})
-		f.asks("recycleNow", schemas.RecycleRequest{})
+		f.sets(ops.Recycle{Stagger: schemas.Duration(time.Minute)})
+		f.asks("recycleNow", ops.RecycleRequest{})
 		time.Sleep(5 * time.Second)
 		b, c := f.node("b", func(p *player) { p.since = time.Time{} }), f.node("c", nil)
 		f.mu.Lock()
@@ -309,7 +310,7 @@ func TestAProcessIsEnded(t *testing.T) {
 	virtually(t, func(t *testing.T, f *fleet) {
 		a := f.node("a", func(p *player) { p.exits = true })
 		f.keeper()
-		f.asks("recycleNow", schemas.RecycleRequest{})
+		f.asks("recycleNow", ops.RecycleRequest{})
 		time.Sleep(20 * time.Second)
 		a.stop()
 		f.node("a", nil)
@@ -326,7 +327,7 @@ func TestTwoMastersAnnounceOnce(t *testing.T) {
 		f.node("a", nil)
 		stop := f.keeper()
 		at := time.Now().UTC().Add(time.Hour).Truncate(time.Minute)
-		f.sets(schemas.Recycle{At: at.Format("15:04")})
+		f.sets(ops.Recycle{At: at.Format("15:04")})
 		stop()
 		f.keeper()
 		f.keeper()
@@ -341,7 +342,7 @@ func TestNoMasterAtTheTime(t *testing.T) {
 		f.node("a", nil)
 		stop := f.keeper()
 		at := time.Now().UTC().Add(time.Hour).Truncate(time.Minute)
-		f.sets(schemas.Recycle{At: at.Format("15:04")})
+		f.sets(ops.Recycle{At: at.Format("15:04")})
 		stop()
 		time.Sleep(90 * time.Minute)
 		if words, _ := f.words(); len(words) > 0 {
@@ -363,21 +364,21 @@ func TestCalledOff(t *testing.T) {
 		a := f.node("a", nil)
 		f.keeper()
 		at := time.Now().UTC().Add(20 * time.Minute).Truncate(time.Minute)
-		f.sets(schemas.Recycle{At: at.Format("15:04")})
+		f.sets(ops.Recycle{At: at.Format("15:04")})
 		time.Sleep(15 * time.Minute)
-		if got := f.asks("recycleShow", schemas.RecycleRequest{}); got.Next.Time() != at || len(got.Nodes) != 1 || got.Nodes[0].Phase != schemas.RecycleAnnounced {
+		if got := f.asks("recycleShow", ops.RecycleRequest{}); got.Next.Time() != at || len(got.Nodes) != 1 || got.Nodes[0].Phase != ops.RecycleAnnounced {
 			t.Fatalf("got %+v", got)
 		}
-		f.sets(schemas.Recycle{})
+		f.sets(ops.Recycle{})
 		time.Sleep(time.Hour)
 		words, heard := f.words()
 		if !slices.Equal(words, []string{"announced", "finished"}) || !strings.Contains(heard[1].Reason, "called off") || a.turns != 0 {
 			t.Fatalf("got %v, %+v, %d turns", words, heard, a.turns)
 		}
-		if got := f.asks("recycleNow", schemas.RecycleRequest{Notice: schemas.Duration(10 * time.Minute), Reason: "new certificates"}); got.Error != nil || got.Latest.Reason != "new certificates" {
+		if got := f.asks("recycleNow", ops.RecycleRequest{Notice: schemas.Duration(10 * time.Minute), Reason: "new certificates"}); got.Error != nil || got.Latest.Reason != "new certificates" {
 			t.Fatalf("got %+v", got)
 		}
-		f.sets(schemas.Recycle{At: "00:00"})
+		f.sets(ops.Recycle{At: "00:00"})
 		time.Sleep(20 * time.Minute)
 		f.wantRound("a")
 	})
@@ -387,26 +388,26 @@ func TestCalledOff(t *testing.T) {
 func TestBadRequests(t *testing.T) {
 	virtually(t, func(t *testing.T, f *fleet) {
 		f.keeper()
-		early := f.asks("recycleNow", schemas.RecycleRequest{})
+		early := f.asks("recycleNow", ops.RecycleRequest{})
 		if e := early.Error; e == nil || e.Code != schemas.CodeConflict || e.Field != "namespace" || !strings.Contains(e.Hint, "drover node list") {
 			t.Fatalf("got %+v of a namespace that is no node's home", early)
 		}
 		f.node("a", nil)
-		set := func(r schemas.Recycle) schemas.RecycleRequest { return schemas.RecycleRequest{Recycle: &r} }
+		set := func(r ops.Recycle) ops.RecycleRequest { return ops.RecycleRequest{Recycle: &r} }
 		for i, tc := range []struct {
 			verb, field string
 			q           any
 		}{
-			{"recycleSet", "recycle", schemas.RecycleRequest{}},
-			{"recycleSet", "recycle.at", set(schemas.Recycle{At: "half past three"})},
-			{"recycleSet", "recycle.timeZone", set(schemas.Recycle{At: "03:30", TimeZone: "Mars/Olympus"})},
-			{"recycleSet", "recycle", set(schemas.Recycle{At: "03:30", Asked: 1})},
-			{"recycleSet", "notice", schemas.RecycleRequest{Recycle: &schemas.Recycle{At: "03:30"}, Notice: 1}},
-			{"recycleNow", "recycle", set(schemas.Recycle{At: "03:30"})},
-			{"recycleNow", "notice", schemas.RecycleRequest{Notice: -1}},
-			{"recycleNow", "notice", schemas.RecycleRequest{Notice: schemas.Duration(25 * time.Hour)}},
-			{"recycleNow", "reason", schemas.RecycleRequest{Reason: strings.Repeat("x", 1025)}},
-			{"recycleShow", "recycle", set(schemas.Recycle{At: "03:30"})},
+			{"recycleSet", "recycle", ops.RecycleRequest{}},
+			{"recycleSet", "recycle.at", set(ops.Recycle{At: "half past three"})},
+			{"recycleSet", "recycle.timeZone", set(ops.Recycle{At: "03:30", TimeZone: "Mars/Olympus"})},
+			{"recycleSet", "recycle", set(ops.Recycle{At: "03:30", Asked: 1})},
+			{"recycleSet", "notice", ops.RecycleRequest{Recycle: &ops.Recycle{At: "03:30"}, Notice: 1}},
+			{"recycleNow", "recycle", set(ops.Recycle{At: "03:30"})},
+			{"recycleNow", "notice", ops.RecycleRequest{Notice: -1}},
+			{"recycleNow", "notice", ops.RecycleRequest{Notice: schemas.Duration(25 * time.Hour)}},
+			{"recycleNow", "reason", ops.RecycleRequest{Reason: strings.Repeat("x", 1025)}},
+			{"recycleShow", "recycle", set(ops.Recycle{At: "03:30"})},
 			{"recycleSet", "at", map[string]string{"at": "03:30"}},
 		} {
 			a := f.asks(tc.verb, tc.q)
@@ -417,7 +418,7 @@ func TestBadRequests(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Hour)
-		if a := f.asks("recycleShow", schemas.RecycleRequest{}); a.Error != nil || a.Recycle.At != "" || a.Next != 0 || a.Latest != nil {
+		if a := f.asks("recycleShow", ops.RecycleRequest{}); a.Error != nil || a.Recycle.At != "" || a.Next != 0 || a.Latest != nil {
 			t.Fatalf("got %+v, want nothing set", a)
 		}
 	})
@@ -441,8 +442,8 @@ func TestDamagedKeys(t *testing.T) {
 			}
 		}
 		f.words()
-		f.sets(schemas.Recycle{At: "12:00"})
-		f.asks("recycleNow", schemas.RecycleRequest{})
+		f.sets(ops.Recycle{At: "12:00"})
+		f.asks("recycleNow", ops.RecycleRequest{})
 		time.Sleep(time.Minute)
 		f.wantRound("a")
 	})

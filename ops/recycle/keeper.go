@@ -16,7 +16,7 @@ import (
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/ops/operations"
 	"github.com/droverhq/drover/ops/service"
-	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // KeeperOptions of [NewKeeper]. Logger is none by default; the others are required.
@@ -124,7 +124,7 @@ func (k *Keeper) look(ctx context.Context) (time.Duration, error) {
 }
 
 // tell says something and logs it.
-func (k *Keeper) tell(ctx context.Context, n *schemas.RecycleNotice, rev uint64) error {
+func (k *Keeper) tell(ctx context.Context, n *ops.RecycleNotice, rev uint64) error {
 	if err := k.board.say(ctx, n, rev); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (k *Keeper) tell(ctx context.Context, n *schemas.RecycleNotice, rev uint64)
 	if n.Reason != "" {
 		log = log.WithField("reason", n.Reason)
 	}
-	if n.Phase == schemas.RecycleAnnounced {
+	if n.Phase == ops.RecycleAnnounced {
 		log.WithField("begins", n.At.Time().Format(time.RFC3339)).Info("a recycle is announced")
 	} else {
 		log.Info("the recycle is over")

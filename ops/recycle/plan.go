@@ -5,10 +5,11 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 	"github.com/droverhq/drover/timers/calendar"
 )
 
-// The defaults of a [schemas.Recycle], and its bounds.
+// The defaults of a [ops.Recycle], and its bounds.
 const (
 	day            = 24 * time.Hour
 	defaultNotice  = 10 * time.Minute
@@ -19,13 +20,13 @@ const (
 
 // plan is a recycle that was set, ready to be evaluated.
 type plan struct {
-	set   schemas.Recycle
+	set   ops.Recycle
 	times *calendar.Calendar // nil if there is no daily one
 	days  int64              // between two
 }
 
 // compile judges what is set. The error is a [*schemas.Error] that names the field.
-func compile(r *schemas.Recycle) (*plan, error) {
+func compile(r *ops.Recycle) (*plan, error) {
 	p := &plan{set: *r}
 	every := r.Every.Std()
 	if every == 0 {
@@ -64,7 +65,7 @@ func compile(r *schemas.Recycle) (*plan, error) {
 		)
 	}
 	times, err := calendar.Compile(
-		&schemas.ScheduleTimes{
+		&ops.ScheduleTimes{
 			Cron:     []string{fmt.Sprintf("%d %d * * *", minute, hour)},
 			TimeZone: r.TimeZone,
 		},

@@ -15,6 +15,7 @@ import (
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/ops/operations"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 const (
@@ -122,7 +123,7 @@ func (r *Runner) look(ctx context.Context) (time.Duration, error) {
 	act, wait := turn(state, r.self(), r.o.Now(ctx))
 	switch act {
 	case resume:
-		return 0, r.say(ctx, state.Slot, schemas.RecycleReturned, "")
+		return 0, r.say(ctx, state.Slot, ops.RecycleReturned, "")
 	case enter:
 		return 0, r.enter(ctx)
 	}
@@ -132,14 +133,14 @@ func (r *Runner) look(ctx context.Context) (time.Duration, error) {
 func (r *Runner) say(
 	ctx context.Context,
 	slot schemas.Timestamp,
-	phase schemas.RecyclePhase,
+	phase ops.RecyclePhase,
 	reason string,
 ) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), telling)
 	defer cancel()
 	return r.board.sayOf(
 		ctx,
-		schemas.RecycleNotice{
+		ops.RecycleNotice{
 			Phase:  phase,
 			Slot:   slot,
 			At:     schemas.At(r.o.Now(ctx)),
@@ -191,8 +192,8 @@ func (r *Runner) turn(ctx, held context.Context) error {
 			}
 			continue
 		}
-		n := schemas.RecycleNotice{
-			Phase: schemas.RecycleDraining,
+		n := ops.RecycleNotice{
+			Phase: ops.RecycleDraining,
 			Slot:  state.Slot,
 			At:    schemas.At(now),
 			Node:  r.o.Node,
@@ -226,11 +227,11 @@ func (r *Runner) restart(ctx context.Context, slot schemas.Timestamp) error {
 		return fmt.Errorf("recycle: restart: %w", err)
 	}
 	if r.o.Exits {
-		return r.say(ctx, slot, schemas.RecycleExited, "")
+		return r.say(ctx, slot, ops.RecycleExited, "")
 	}
 	if ctx.Err() != nil {
 		return nil // told to stop meanwhile: it has not returned
 	}
 	log.Info("recycle: the roles of this node run again")
-	return r.say(ctx, slot, schemas.RecycleReturned, "")
+	return r.say(ctx, slot, ops.RecycleReturned, "")
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 const (
@@ -39,15 +40,15 @@ func stale(members []member, slot time.Time) (names []string) {
 }
 
 // goesOn tells whether a recycle is announced or under way.
-func goesOn(s *schemas.RecycleNotice) bool { return s != nil && s.Phase != schemas.RecycleFinished }
+func goesOn(s *ops.RecycleNotice) bool { return s != nil && s.Phase != ops.RecycleFinished }
 
 // step says what is to be said now by the master, if anything, and after which time to look again
 // at the latest.
 func (p *plan) step(
-	state *schemas.RecycleNotice,
+	state *ops.RecycleNotice,
 	members []member,
 	now time.Time,
-) (say *schemas.RecycleNotice, wait time.Duration) {
+) (say *ops.RecycleNotice, wait time.Duration) {
 	told := time.Time{} // the slot that was announced last
 	if state != nil {
 		told = state.Slot.Time()
@@ -59,21 +60,21 @@ func (p *plan) step(
 	// One that has begun comes to its end before the next is announced, which has then a shorter
 	// notice.
 	begun := goesOn(state) &&
-		(state.Phase != schemas.RecycleAnnounced || !now.Before(state.At.Time()))
+		(state.Phase != ops.RecycleAnnounced || !now.Before(state.At.Time()))
 	if slot := p.next(now); !begun && slot.After(told) {
 		asked := p.set.Asked != 0 && slot.Equal(p.set.Asked.Time())
 		if left := slot.Add(-p.notice()).Sub(now); left > 0 && !asked {
 			wait = min(wait, left)
 		} else {
-			return &schemas.RecycleNotice{
-				Phase: schemas.RecycleAnnounced, Slot: schemas.At(slot),
+			return &ops.RecycleNotice{
+				Phase: ops.RecycleAnnounced, Slot: schemas.At(slot),
 				At: schemas.At(slot),
 			}, wait
 		}
 	}
 	if slot := p.last(now); !begun && slot.After(told) && len(stale(members, slot)) > 0 {
-		return &schemas.RecycleNotice{
-			Phase: schemas.RecycleAnnounced, Slot: schemas.At(slot),
+		return &ops.RecycleNotice{
+			Phase: ops.RecycleAnnounced, Slot: schemas.At(slot),
 			At: schemas.At(now.Add(p.notice())), Reason: "late: there was no master to announce it in time",
 		}, wait
 	}
@@ -81,12 +82,12 @@ func (p *plan) step(
 		return nil, wait
 	}
 	if left := settled - now.Sub(state.At.Time()); left > 0 &&
-		state.Phase == schemas.RecycleReturned {
+		state.Phase == ops.RecycleReturned {
 		return nil, min(wait, left)
 	}
 	if over, reason := ended(state, members, now); over {
-		return &schemas.RecycleNotice{
-			Phase:  schemas.RecycleFinished,
+		return &ops.RecycleNotice{
+			Phase:  ops.RecycleFinished,
 			Slot:   state.Slot,
 			At:     schemas.At(now),
 			Reason: reason,
@@ -98,7 +99,7 @@ func (p *plan) step(
 // ended tells whether a recycle that goes on is over, and why, unless all nodes have had their
 // turns.
 func ended(
-	state *schemas.RecycleNotice,
+	state *ops.RecycleNotice,
 	members []member,
 	now time.Time,
 ) (over bool, reason string) {
@@ -110,9 +111,9 @@ func ended(
 			return true, ""
 		}
 		return true, fmt.Sprintf("given up: without a turn are %s", strings.Join(left, ", "))
-	case state.Phase == schemas.RecycleAnnounced:
+	case state.Phase == ops.RecycleAnnounced:
 		return since >= 0 && len(left) == 0, ""
-	case state.Phase == schemas.RecycleDraining, state.Phase == schemas.RecycleExited:
+	case state.Phase == ops.RecycleDraining, state.Phase == ops.RecycleExited:
 		return since > lostAfter &&
 				len(left) == 0, fmt.Sprintf(
 				"node %s has not returned",
@@ -134,18 +135,18 @@ const (
 )
 
 // turn says what a node does now, and for rest after which time to look again at the latest.
-func turn(state *schemas.RecycleNotice, self member, now time.Time) (act, time.Duration) {
+func turn(state *ops.RecycleNotice, self member, now time.Time) (act, time.Duration) {
 	if !goesOn(state) {
 		return rest, nodeLook
 	}
 	left := self.since.Before(state.Slot.Time())
 	switch {
 	case !left && state.Node == self.name &&
-		(state.Phase == schemas.RecycleDraining || state.Phase == schemas.RecycleExited):
+		(state.Phase == ops.RecycleDraining || state.Phase == ops.RecycleExited):
 		return resume, 0
 	case !left:
 		return rest, nodeLook
-	case state.Phase == schemas.RecycleAnnounced && now.Before(state.At.Time()):
+	case state.Phase == ops.RecycleAnnounced && now.Before(state.At.Time()):
 		return rest, min(nodeLook, state.At.Time().Sub(now))
 	}
 	return enter, 0
@@ -153,12 +154,12 @@ func turn(state *schemas.RecycleNotice, self member, now time.Time) (act, time.D
 
 // mayBegin is how long a node that has the claim waits until it begins its turn.
 func mayBegin(
-	state *schemas.RecycleNotice,
+	state *ops.RecycleNotice,
 	self string,
 	stagger time.Duration,
 	now time.Time,
 ) time.Duration {
-	if state.Phase == schemas.RecycleAnnounced || state.Node == self {
+	if state.Phase == ops.RecycleAnnounced || state.Node == self {
 		return 0
 	}
 	return state.At.Time().Add(stagger).Sub(now)

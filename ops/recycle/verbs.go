@@ -8,6 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/ops/service"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 func (k *Keeper) verbs() []service.Verb {
@@ -30,8 +31,8 @@ func (k *Keeper) verbs() []service.Verb {
 	}
 }
 
-func refuse(_ *schemas.RecycleRequest, e *schemas.Error) *schemas.RecycleResponse {
-	return &schemas.RecycleResponse{V: schemas.Version, Error: e}
+func refuse(_ *ops.RecycleRequest, e *schemas.Error) *ops.RecycleResponse {
+	return &ops.RecycleResponse{V: schemas.Version, Error: e}
 }
 
 // most is the longest reason, in bytes.
@@ -41,7 +42,7 @@ const mostReason = 1024
 // would ever happen.
 func (k *Keeper) judge(
 	ctx context.Context,
-	q *schemas.RecycleRequest,
+	q *ops.RecycleRequest,
 	verb string,
 	sets bool,
 ) error {
@@ -87,8 +88,8 @@ func (k *Keeper) judge(
 // change writes what is set, as edit makes it of what was.
 func (k *Keeper) change(
 	ctx context.Context,
-	edit func(r *schemas.Recycle),
-) (*schemas.Recycle, error) {
+	edit func(r *ops.Recycle),
+) (*ops.Recycle, error) {
 	var err error
 	for range attempts {
 		r, rev, readErr := k.board.set(ctx)
@@ -106,8 +107,8 @@ func (k *Keeper) change(
 
 func (k *Keeper) answerSet(
 	ctx context.Context,
-	q *schemas.RecycleRequest,
-) (*schemas.RecycleResponse, error) {
+	q *ops.RecycleRequest,
+) (*ops.RecycleResponse, error) {
 	if err := k.judge(ctx, q, "recycleSet", true); err != nil {
 		return nil, err
 	}
@@ -115,7 +116,7 @@ func (k *Keeper) answerSet(
 		return nil, err
 	}
 	now := k.now(ctx)
-	set, err := k.change(ctx, func(r *schemas.Recycle) {
+	set, err := k.change(ctx, func(r *ops.Recycle) {
 		asked := r.Asked
 		*r = *q.Recycle
 		r.Asked, r.UpdatedAt, r.Identity = asked, schemas.At(now), q.Identity
@@ -132,7 +133,7 @@ func (k *Keeper) answerSet(
 	}
 	k.board.notes.Note(
 		ctx,
-		schemas.Operation{Kind: schemas.OperationRecycleSet, Identity: q.Identity, Reason: reason},
+		ops.Operation{Kind: ops.OperationRecycleSet, Identity: q.Identity, Reason: reason},
 	)
 	if err := k.callOff(ctx, set, now); err != nil {
 		return nil, err
@@ -142,15 +143,15 @@ func (k *Keeper) answerSet(
 }
 
 // callOff ends a daily recycle that is announced and has not begun: another time holds now.
-func (k *Keeper) callOff(ctx context.Context, set *schemas.Recycle, now time.Time) error {
+func (k *Keeper) callOff(ctx context.Context, set *ops.Recycle, now time.Time) error {
 	state, rev, err := k.board.state(ctx)
-	if err != nil || state == nil || state.Phase != schemas.RecycleAnnounced ||
+	if err != nil || state == nil || state.Phase != ops.RecycleAnnounced ||
 		state.Slot == set.Asked ||
 		!now.Before(state.At.Time()) {
 		return err
 	}
-	n := &schemas.RecycleNotice{
-		Phase:  schemas.RecycleFinished,
+	n := &ops.RecycleNotice{
+		Phase:  ops.RecycleFinished,
 		Slot:   schemas.At(now),
 		At:     schemas.At(now),
 		Reason: "called off: the time was changed",
@@ -163,16 +164,16 @@ func (k *Keeper) callOff(ctx context.Context, set *schemas.Recycle, now time.Tim
 
 func (k *Keeper) answerNow(
 	ctx context.Context,
-	q *schemas.RecycleRequest,
-) (*schemas.RecycleResponse, error) {
+	q *ops.RecycleRequest,
+) (*ops.RecycleResponse, error) {
 	if err := k.judge(ctx, q, "recycleNow", false); err != nil {
 		return nil, err
 	}
 	at := schemas.At(k.now(ctx)).Add(q.Notice)
-	if _, err := k.change(ctx, func(r *schemas.Recycle) { r.Asked = at }); err != nil {
+	if _, err := k.change(ctx, func(r *ops.Recycle) { r.Asked = at }); err != nil {
 		return nil, err
 	}
-	n := &schemas.RecycleNotice{Phase: schemas.RecycleAnnounced, Slot: at, At: at, Reason: q.Reason}
+	n := &ops.RecycleNotice{Phase: ops.RecycleAnnounced, Slot: at, At: at, Reason: q.Reason}
 	for range attempts {
 		_, rev, err := k.board.state(ctx)
 		if err == nil {
@@ -192,8 +193,8 @@ func (k *Keeper) answerNow(
 
 func (k *Keeper) answerShow(
 	ctx context.Context,
-	q *schemas.RecycleRequest,
-) (*schemas.RecycleResponse, error) {
+	q *ops.RecycleRequest,
+) (*ops.RecycleResponse, error) {
 	if q.Recycle != nil || q.Notice != 0 {
 		return nil, schemas.Errorf(schemas.CodeInvalid, "recycleShow takes neither recycle nor notice").
 			InField("recycle").
@@ -202,7 +203,7 @@ func (k *Keeper) answerShow(
 	return k.show(ctx)
 }
 
-func (k *Keeper) show(ctx context.Context) (*schemas.RecycleResponse, error) {
+func (k *Keeper) show(ctx context.Context) (*ops.RecycleResponse, error) {
 	set, _, err := k.board.set(ctx)
 	if err != nil {
 		return nil, err
@@ -216,7 +217,7 @@ func (k *Keeper) show(ctx context.Context) (*schemas.RecycleResponse, error) {
 		return nil, err
 	}
 	now := k.now(ctx)
-	a := &schemas.RecycleResponse{
+	a := &ops.RecycleResponse{
 		V:       schemas.Version,
 		Recycle: set,
 		Latest:  state,
@@ -225,15 +226,15 @@ func (k *Keeper) show(ctx context.Context) (*schemas.RecycleResponse, error) {
 	for _, m := range members {
 		a.Nodes = append(
 			a.Nodes,
-			schemas.RecycleNode{Node: m.name, Since: schemas.At(m.since), Phase: phaseOf(state, m)},
+			ops.RecycleNode{Node: m.name, Since: schemas.At(m.since), Phase: phaseOf(state, m)},
 		)
 	}
 	return a, nil
 }
 
 // nextOf is when the next recycle begins; 0 if none is to.
-func nextOf(set *schemas.Recycle, state *schemas.RecycleNotice, now time.Time) schemas.Timestamp {
-	if goesOn(state) && state.Phase == schemas.RecycleAnnounced && now.Before(state.At.Time()) {
+func nextOf(set *ops.Recycle, state *ops.RecycleNotice, now time.Time) schemas.Timestamp {
+	if goesOn(state) && state.Phase == ops.RecycleAnnounced && now.Before(state.At.Time()) {
 		return state.At
 	}
 	p, err := compile(set)
@@ -244,14 +245,14 @@ func nextOf(set *schemas.Recycle, state *schemas.RecycleNotice, now time.Time) s
 }
 
 // phaseOf is where a node stands in a recycle that goes on.
-func phaseOf(state *schemas.RecycleNotice, m member) schemas.RecyclePhase {
+func phaseOf(state *ops.RecycleNotice, m member) ops.RecyclePhase {
 	switch {
 	case !goesOn(state):
 		return ""
 	case !m.since.Before(state.Slot.Time()):
-		return schemas.RecycleReturned
+		return ops.RecycleReturned
 	case state.Node == m.name:
 		return state.Phase
 	}
-	return schemas.RecycleAnnounced
+	return ops.RecycleAnnounced
 }

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 func (t *turn) pause(
 	ctx context.Context,
-	q *schemas.ScheduleRequest,
-) (*schemas.ScheduleResponse, error) {
+	q *ops.ScheduleRequest,
+) (*ops.ScheduleResponse, error) {
 	if q.Until != 0 && q.Until <= t.stamp() {
 		return nil, invalid(
 			"until",
@@ -25,8 +26,8 @@ func (t *turn) pause(
 
 func (t *turn) resume(
 	ctx context.Context,
-	q *schemas.ScheduleRequest,
-) (*schemas.ScheduleResponse, error) {
+	q *ops.ScheduleRequest,
+) (*ops.ScheduleResponse, error) {
 	if q.Until != 0 {
 		return nil, invalid("until", "it ends a pause").WithHint("leave it out")
 	}
@@ -35,16 +36,16 @@ func (t *turn) resume(
 
 func (t *turn) setPause(
 	ctx context.Context,
-	q *schemas.ScheduleRequest,
+	q *ops.ScheduleRequest,
 	paused bool,
-) (*schemas.ScheduleResponse, error) {
+) (*ops.ScheduleResponse, error) {
 	if len(q.Reason) > mostNote {
 		return nil, invalid("reason", "%d bytes; want at most %d", len(q.Reason), mostNote)
 	}
 	if q.Next != 0 {
 		return nil, invalid("next", "it is for scheduleShow").WithHint("leave it out")
 	}
-	return t.with(ctx, q.ID, whole(func(e *entry) (*schemas.ScheduleResponse, error) {
+	return t.with(ctx, q.ID, whole(func(e *entry) (*ops.ScheduleResponse, error) {
 		s := &e.rec.Schedule
 		if s.Paused == paused && s.PausedUntil == q.Until &&
 			(!paused || q.Reason == "" || q.Reason == s.Note) {
@@ -64,9 +65,9 @@ func (t *turn) setPause(
 		}
 		a := t.response(e, warnTimes)
 		a.Changed = true
-		kind := schemas.OperationSchedulePaused
+		kind := ops.OperationSchedulePaused
 		if !paused {
-			kind = schemas.OperationScheduleResumed
+			kind = ops.OperationScheduleResumed
 		}
 		t.noteChange(kind, e.id, q.Identity, q.Reason, 0)
 		return a, nil
@@ -75,20 +76,20 @@ func (t *turn) setPause(
 
 func (t *turn) trigger(
 	ctx context.Context,
-	q *schemas.ScheduleTriggerRequest,
-) (*schemas.ScheduleResponse, error) {
+	q *ops.ScheduleTriggerRequest,
+) (*ops.ScheduleResponse, error) {
 	if err := q.Overlap.Validate("overlap"); err != nil {
 		return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("overlap")
 	}
 	now := t.now()
 	manual := nonce(q.RequestID, now)
-	return t.with(ctx, q.ID, whole(func(e *entry) (*schemas.ScheduleResponse, error) {
+	return t.with(ctx, q.ID, whole(func(e *entry) (*ops.ScheduleResponse, error) {
 		if e.book.knows(manual) {
 			return t.response(e, warnTimes), nil
 		}
 		b := e.book.clone()
 		b.accept(
-			schemas.ScheduleSlot{
+			ops.ScheduleSlot{
 				Slot:    schemas.At(now.Truncate(time.Millisecond)),
 				Manual:  manual,
 				Overlap: q.Overlap,
@@ -103,15 +104,15 @@ func (t *turn) trigger(
 		if r := b.Recent; len(r) > 0 && r[0].Manual == manual {
 			a.Warnings = append(a.Warnings, fmt.Sprintf("it is %s: %s", r[0].Outcome, r[0].Reason))
 		}
-		t.noteChange(schemas.OperationScheduleTrigger, e.id, q.Identity, q.Reason, 1)
+		t.noteChange(ops.OperationScheduleTrigger, e.id, q.Identity, q.Reason, 1)
 		return a, nil
 	}))
 }
 
 func (t *turn) backfill(
 	ctx context.Context,
-	q *schemas.ScheduleBackfillRequest,
-) (*schemas.ScheduleResponse, error) {
+	q *ops.ScheduleBackfillRequest,
+) (*ops.ScheduleResponse, error) {
 	now := t.now()
 	switch {
 	case q.From == 0:
@@ -133,9 +134,9 @@ func (t *turn) backfill(
 	if err := q.Overlap.Validate("overlap"); err != nil {
 		return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("overlap")
 	}
-	overlap := cmp.Or(q.Overlap, schemas.OverlapBufferAll)
+	overlap := cmp.Or(q.Overlap, ops.OverlapBufferAll)
 	manual := nonce(q.RequestID, now)
-	return t.with(ctx, q.ID, whole(func(e *entry) (*schemas.ScheduleResponse, error) {
+	return t.with(ctx, q.ID, whole(func(e *entry) (*ops.ScheduleResponse, error) {
 		if e.times.cal == nil {
 			return nil, invalid(
 				"id",
@@ -159,7 +160,7 @@ func (t *turn) backfill(
 		b := e.book.clone()
 		for _, s := range slots {
 			b.accept(
-				schemas.ScheduleSlot{Slot: s, Manual: manual, Overlap: overlap},
+				ops.ScheduleSlot{Slot: s, Manual: manual, Overlap: overlap},
 				schemas.At(now),
 			)
 		}
@@ -169,7 +170,7 @@ func (t *turn) backfill(
 		a = t.response(e, warnTimes)
 		a.Slots, a.Changed = len(slots), true
 		t.noteChange(
-			schemas.OperationScheduleBackfill,
+			ops.OperationScheduleBackfill,
 			e.id,
 			q.Identity,
 			q.Reason,
@@ -181,15 +182,15 @@ func (t *turn) backfill(
 
 func (t *turn) remove(
 	ctx context.Context,
-	q *schemas.ScheduleRequest,
-) (*schemas.ScheduleResponse, error) {
+	q *ops.ScheduleRequest,
+) (*ops.ScheduleResponse, error) {
 	if q.Next != 0 || q.Until != 0 {
 		return nil, invalid(
 			"next",
 			"a deletion takes neither next nor until",
 		).WithHint("leave them out")
 	}
-	return t.with(ctx, q.ID, func(e *entry) (*schemas.ScheduleResponse, error) {
+	return t.with(ctx, q.ID, func(e *entry) (*ops.ScheduleResponse, error) {
 		a := t.response(e, 0)
 		if n := e.book.open(); n > 0 {
 			a.Warnings = append(
@@ -212,7 +213,7 @@ func (t *turn) remove(
 		}
 		a.Changed = true
 		t.noteChange(
-			schemas.OperationScheduleDeleted,
+			ops.OperationScheduleDeleted,
 			e.id,
 			q.Identity,
 			q.Reason,
@@ -223,8 +224,8 @@ func (t *turn) remove(
 }
 
 // noteChange tells in the stream of operations what somebody has done.
-func (t *turn) noteChange(kind schemas.OperationKind, id, identity, reason string, count int64) {
-	o := schemas.Operation{
+func (t *turn) noteChange(kind ops.OperationKind, id, identity, reason string, count int64) {
+	o := ops.Operation{
 		Kind:     kind,
 		Subject:  id,
 		Identity: identity,

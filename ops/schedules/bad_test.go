@@ -7,6 +7,7 @@ import (
 
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // What cannot be is refused with the field and the way out, and nothing is stored.
@@ -72,9 +73,9 @@ func TestBadInput(t *testing.T) {
 				defer m.kill()
 				there := everyMinute("")
 				there.ID, there.Times.Cron[0] = "there", "0 * * * *"
-				m.must("scheduleCreate", &schemas.ScheduleCreateRequest{Schedule: there})
-				m.must("schedulePause", &schemas.ScheduleRequest{ID: "there"})
-				m.must("scheduleResume", &schemas.ScheduleRequest{ID: "there"})
+				m.must("scheduleCreate", &ops.ScheduleCreateRequest{Schedule: there})
+				m.must("schedulePause", &ops.ScheduleRequest{ID: "there"})
+				m.must("scheduleResume", &ops.ScheduleRequest{ID: "there"})
 				before := w.revision()
 				a := m.say(tc.verb, tc.body)
 				if a.Error == nil {
@@ -101,14 +102,14 @@ func TestIDs(t *testing.T) {
 		defer m.kill()
 		ids := []string{"a.b", "a*b", "a b", "a=2Eb", ">", "state", "a.state", strings.Repeat("é", 128), strings.Repeat("é", 127) + "è"}
 		for _, id := range ids {
-			s := everyMinute(schemas.OverlapSkip)
+			s := everyMinute(ops.OverlapSkip)
 			s.ID = id
-			m.must("scheduleCreate", &schemas.ScheduleCreateRequest{Schedule: s})
+			m.must("scheduleCreate", &ops.ScheduleCreateRequest{Schedule: s})
 		}
 		time.Sleep(2*time.Minute + 10*time.Second)
 		wids := map[string]bool{}
 		for _, id := range ids {
-			a := m.must("scheduleShow", &schemas.ScheduleRequest{ID: id})
+			a := m.must("scheduleShow", &ops.ScheduleRequest{ID: id})
 			if a.State.Counts.Done != 2 || a.Record.Schedule.ID != id {
 				t.Errorf("%q: got %+v of %q", id, a.State.Counts, a.Record.Schedule.ID)
 			}
@@ -150,16 +151,16 @@ func TestRefusedStarts(t *testing.T) {
 				}
 				m := w.master(nil)
 				defer m.kill()
-				s := everyMinute(schemas.OverlapSkip)
+				s := everyMinute(ops.OverlapSkip)
 				s.CatchUp = schemas.Duration(30 * time.Second)
-				m.must("scheduleCreate", &schemas.ScheduleCreateRequest{Schedule: s})
+				m.must("scheduleCreate", &ops.ScheduleCreateRequest{Schedule: s})
 				time.Sleep(2*time.Minute + 30*time.Second)
-				a := m.must("scheduleShow", &schemas.ScheduleRequest{ID: s.ID})
+				a := m.must("scheduleShow", &ops.ScheduleRequest{ID: s.ID})
 				if got := tell(a); got != tc.want {
 					t.Errorf("got %s, want %s: %+v", got, tc.want, a.State.Recent)
 				}
 				for _, r := range a.State.Recent {
-					if (r.Outcome == schemas.SlotDone) != (r.Reason == "") {
+					if (r.Outcome == ops.SlotDone) != (r.Reason == "") {
 						t.Errorf("got %+v, want a reason for what was not done", r)
 					}
 				}
@@ -183,17 +184,17 @@ func TestRefusedTimeAndAgain(t *testing.T) {
 		}
 		m := w.master(nil)
 		defer m.kill()
-		s := everyMinute(schemas.OverlapSkip)
-		m.must("scheduleCreate", &schemas.ScheduleCreateRequest{Schedule: s})
+		s := everyMinute(ops.OverlapSkip)
+		m.must("scheduleCreate", &ops.ScheduleCreateRequest{Schedule: s})
 		time.Sleep(20*time.Minute + 30*time.Second)
-		if c := m.must("scheduleShow", &schemas.ScheduleRequest{ID: s.ID}).State.Counts; c.Refused != 20 {
+		if c := m.must("scheduleShow", &ops.ScheduleRequest{ID: s.ID}).State.Counts; c.Refused != 20 {
 			t.Errorf("got %+v, want 20 refused", c)
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		var reasons []string
 		for _, o := range w.notes {
-			if o.Kind == schemas.OperationSlotRefused {
+			if o.Kind == ops.OperationSlotRefused {
 				reasons = append(reasons, o.Reason)
 			}
 		}
@@ -211,10 +212,10 @@ func TestATriggerThatIsSkipped(t *testing.T) {
 		time.Sleep(time.Second)
 		m := w.master(nil)
 		defer m.kill()
-		s := everyMinute(schemas.OverlapSkip)
+		s := everyMinute(ops.OverlapSkip)
 		s.Paused = true
-		m.must("scheduleCreate", &schemas.ScheduleCreateRequest{Schedule: s})
-		q := &schemas.ScheduleTriggerRequest{ID: s.ID}
+		m.must("scheduleCreate", &ops.ScheduleCreateRequest{Schedule: s})
+		q := &ops.ScheduleTriggerRequest{ID: s.ID}
 		if a := m.must("scheduleTrigger", q); !a.Changed || len(a.Warnings) > 0 {
 			t.Errorf("got changed %v, warnings %q", a.Changed, a.Warnings)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/droverhq/drover/broker/validate"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 	"github.com/droverhq/drover/timers/calendar"
 )
 
@@ -49,7 +50,7 @@ func checkID(field, id string) error {
 // the schedule on.
 func (t *turn) check(
 	ctx context.Context,
-	s *schemas.Schedule,
+	s *ops.Schedule,
 	now time.Time,
 ) (warnings []string, err error) {
 	if err := checkID("id", s.ID); err != nil {
@@ -71,7 +72,7 @@ func (t *turn) check(
 	if err := t.checkAction(ctx, &s.Action); err != nil {
 		return nil, err
 	}
-	if a := s.Action.Start; a != nil && a.WorkflowID != "" && s.Overlap == schemas.OverlapAllow &&
+	if a := s.Action.Start; a != nil && a.WorkflowID != "" && s.Overlap == ops.OverlapAllow &&
 		a.IDConflictPolicy == "" &&
 		a.Signal == nil {
 		warnings = append(
@@ -84,7 +85,7 @@ func (t *turn) check(
 	return warnings, nil
 }
 
-func checkTimes(s *schemas.Schedule, now time.Time) (warnings []string, err error) {
+func checkTimes(s *ops.Schedule, now time.Time) (warnings []string, err error) {
 	switch {
 	case s.Times == nil && s.Window == nil:
 		return nil, invalid(
@@ -97,7 +98,7 @@ func checkTimes(s *schemas.Schedule, now time.Time) (warnings []string, err erro
 			"the schedule has times and a window",
 		).WithHint("leave out one of them; for both make two schedules")
 	case s.Window != nil:
-		if s.Overlap != "" && s.Overlap != schemas.OverlapSkip {
+		if s.Overlap != "" && s.Overlap != ops.OverlapSkip {
 			return nil, invalid(
 				"overlap",
 				"a window begins one run a period, and takes no overlap policy",
@@ -116,7 +117,7 @@ func checkTimes(s *schemas.Schedule, now time.Time) (warnings []string, err erro
 	return cal.Warnings(), nil
 }
 
-func checkRules(s *schemas.Schedule) error {
+func checkRules(s *ops.Schedule) error {
 	if err := s.Overlap.Validate("overlap"); err != nil {
 		return schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("overlap")
 	}
@@ -155,7 +156,7 @@ func checkRules(s *schemas.Schedule) error {
 }
 
 // checkAction judges what a schedule does.
-func (t *turn) checkAction(ctx context.Context, a *schemas.ScheduleAction) error {
+func (t *turn) checkAction(ctx context.Context, a *ops.ScheduleAction) error {
 	switch {
 	case a.Start == nil && a.Signal == nil:
 		return invalid(

@@ -16,6 +16,7 @@ import (
 	"github.com/droverhq/drover/drovertest"
 	"github.com/droverhq/drover/ops/schedules"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // The costs are measured by: go test ./ops/schedules -run TestCost -v -count=1 -args -cost.
@@ -39,7 +40,7 @@ func real(t *testing.T) *drovertest.Env {
 }
 
 // createAll makes schedules, 64 at a time.
-func createAll(t *testing.T, e *drovertest.Env, n int, of func(i int) *schemas.ScheduleTimes) {
+func createAll(t *testing.T, e *drovertest.Env, n int, of func(i int) *ops.ScheduleTimes) {
 	t.Helper()
 	var wg sync.WaitGroup
 	turns := make(chan struct{}, 64)
@@ -47,9 +48,9 @@ func createAll(t *testing.T, e *drovertest.Env, n int, of func(i int) *schemas.S
 		turns <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-turns }()
-			ask(t, e, "scheduleCreate", &schemas.ScheduleCreateRequest{Schedule: schemas.Schedule{
-				ID: fmt.Sprintf("s%05d", i), Times: of(i), Overlap: schemas.OverlapAllow,
-				Action: schemas.ScheduleAction{Start: &schemas.StartRequest{Type: "quick"}},
+			ask(t, e, "scheduleCreate", &ops.ScheduleCreateRequest{Schedule: ops.Schedule{
+				ID: fmt.Sprintf("s%05d", i), Times: of(i), Overlap: ops.OverlapAllow,
+				Action: ops.ScheduleAction{Start: &schemas.StartRequest{Type: "quick"}},
 			}})
 		})
 	}
@@ -84,13 +85,13 @@ func TestCostOfOneInstant(t *testing.T) {
 	e := real(t)
 	for pair := range pairs {
 		at := time.Now().Add(6 * time.Second).Truncate(time.Millisecond)
-		createAll(t, e, n, func(int) *schemas.ScheduleTimes {
-			return &schemas.ScheduleTimes{At: []schemas.Timestamp{schemas.At(at)}}
+		createAll(t, e, n, func(int) *ops.ScheduleTimes {
+			return &ops.ScheduleTimes{At: []schemas.Timestamp{schemas.At(at)}}
 		})
 		time.Sleep(time.Until(at) + 5*time.Second)
 		slots := lateness(t, e, schemas.ModeSchedule, at, n)
 		for i := range n {
-			ask(t, e, "scheduleDelete", &schemas.ScheduleRequest{ID: fmt.Sprintf("s%05d", i)})
+			ask(t, e, "scheduleDelete", &ops.ScheduleRequest{ID: fmt.Sprintf("s%05d", i)})
 		}
 		time.Sleep(time.Second)
 		began := time.Now()
@@ -153,8 +154,8 @@ func TestCostOfManySchedules(t *testing.T) {
 	measure("plain starts and waits, 167 a second", time.Minute)
 	close(stop)
 	wg.Wait()
-	createAll(t, e, n, func(i int) *schemas.ScheduleTimes {
-		return &schemas.ScheduleTimes{Every: []schemas.ScheduleInterval{{Every: schemas.Duration(time.Minute), Offset: schemas.Duration(time.Duration(i) * time.Minute / n)}}}
+	createAll(t, e, n, func(i int) *ops.ScheduleTimes {
+		return &ops.ScheduleTimes{Every: []ops.ScheduleInterval{{Every: schemas.Duration(time.Minute), Offset: schemas.Duration(time.Duration(i) * time.Minute / n)}}}
 	})
 	time.Sleep(20 * time.Second)
 	measure("10,000 schedules of a minute", time.Minute)

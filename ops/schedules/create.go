@@ -6,13 +6,14 @@ import (
 
 	"github.com/droverhq/drover/internal/runid"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 	"github.com/oklog/ulid/v2"
 )
 
 func (t *turn) create(
 	ctx context.Context,
-	q *schemas.ScheduleCreateRequest,
-) (*schemas.ScheduleResponse, error) {
+	q *ops.ScheduleCreateRequest,
+) (*ops.ScheduleResponse, error) {
 	now := t.now()
 	warnings, err := t.check(ctx, &q.Schedule, now)
 	if err != nil {
@@ -31,7 +32,7 @@ func (t *turn) create(
 	a.Warnings = append(warnings, a.Warnings...)
 	if made {
 		t.noteChange(
-			schemas.OperationScheduleCreated,
+			ops.OperationScheduleCreated,
 			q.Schedule.ID,
 			q.Identity,
 			q.Schedule.Note,
@@ -64,9 +65,9 @@ func (t *turn) enterNew(ctx context.Context, id string) (*entry, error) {
 
 func (t *turn) createIn(
 	e *entry,
-	q *schemas.ScheduleCreateRequest,
+	q *ops.ScheduleCreateRequest,
 	now schemas.Timestamp,
-) (a *schemas.ScheduleResponse, made bool, err error) {
+) (a *ops.ScheduleResponse, made bool, err error) {
 	if e.rec == nil && e.damage == "" || e.stale {
 		if e.recRev == 0 {
 			made, err = t.store(e, q, now)
@@ -98,10 +99,10 @@ func (t *turn) createIn(
 // store writes a new schedule. It reports false if there is one.
 func (t *turn) store(
 	e *entry,
-	q *schemas.ScheduleCreateRequest,
+	q *ops.ScheduleCreateRequest,
 	now schemas.Timestamp,
 ) (bool, error) {
-	r := &schemas.ScheduleRecord{
+	r := &ops.ScheduleRecord{
 		V: schemas.Version, Schedule: q.Schedule, Incarnation: ulid.Make().String(), CreatedAt: now,
 		Since: now, Identity: q.Identity,
 	}
@@ -130,7 +131,7 @@ func (t *turn) store(
 	return true, nil
 }
 
-func sameSchedule(a, b *schemas.Schedule) bool {
+func sameSchedule(a, b *ops.Schedule) bool {
 	x, err := schemas.MarshalJSON(a)
 	if err != nil {
 		return false

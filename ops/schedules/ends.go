@@ -10,6 +10,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // The pause before somebody is asked again how a run has ended.
@@ -42,7 +43,7 @@ func (t *turn) watchAll(e *entry) {
 }
 
 // watch waits for the end of the chain of a run, and writes what became of its slot.
-func (t *turn) watch(ctx context.Context, e *entry, s schemas.ScheduleSlot) {
+func (t *turn) watch(ctx context.Context, e *entry, s ops.ScheduleSlot) {
 	for wait := firstAskAgain; ; wait = min(2*wait, lastAskAgain) {
 		out, err := t.engine.Wait(ctx, s.WorkflowID, s.Run)
 		switch {
@@ -90,7 +91,7 @@ func (t *turn) ended(e *entry, run string, out *drover.Outcome) error {
 		if err := t.saveRecord(e, &r); err != nil {
 			return err
 		}
-		t.noteChange(schemas.OperationSchedulePaused, e.id, "", r.Schedule.Note, 0)
+		t.noteChange(ops.OperationSchedulePaused, e.id, "", r.Schedule.Note, 0)
 	}
 	if err := t.save(e, b); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 	"github.com/droverhq/drover/timers/calendar"
 )
 
@@ -18,7 +19,7 @@ type entry struct {
 	// turn holds one while somebody works with what follows. It is a channel, since they wait for
 	// the bucket.
 	turn     chan struct{}
-	rec      *schemas.ScheduleRecord // nil if it cannot be read
+	rec      *ops.ScheduleRecord // nil if it cannot be read
 	recRev   uint64
 	book     book
 	stateRev uint64
@@ -143,7 +144,7 @@ func (t *turn) install(e *entry, rec, state stored) {
 			WithField("schedule", e.id).
 			Warn("a schedule cannot be read: it is not served")
 	}
-	r := new(schemas.ScheduleRecord)
+	r := new(ops.ScheduleRecord)
 	if err := schemas.Unmarshal(rec.value, r); err != nil {
 		damage(fmt.Errorf("its record cannot be read: %w", err))
 		return
@@ -169,7 +170,7 @@ func (t *turn) install(e *entry, rec, state stored) {
 		}
 		e.times = times{id: e.id, cal: cal}
 	}
-	st := schemas.ScheduleState{}
+	st := ops.ScheduleState{}
 	if state.rev > 0 {
 		if err := schemas.Unmarshal(state.value, &st); err != nil {
 			damage(fmt.Errorf("its state cannot be read: %w", err))
@@ -177,7 +178,7 @@ func (t *turn) install(e *entry, rec, state stored) {
 		}
 	}
 	if st.Incarnation != r.Incarnation { // that of a schedule which was deleted
-		st = schemas.ScheduleState{
+		st = ops.ScheduleState{
 			V:           schemas.Version,
 			Incarnation: r.Incarnation,
 			Remaining:   r.Schedule.Remaining,
@@ -228,7 +229,7 @@ func (t *turn) save(e *entry, b *book) error {
 }
 
 // saveRecord is save for the record.
-func (t *turn) saveRecord(e *entry, r *schemas.ScheduleRecord) error {
+func (t *turn) saveRecord(e *entry, r *ops.ScheduleRecord) error {
 	r.V = schemas.Version
 	body, err := schemas.MarshalJSON(r)
 	if err != nil {

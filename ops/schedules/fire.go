@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 const (
@@ -126,14 +127,14 @@ func (t *turn) decide(e *entry, b *book, now time.Time) (dirty bool, until time.
 		}
 		dirty = true
 		b.LastSlot = schemas.At(slot)
-		s := schemas.ScheduleSlot{Slot: b.LastSlot}
+		s := ops.ScheduleSlot{Slot: b.LastSlot}
 		switch {
 		case e.paused(b.LastSlot):
-			b.leaveOut(s, schemas.SlotSkipped, at, "the schedule was paused")
+			b.leaveOut(s, ops.SlotSkipped, at, "the schedule was paused")
 		case b.accept(s, at) && now.Sub(due) > late:
 			e.pacing = now.Add(pace)
 		case b.overrunBegins(s.Slot):
-			t.noteSlot(e, schemas.OperationSlotsOverrun, b.Recent[0], 1)
+			t.noteSlot(e, ops.OperationSlotsOverrun, b.Recent[0], 1)
 		}
 	}
 	return dirty, now
@@ -168,13 +169,13 @@ func (t *turn) miss(e *entry, b *book, n int64, upTo, now time.Time) {
 		reason = "or more: " + reason
 	}
 	b.LastSlot = schemas.At(upTo)
-	b.missed(schemas.ScheduleSlot{Slot: b.LastSlot}, n, schemas.At(now), reason)
-	t.noteSlot(e, schemas.OperationSlotsMissed, b.Recent[0], n)
+	b.missed(ops.ScheduleSlot{Slot: b.LastSlot}, n, schemas.At(now), reason)
+	t.noteSlot(e, ops.OperationSlotsMissed, b.Recent[0], n)
 }
 
 // startOf is a start that is to be made.
 type startOf struct {
-	slot   schemas.ScheduleSlot
+	slot   ops.ScheduleSlot
 	wid    string
 	run    string
 	start  *schemas.StartRequest // one of the two
@@ -255,9 +256,9 @@ func (t *turn) start(e *entry, o *startOf, made func()) {
 	case err == nil:
 		b.signaled(a.wid, a.real, at)
 	case final:
-		b.refused(schemas.SlotRefused, at, reasonOf(err))
+		b.refused(ops.SlotRefused, at, reasonOf(err))
 	case tooLate:
-		b.refused(schemas.SlotMissed, at, "it could not be started in time: "+reasonOf(err))
+		b.refused(ops.SlotMissed, at, "it could not be started in time: "+reasonOf(err))
 	default:
 		e.retryAt = now.Add(min(firstRetry<<min(e.retries, 10), lastRetry))
 		e.retries++
@@ -269,9 +270,9 @@ func (t *turn) start(e *entry, o *startOf, made func()) {
 	e.answered = nil
 	switch {
 	case final && b.refusalBegins():
-		t.noteSlot(e, schemas.OperationSlotRefused, b.Recent[0], 0)
+		t.noteSlot(e, ops.OperationSlotRefused, b.Recent[0], 0)
 	case err != nil && !final:
-		t.noteSlot(e, schemas.OperationSlotsMissed, b.Recent[0], 1)
+		t.noteSlot(e, ops.OperationSlotsMissed, b.Recent[0], 1)
 	}
 	t.watchAll(e)
 }
@@ -312,8 +313,8 @@ func reasonOf(err error) string {
 }
 
 // noteSlot tells of a slot in the stream of operations.
-func (t *turn) noteSlot(e *entry, kind schemas.OperationKind, s schemas.ScheduleSlot, count int64) {
-	o := schemas.Operation{
+func (t *turn) noteSlot(e *entry, kind ops.OperationKind, s ops.ScheduleSlot, count int64) {
+	o := ops.Operation{
 		Kind:       kind,
 		Subject:    e.id,
 		Slot:       s.Slot,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 	"github.com/droverhq/drover/timers/calendar"
 )
 
@@ -20,8 +21,8 @@ const (
 
 func (t *turn) show(
 	ctx context.Context,
-	q *schemas.ScheduleRequest,
-) (*schemas.ScheduleResponse, error) {
+	q *ops.ScheduleRequest,
+) (*ops.ScheduleResponse, error) {
 	if q.Next < 0 || q.Next > mostNext {
 		return nil, invalid(
 			"next",
@@ -34,19 +35,19 @@ func (t *turn) show(
 	if q.Until != 0 {
 		return nil, invalid("until", "it ends a pause").WithHint("leave it out")
 	}
-	return t.with(ctx, q.ID, func(e *entry) (*schemas.ScheduleResponse, error) {
+	return t.with(ctx, q.ID, func(e *entry) (*ops.ScheduleResponse, error) {
 		return t.response(e, cmp.Or(q.Next, defaultNext)), nil
 	})
 }
 
 // response tells all about a schedule. The caller is in it.
-func (t *turn) response(e *entry, next int) *schemas.ScheduleResponse {
-	a := &schemas.ScheduleResponse{
+func (t *turn) response(e *entry, next int) *ops.ScheduleResponse {
+	a := &ops.ScheduleResponse{
 		V:         schemas.Version,
 		Revision:  e.recRev,
 		TimeZones: calendar.TZVersion(),
 	}
-	a.Record = &schemas.ScheduleRecord{Schedule: schemas.Schedule{ID: e.id}}
+	a.Record = &ops.ScheduleRecord{Schedule: ops.Schedule{ID: e.id}}
 	if e.rec != nil {
 		r := *e.rec
 		a.Record = &r
@@ -86,7 +87,7 @@ func (t *turn) nextTimes(e *entry, n int) (all []schemas.Timestamp) {
 }
 
 // nextWindows are the next n instants at which a window opens.
-func nextWindows(w *schemas.ScheduleWindow, now time.Time, n int) (all []schemas.Timestamp) {
+func nextWindows(w *ops.ScheduleWindow, now time.Time, n int) (all []schemas.Timestamp) {
 	window, err := calendar.CompileWindow(w)
 	if err != nil {
 		return nil
@@ -109,8 +110,8 @@ func nextWindows(w *schemas.ScheduleWindow, now time.Time, n int) (all []schemas
 
 func (t *turn) list(
 	ctx context.Context,
-	q *schemas.ScheduleListRequest,
-) (*schemas.ScheduleListResponse, error) {
+	q *ops.ScheduleListRequest,
+) (*ops.ScheduleListResponse, error) {
 	if q.Limit < 0 {
 		return nil, invalid(
 			"limit",
@@ -121,7 +122,7 @@ func (t *turn) list(
 		)
 	}
 	limit := min(cmp.Or(q.Limit, defaultList), mostList)
-	a := &schemas.ScheduleListResponse{V: schemas.Version, Schedules: []schemas.ScheduleLine{}}
+	a := &ops.ScheduleListResponse{V: schemas.Version, Schedules: []ops.ScheduleLine{}}
 	size := 0
 	for _, e := range t.after(q.Prefix, q.Cursor) {
 		if len(a.Schedules) == limit {
@@ -161,7 +162,7 @@ func (t *turn) after(prefix, cursor string) (all []*entry) {
 	return all
 }
 
-func (t *turn) line(ctx context.Context, e *entry) (line schemas.ScheduleLine, ok bool, err error) {
+func (t *turn) line(ctx context.Context, e *entry) (line ops.ScheduleLine, ok bool, err error) {
 	if err := e.enter(ctx); err != nil {
 		return line, false, err
 	}
@@ -170,7 +171,7 @@ func (t *turn) line(ctx context.Context, e *entry) (line schemas.ScheduleLine, o
 	case e.gone, e.rec == nil && e.damage == "": // or it is being made
 		return line, false, nil
 	case e.damage != "":
-		line.Schedule = schemas.Schedule{
+		line.Schedule = ops.Schedule{
 			ID:   e.id,
 			Note: cut("it is not served: "+e.damage, mostNote),
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/ops/schedules"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 const ns = subject.Namespace("default")
@@ -53,7 +54,7 @@ func live(t *testing.T, fn func(t *testing.T, e *drovertest.Env)) {
 }
 
 // ask asks a verb; the test ends at a refusal.
-func ask(t *testing.T, e *drovertest.Env, verb string, q any) *schemas.ScheduleResponse {
+func ask(t *testing.T, e *drovertest.Env, verb string, q any) *ops.ScheduleResponse {
 	t.Helper()
 	a := try(t, e, verb, q)
 	if a.Error != nil {
@@ -62,7 +63,7 @@ func ask(t *testing.T, e *drovertest.Env, verb string, q any) *schemas.ScheduleR
 	return a
 }
 
-func try(t *testing.T, e *drovertest.Env, verb string, q any) *schemas.ScheduleResponse {
+func try(t *testing.T, e *drovertest.Env, verb string, q any) *ops.ScheduleResponse {
 	t.Helper()
 	body, err := schemas.MarshalJSON(q)
 	if err != nil {
@@ -80,7 +81,7 @@ func try(t *testing.T, e *drovertest.Env, verb string, q any) *schemas.ScheduleR
 	if err != nil {
 		t.Fatalf("%s: %v", verb, err)
 	}
-	a := new(schemas.ScheduleResponse)
+	a := new(ops.ScheduleResponse)
 	if err := schemas.Unmarshal(m.Data, a); err != nil {
 		t.Fatalf("%s: %v: %s", verb, err, m.Data)
 	}
@@ -90,15 +91,15 @@ func try(t *testing.T, e *drovertest.Env, verb string, q any) *schemas.ScheduleR
 // S2-10: a schedule starts a run a slot, which tells what it is of.
 func TestAScheduleStartsARunASlot(t *testing.T) {
 	live(t, func(t *testing.T, e *drovertest.Env) {
-		ask(t, e, "scheduleCreate", &schemas.ScheduleCreateRequest{Schedule: schemas.Schedule{
+		ask(t, e, "scheduleCreate", &ops.ScheduleCreateRequest{Schedule: ops.Schedule{
 			ID:    "every.* minute",
-			Times: &schemas.ScheduleTimes{Cron: []string{"* * * * *"}},
-			Action: schemas.ScheduleAction{Start: &schemas.StartRequest{
+			Times: &ops.ScheduleTimes{Cron: []string{"* * * * *"}},
+			Action: ops.ScheduleAction{Start: &schemas.StartRequest{
 				Type: "quick", Input: schemas.Payload(`{"slot":"${slot}","last":"${last.result}","at":"on ${last.slot}","n":12345678901234567890}`),
 			}},
 		}})
 		time.Sleep(3*time.Minute + time.Second)
-		a := ask(t, e, "scheduleShow", &schemas.ScheduleRequest{ID: "every.* minute"})
+		a := ask(t, e, "scheduleShow", &ops.ScheduleRequest{ID: "every.* minute"})
 		if c := a.State.Counts; c.Started != 3 || c.Done != 3 {
 			t.Errorf("got %+v, want three slots done", c)
 		}

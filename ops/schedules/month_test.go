@@ -7,24 +7,25 @@ import (
 
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 	"github.com/droverhq/drover/timers/calendar"
 )
 
 // monthly are schedules of many kinds in several zones.
-func monthly() []schemas.Schedule {
-	start := schemas.ScheduleAction{Start: &schemas.StartRequest{Type: "quick", Input: schemas.Payload(`{"slot":"${slot}"}`)}}
-	times := func(zone string, cron ...string) *schemas.ScheduleTimes {
-		return &schemas.ScheduleTimes{Cron: cron, TimeZone: zone}
+func monthly() []ops.Schedule {
+	start := ops.ScheduleAction{Start: &schemas.StartRequest{Type: "quick", Input: schemas.Payload(`{"slot":"${slot}"}`)}}
+	times := func(zone string, cron ...string) *ops.ScheduleTimes {
+		return &ops.ScheduleTimes{Cron: cron, TimeZone: zone}
 	}
-	return []schemas.Schedule{
+	return []ops.Schedule{
 		{ID: "berlin at night", Times: times("Europe/Berlin", "30 2 * * *"), Action: start},
-		{ID: "new york.all hours", Times: times("America/New_York", "0 * * * *"), Action: start, Overlap: schemas.OverlapAllow},
-		{ID: "lord howe", Times: times("Australia/Lord_Howe", "15,45 1-2 * * *"), Action: start, Overlap: schemas.OverlapBufferOne},
+		{ID: "new york.all hours", Times: times("America/New_York", "0 * * * *"), Action: start, Overlap: ops.OverlapAllow},
+		{ID: "lord howe", Times: times("Australia/Lord_Howe", "15,45 1-2 * * *"), Action: start, Overlap: ops.OverlapBufferOne},
 		{ID: "last day", Times: times("", "0 12 L * *"), Action: start},
 		{ID: "leap day", Times: times("Asia/Tokyo", "0 0 29 2 *", "0 0 1 1 *"), Action: start},
-		{ID: "six hours", Times: &schemas.ScheduleTimes{Every: []schemas.ScheduleInterval{{Every: schemas.Duration(6 * time.Hour)}}, Jitter: schemas.Duration(time.Hour)}, Action: start, Overlap: schemas.OverlapBufferAll},
-		{ID: "work days", Times: &schemas.ScheduleTimes{Cron: []string{"0 9 * * MON-FRI"}, TimeZone: "Europe/London", Except: []schemas.ScheduleException{{Date: "2028-01-03"}}}, Action: start, Overlap: schemas.OverlapCancelOther},
-		{ID: "a signal", Times: times("America/Sao_Paulo", "0 0 * * *"), Action: schemas.ScheduleAction{Signal: &schemas.SignalRequest{WorkflowID: "w", Name: "day"}}},
+		{ID: "six hours", Times: &ops.ScheduleTimes{Every: []ops.ScheduleInterval{{Every: schemas.Duration(6 * time.Hour)}}, Jitter: schemas.Duration(time.Hour)}, Action: start, Overlap: ops.OverlapBufferAll},
+		{ID: "work days", Times: &ops.ScheduleTimes{Cron: []string{"0 9 * * MON-FRI"}, TimeZone: "Europe/London", Except: []ops.ScheduleException{{Date: "2028-01-03"}}}, Action: start, Overlap: ops.OverlapCancelOther},
+		{ID: "a signal", Times: times("America/Sao_Paulo", "0 0 * * *"), Action: ops.ScheduleAction{Signal: &schemas.SignalRequest{WorkflowID: "w", Name: "day"}}},
 	}
 }
 
@@ -66,7 +67,7 @@ func at(t *testing.T, text string) time.Time {
 func masterless(t *testing.T, w *world, until time.Time, dice *rand.Rand) {
 	m := w.master(nil)
 	for _, s := range monthly() {
-		m.must("scheduleCreate", &schemas.ScheduleCreateRequest{Schedule: s})
+		m.must("scheduleCreate", &ops.ScheduleCreateRequest{Schedule: s})
 	}
 	m.kill()
 	deaths := 0
@@ -100,7 +101,7 @@ func masterless(t *testing.T, w *world, until time.Time, dice *rand.Rand) {
 }
 
 // wantEachOnce wants each slot of a schedule in a span to be done once, or to be counted.
-func (w *world) wantEachOnce(t *testing.T, s *schemas.Schedule, from, until time.Time) {
+func (w *world) wantEachOnce(t *testing.T, s *ops.Schedule, from, until time.Time) {
 	t.Helper()
 	cal, err := calendar.Compile(s.Times)
 	if err != nil {

@@ -9,19 +9,20 @@ import (
 
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // everyMinute starts runs that are purged at once when they may be.
-func everyMinute(o schemas.OverlapPolicy) schemas.Schedule {
-	return schemas.Schedule{
-		ID: "s", Times: &schemas.ScheduleTimes{Cron: []string{"* * * * *"}}, Overlap: o,
-		Action: schemas.ScheduleAction{Start: &schemas.StartRequest{Type: "quick"}},
+func everyMinute(o ops.OverlapPolicy) ops.Schedule {
+	return ops.Schedule{
+		ID: "s", Times: &ops.ScheduleTimes{Cron: []string{"* * * * *"}}, Overlap: o,
+		Action: ops.ScheduleAction{Start: &schemas.StartRequest{Type: "quick"}},
 	}
 }
 
 // S2-10: a master dies before and after each of its first writes. Each slot has one run, also where nobody knew that the run had begun.
 func TestAMasterDiesAtEachOfItsWrites(t *testing.T) {
-	for _, overlap := range []schemas.OverlapPolicy{schemas.OverlapSkip, schemas.OverlapAllow, schemas.OverlapTerminateOther} {
+	for _, overlap := range []ops.OverlapPolicy{ops.OverlapSkip, ops.OverlapAllow, ops.OverlapTerminateOther} {
 		for _, f := range []fate{diesBefore, diesAfter} {
 			virtual.Run(t, func(t *testing.T) {
 				for n := 1; ; n++ {
@@ -36,12 +37,12 @@ func TestAMasterDiesAtEachOfItsWrites(t *testing.T) {
 }
 
 // dieAt has the first master die at its n-th write, and reports whether it did.
-func dieAt(t *testing.T, overlap schemas.OverlapPolicy, f fate, n int) bool {
+func dieAt(t *testing.T, overlap ops.OverlapPolicy, f fate, n int) bool {
 	w := newWorld(t)
 	w.takes = 90 * time.Second
 	time.Sleep(time.Second)
 	setup := w.master(nil)
-	setup.must("scheduleCreate", &schemas.ScheduleCreateRequest{Schedule: everyMinute(overlap)})
+	setup.must("scheduleCreate", &ops.ScheduleCreateRequest{Schedule: everyMinute(overlap)})
 	setup.kill()
 	at := 0
 	m := w.master(func(string) fate {
@@ -61,7 +62,7 @@ func dieAt(t *testing.T, overlap schemas.OverlapPolicy, f fate, n int) bool {
 	next := w.master(nil)
 	go next.janitor()
 	time.Sleep(10*time.Minute + 20*time.Second)
-	a := next.must("scheduleShow", &schemas.ScheduleRequest{ID: "s"})
+	a := next.must("scheduleShow", &ops.ScheduleRequest{ID: "s"})
 	next.kill()
 	slots := w.slotsBegun("s")
 	c := a.State.Counts
@@ -96,7 +97,7 @@ func twoMasters(t *testing.T, op string, n int) {
 	w := newWorld(t)
 	time.Sleep(time.Second)
 	first := w.master(nil)
-	first.must("scheduleCreate", &schemas.ScheduleCreateRequest{Schedule: everyMinute(schemas.OverlapAllow)})
+	first.must("scheduleCreate", &ops.ScheduleCreateRequest{Schedule: everyMinute(ops.OverlapAllow)})
 	first.kill()
 	stopped, goOn := make(chan struct{}), make(chan struct{})
 	old := w.masterStopped(func(got string) bool {
@@ -118,7 +119,7 @@ func twoMasters(t *testing.T, op string, n int) {
 	time.Sleep(3 * time.Minute)
 	old.kill()
 	time.Sleep(2 * time.Minute)
-	c := m.must("scheduleShow", &schemas.ScheduleRequest{ID: "s"}).State.Counts
+	c := m.must("scheduleShow", &ops.ScheduleRequest{ID: "s"}).State.Counts
 	m.kill()
 	slots := w.slotsBegun("s")
 	if int(c.Started) != len(slots) || len(slots) < 12 {
@@ -139,10 +140,10 @@ func TestADeletedScheduleLeavesItsRuns(t *testing.T) {
 		time.Sleep(time.Second)
 		m := w.master(nil)
 		defer m.kill()
-		s := everyMinute(schemas.OverlapAllow)
-		m.must("scheduleCreate", &schemas.ScheduleCreateRequest{Schedule: s})
+		s := everyMinute(ops.OverlapAllow)
+		m.must("scheduleCreate", &ops.ScheduleCreateRequest{Schedule: s})
 		time.Sleep(3*time.Minute + time.Second)
-		a := m.must("scheduleDelete", &schemas.ScheduleRequest{ID: s.ID})
+		a := m.must("scheduleDelete", &ops.ScheduleRequest{ID: s.ID})
 		if len(a.State.Running) != 3 || !strings.Contains(strings.Join(a.Warnings, " "), "3") {
 			t.Errorf("got %d runs and %v, want that it tells of three", len(a.State.Running), a.Warnings)
 		}
@@ -162,11 +163,11 @@ func TestADeletedScheduleLeavesItsRuns(t *testing.T) {
 			}
 		}
 		w.mu.Unlock()
-		if a := m.ask("scheduleShow", &schemas.ScheduleRequest{ID: s.ID}); a.Error == nil || a.Error.Code != schemas.CodeNotFound {
+		if a := m.ask("scheduleShow", &ops.ScheduleRequest{ID: s.ID}); a.Error == nil || a.Error.Code != schemas.CodeNotFound {
 			t.Errorf("got %+v, want not_found", a)
 		}
-		m.must("scheduleCreate", &schemas.ScheduleCreateRequest{Schedule: s})
-		b := m.must("scheduleBackfill", &schemas.ScheduleBackfillRequest{ID: s.ID, From: schemas.At(w.now().Add(-5 * time.Minute)), Until: schemas.At(w.now()), Overlap: schemas.OverlapAllow})
+		m.must("scheduleCreate", &ops.ScheduleCreateRequest{Schedule: s})
+		b := m.must("scheduleBackfill", &ops.ScheduleBackfillRequest{ID: s.ID, From: schemas.At(w.now().Add(-5 * time.Minute)), Until: schemas.At(w.now()), Overlap: ops.OverlapAllow})
 		time.Sleep(time.Second)
 		if n := w.countBegun(); n != 3+b.Slots {
 			t.Errorf("%d runs were begun, want 3 and %d", n, b.Slots)
@@ -181,14 +182,14 @@ func TestALongStop(t *testing.T) {
 		w.takes = 10 * time.Millisecond
 		time.Sleep(time.Second)
 		m := w.master(nil)
-		s := everyMinute(schemas.OverlapBufferAll)
-		m.must("scheduleCreate", &schemas.ScheduleCreateRequest{Schedule: s})
+		s := everyMinute(ops.OverlapBufferAll)
+		m.must("scheduleCreate", &ops.ScheduleCreateRequest{Schedule: s})
 		m.kill()
 		w.ahead = 101_000*time.Minute + 30*time.Second
 		m = w.master(nil)
 		defer m.kill()
 		time.Sleep(10 * time.Second)
-		c := m.must("scheduleShow", &schemas.ScheduleRequest{ID: s.ID}).State.Counts
+		c := m.must("scheduleShow", &ops.ScheduleRequest{ID: s.ID}).State.Counts
 		if c.Missed != 100_000 {
 			t.Errorf("got %+v, want 100,000 missed", c)
 		}
@@ -196,12 +197,12 @@ func TestALongStop(t *testing.T) {
 			t.Errorf("got %+v, want about ten starts a second", c)
 		}
 		time.Sleep(100 * time.Second)
-		if c = m.must("scheduleShow", &schemas.ScheduleRequest{ID: s.ID}).State.Counts; c.Started < 1000 || c.Missed != 100_000 {
+		if c = m.must("scheduleShow", &ops.ScheduleRequest{ID: s.ID}).State.Counts; c.Started < 1000 || c.Missed != 100_000 {
 			t.Errorf("got %+v, want all others done", c)
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if i := slices.IndexFunc(w.notes, func(o schemas.Operation) bool { return o.Kind == schemas.OperationSlotsMissed }); i < 0 || w.notes[i].Count != 100_000 {
+		if i := slices.IndexFunc(w.notes, func(o ops.Operation) bool { return o.Kind == ops.OperationSlotsMissed }); i < 0 || w.notes[i].Count != 100_000 {
 			t.Errorf("got notes %+v, want one of 100,000 slots that were missed", w.notes)
 		}
 	})
@@ -213,11 +214,11 @@ func TestDamagedKeys(t *testing.T) {
 		w := newWorld(t)
 		time.Sleep(time.Second)
 		m := w.master(nil)
-		good := everyMinute(schemas.OverlapSkip)
-		m.must("scheduleCreate", &schemas.ScheduleCreateRequest{Schedule: good})
+		good := everyMinute(ops.OverlapSkip)
+		m.must("scheduleCreate", &ops.ScheduleCreateRequest{Schedule: good})
 		other := good
 		other.ID = "state"
-		m.must("scheduleCreate", &schemas.ScheduleCreateRequest{Schedule: other})
+		m.must("scheduleCreate", &ops.ScheduleCreateRequest{Schedule: other})
 		w.mu.Lock()
 		w.put(Key("text"), []byte("hello"))
 		w.put(Key("empty"), []byte(`{"schedule":{"id":"empty"}}`))
@@ -232,16 +233,16 @@ func TestDamagedKeys(t *testing.T) {
 		defer m.kill()
 		time.Sleep(2*time.Minute + time.Second)
 		for _, id := range []string{"text", "empty", "other", "state"} {
-			a := m.must("scheduleShow", &schemas.ScheduleRequest{ID: id})
+			a := m.must("scheduleShow", &ops.ScheduleRequest{ID: id})
 			if len(a.Warnings) != 1 || !strings.Contains(a.Warnings[0], "is not served") {
 				t.Errorf("%s: got %+v, want a warning", id, a)
 			}
-			if a := m.ask("scheduleTrigger", &schemas.ScheduleTriggerRequest{ID: id}); a.Error == nil || a.Error.Code != schemas.CodeConflict || a.Error.Hint == "" {
+			if a := m.ask("scheduleTrigger", &ops.ScheduleTriggerRequest{ID: id}); a.Error == nil || a.Error.Code != schemas.CodeConflict || a.Error.Hint == "" {
 				t.Errorf("%s: got %+v, want a refusal", id, a)
 			}
-			m.must("scheduleDelete", &schemas.ScheduleRequest{ID: id})
+			m.must("scheduleDelete", &ops.ScheduleRequest{ID: id})
 		}
-		if c := m.must("scheduleShow", &schemas.ScheduleRequest{ID: "s"}).State.Counts; c.Done != 2 {
+		if c := m.must("scheduleShow", &ops.ScheduleRequest{ID: "s"}).State.Counts; c.Done != 2 {
 			t.Errorf("got %+v, want that the others are served", c)
 		}
 	})

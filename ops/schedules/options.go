@@ -13,7 +13,7 @@ import (
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/ops/operations"
 	"github.com/droverhq/drover/ops/service"
-	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // ErrInvalidOptions reports options that leave their bounds. The text names the field and the way
@@ -70,6 +70,6 @@ func New(o Options) (*Scheduler, error) {
 func newScheduler(o Options, b bucket, e engine) *Scheduler {
 	return &Scheduler{
 		o: o, bucket: b, engine: e, log: logx.Or(o.Logger), settled: make(chan struct{}),
-		note: func(context.Context, schemas.Operation) {},
+		note: func(context.Context, ops.Operation) {},
 	}
 }

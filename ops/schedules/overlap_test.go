@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // Acceptance 2 of schedules: what becomes of slots, as scripts. A schedule is due each minute, from 00:01 on. A line is a time and what is done
@@ -15,7 +16,7 @@ import (
 func TestOverlap(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
-		schedule schemas.Schedule
+		schedule ops.Schedule
 		takes    time.Duration // negative: the runs stay open
 		fails    bool
 		script   string
@@ -30,27 +31,27 @@ func TestOverlap(t *testing.T) {
 			script: "02:30 end", want: "01 done, 02 done",
 		},
 		{
-			name: "bufferOne keeps one", takes: 140 * time.Second, schedule: schemas.Schedule{Overlap: schemas.OverlapBufferOne},
+			name: "bufferOne keeps one", takes: 140 * time.Second, schedule: ops.Schedule{Overlap: ops.OverlapBufferOne},
 			script: "06:10 end", want: "03 skipped, 01 done, 05 skipped, 02 done; running 04; waiting 06",
 		},
 		{
-			name: "bufferAll keeps all", takes: 140 * time.Second, schedule: schemas.Schedule{Overlap: schemas.OverlapBufferAll},
+			name: "bufferAll keeps all", takes: 140 * time.Second, schedule: ops.Schedule{Overlap: ops.OverlapBufferAll},
 			script: "06:10 end", want: "01 done, 02 done; running 03; waiting 04 05 06",
 		},
 		{
-			name: "allow has all open", takes: 140 * time.Second, schedule: schemas.Schedule{Overlap: schemas.OverlapAllow},
+			name: "allow has all open", takes: 140 * time.Second, schedule: ops.Schedule{Overlap: ops.OverlapAllow},
 			script: "05:10 end", want: "01 done, 02 done; running 03 04 05",
 		},
 		{
-			name: "cancelOther asks the open run to end", takes: -1, schedule: schemas.Schedule{Overlap: schemas.OverlapCancelOther},
+			name: "cancelOther asks the open run to end", takes: -1, schedule: ops.Schedule{Overlap: ops.OverlapCancelOther},
 			script: "03:30 end", want: "01 failed canceled, 02 failed canceled; running 03",
 		},
 		{
-			name: "terminateOther ends it", takes: -1, schedule: schemas.Schedule{Overlap: schemas.OverlapTerminateOther},
+			name: "terminateOther ends it", takes: -1, schedule: ops.Schedule{Overlap: ops.OverlapTerminateOther},
 			script: "03:30 end", want: "01 failed terminated, 02 failed terminated; running 03",
 		},
 		{
-			name: "a failure pauses, and resume goes on", takes: time.Second, fails: true, schedule: schemas.Schedule{PauseOnFailure: true},
+			name: "a failure pauses, and resume goes on", takes: time.Second, fails: true, schedule: ops.Schedule{PauseOnFailure: true},
 			script: "03:30 resume\n04:30 end", want: "01 failed failed, 02 skipped, 03 skipped, 04 failed failed; paused",
 		},
 		{
@@ -71,19 +72,19 @@ func TestOverlap(t *testing.T) {
 			want:   "manual skipped, 02 skipped; running 01 manual; waiting manual",
 		},
 		{
-			name: "what remains is done, and no more", takes: time.Second, schedule: schemas.Schedule{Remaining: new(int64(2))},
+			name: "what remains is done, and no more", takes: time.Second, schedule: ops.Schedule{Remaining: new(int64(2))},
 			script: "05:30 end", want: "01 done, 02 done; remaining 0",
 		},
 		{
-			name: "a trigger uses up one of what remains", takes: time.Second, schedule: schemas.Schedule{Remaining: new(int64(2))},
+			name: "a trigger uses up one of what remains", takes: time.Second, schedule: ops.Schedule{Remaining: new(int64(2))},
 			script: "00:30 trigger\n05:30 trigger\n06:30 end", want: "manual done, 01 done, manual done; remaining 0",
 		},
 		{
-			name: "slots that are left out use up nothing", takes: 90 * time.Second, schedule: schemas.Schedule{Remaining: new(int64(2))},
+			name: "slots that are left out use up nothing", takes: 90 * time.Second, schedule: ops.Schedule{Remaining: new(int64(2))},
 			script: "06:30 end", want: "02 skipped, 01 done, 03 done; remaining 0",
 		},
 		{
-			name: "a backfill does the slots of the past in their order", takes: time.Second, schedule: schemas.Schedule{Paused: true},
+			name: "a backfill does the slots of the past in their order", takes: time.Second, schedule: ops.Schedule{Paused: true},
 			script: "03:30 backfill 01:00 03:00\n04:30 end", want: "01 skipped, 02 skipped, 03 skipped, manual 01 done, manual 02 done, 04 skipped; paused",
 		},
 		{
@@ -95,7 +96,7 @@ func TestOverlap(t *testing.T) {
 			script: "02:30 update */5\n10:30 end", want: "01 done, 02 done, 05 done, 10 done",
 		},
 		{
-			name: "an update of the policy holds for what waits", takes: -1, schedule: schemas.Schedule{Overlap: schemas.OverlapBufferAll},
+			name: "an update of the policy holds for what waits", takes: -1, schedule: ops.Schedule{Overlap: ops.OverlapBufferAll},
 			script: "03:30 overlap allow\n03:40 end", want: "running 01 02 03",
 		},
 		{
@@ -103,7 +104,7 @@ func TestOverlap(t *testing.T) {
 			script: "01:30 kill\n04:30 begin\n05:30 end", want: "01 done, 03 skipped, 04 skipped, 02 done, 05 done",
 		},
 		{
-			name: "what is too late is missed", takes: time.Second, schedule: schemas.Schedule{CatchUp: schemas.Duration(time.Minute), Overlap: schemas.OverlapAllow},
+			name: "what is too late is missed", takes: time.Second, schedule: ops.Schedule{CatchUp: schemas.Duration(time.Minute), Overlap: ops.OverlapAllow},
 			script: "01:30 kill\n05:30 begin\n06:30 end", want: "01 done, 04 missed, 05 done, 06 done",
 		},
 		{
@@ -122,16 +123,16 @@ func TestOverlap(t *testing.T) {
 }
 
 // playOut plays a script, and tells what has become of the slots.
-func playOut(t *testing.T, s schemas.Schedule, takes time.Duration, fails bool, script string) string {
+func playOut(t *testing.T, s ops.Schedule, takes time.Duration, fails bool, script string) string {
 	w := newWorld(t)
 	w.takes, w.fails = takes, fails
-	s.ID, s.Times = "s", &schemas.ScheduleTimes{Cron: []string{"* * * * *"}}
+	s.ID, s.Times = "s", &ops.ScheduleTimes{Cron: []string{"* * * * *"}}
 	s.Action.Start = &schemas.StartRequest{Type: "quick"}
 	midnight := w.now()
 	time.Sleep(time.Second)
 	m := w.master(nil)
 	defer func() { m.kill() }()
-	m.must("scheduleCreate", &schemas.ScheduleCreateRequest{Schedule: s})
+	m.must("scheduleCreate", &ops.ScheduleCreateRequest{Schedule: s})
 	clock := func(text string) time.Time {
 		var min, sec int
 		if _, err := fmt.Sscanf(text, "%d:%d", &min, &sec); err != nil {
@@ -148,32 +149,32 @@ func playOut(t *testing.T, s schemas.Schedule, takes time.Duration, fails bool, 
 		case "begin":
 			m = w.master(nil)
 		case "resume":
-			m.must("scheduleResume", &schemas.ScheduleRequest{ID: "s"})
+			m.must("scheduleResume", &ops.ScheduleRequest{ID: "s"})
 		case "pause":
-			q := &schemas.ScheduleRequest{ID: "s"}
+			q := &ops.ScheduleRequest{ID: "s"}
 			if f[2] != "" {
 				q.Until = schemas.At(clock(f[2]))
 			}
 			m.must("schedulePause", q)
 		case "trigger":
-			m.must("scheduleTrigger", &schemas.ScheduleTriggerRequest{ID: "s", Overlap: schemas.OverlapPolicy(f[2]), RequestID: line})
+			m.must("scheduleTrigger", &ops.ScheduleTriggerRequest{ID: "s", Overlap: ops.OverlapPolicy(f[2]), RequestID: line})
 		case "backfill":
-			m.must("scheduleBackfill", &schemas.ScheduleBackfillRequest{ID: "s", From: schemas.At(clock(f[2])), Until: schemas.At(clock(f[3])), Overlap: schemas.OverlapPolicy(f[4])})
+			m.must("scheduleBackfill", &ops.ScheduleBackfillRequest{ID: "s", From: schemas.At(clock(f[2])), Until: schemas.At(clock(f[3])), Overlap: ops.OverlapPolicy(f[4])})
 		case "update":
-			s.Times = &schemas.ScheduleTimes{Cron: []string{f[2] + " * * * *"}}
-			m.must("scheduleUpdate", &schemas.ScheduleUpdateRequest{Schedule: s})
+			s.Times = &ops.ScheduleTimes{Cron: []string{f[2] + " * * * *"}}
+			m.must("scheduleUpdate", &ops.ScheduleUpdateRequest{Schedule: s})
 		case "overlap":
-			s.Overlap = schemas.OverlapPolicy(f[2])
-			m.must("scheduleUpdate", &schemas.ScheduleUpdateRequest{Schedule: s})
+			s.Overlap = ops.OverlapPolicy(f[2])
+			m.must("scheduleUpdate", &ops.ScheduleUpdateRequest{Schedule: s})
 			time.Sleep(time.Second)
 		}
 	}
-	return tell(m.must("scheduleShow", &schemas.ScheduleRequest{ID: "s"}))
+	return tell(m.must("scheduleShow", &ops.ScheduleRequest{ID: "s"}))
 }
 
 // tell is what a schedule has done in a line.
-func tell(a *schemas.ScheduleResponse) string {
-	name := func(s schemas.ScheduleSlot) string {
+func tell(a *ops.ScheduleResponse) string {
+	name := func(s ops.ScheduleSlot) string {
 		minute := s.Slot.Time().Format("04")
 		switch {
 		case s.Manual == "":
@@ -187,7 +188,7 @@ func tell(a *schemas.ScheduleResponse) string {
 	for i := len(a.State.Recent) - 1; i >= 0; i-- {
 		s := a.State.Recent[i]
 		text := name(s) + " " + string(s.Outcome)
-		if s.Outcome == schemas.SlotFailed {
+		if s.Outcome == ops.SlotFailed {
 			text += " " + string(s.Status)
 		}
 		settled = append(settled, text)
@@ -195,7 +196,7 @@ func tell(a *schemas.ScheduleResponse) string {
 	if len(settled) > 0 {
 		parts = append(parts, strings.Join(settled, ", "))
 	}
-	list := func(what string, all []schemas.ScheduleSlot) {
+	list := func(what string, all []ops.ScheduleSlot) {
 		for _, s := range all {
 			what += " " + name(s)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/droverhq/drover/drovertest"
 	"github.com/droverhq/drover/ops/schedules"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // A chain is open although its first run is purged and another master has come: the next slot is skipped, and the slot is done
@@ -43,13 +44,13 @@ func TestTheFirstRunOfAChainIsPurged(t *testing.T) {
 			<-s.Settled()
 			return func() { cancel(); running.Wait() }
 		}
-		state := func() *schemas.ScheduleState {
-			return ask(t, e, "scheduleShow", &schemas.ScheduleRequest{ID: "s"}).State
+		state := func() *ops.ScheduleState {
+			return ask(t, e, "scheduleShow", &ops.ScheduleRequest{ID: "s"}).State
 		}
 		end := master()
-		ask(t, e, "scheduleCreate", &schemas.ScheduleCreateRequest{Schedule: schemas.Schedule{
-			ID: "s", Times: &schemas.ScheduleTimes{Every: []schemas.ScheduleInterval{{Every: schemas.Seconds(3600)}}},
-			Action: schemas.ScheduleAction{Start: &schemas.StartRequest{Type: "chain"}},
+		ask(t, e, "scheduleCreate", &ops.ScheduleCreateRequest{Schedule: ops.Schedule{
+			ID: "s", Times: &ops.ScheduleTimes{Every: []ops.ScheduleInterval{{Every: schemas.Seconds(3600)}}},
+			Action: ops.ScheduleAction{Start: &schemas.StartRequest{Type: "chain"}},
 		}})
 		time.Sleep(time.Hour)
 		slots := state().Running

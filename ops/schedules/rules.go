@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 const (
@@ -18,8 +19,8 @@ const (
 
 // book is what a schedule has done. Its methods decide what becomes of slots; they do no I/O.
 type book struct {
-	schemas.ScheduleState
-	overlap schemas.OverlapPolicy // of slots that have none of their own
+	ops.ScheduleState
+	overlap ops.OverlapPolicy // of slots that have none of their own
 }
 
 // clone is a book that may be changed, and saved or dropped.
@@ -43,13 +44,13 @@ func (b *book) clone() *book {
 	return &c
 }
 
-func (b *book) policy(s schemas.ScheduleSlot) schemas.OverlapPolicy {
-	for _, p := range []schemas.OverlapPolicy{s.Overlap, b.overlap} {
+func (b *book) policy(s ops.ScheduleSlot) ops.OverlapPolicy {
+	for _, p := range []ops.OverlapPolicy{s.Overlap, b.overlap} {
 		if p != "" {
 			return p
 		}
 	}
-	return schemas.OverlapSkip
+	return ops.OverlapSkip
 }
 
 // rests tells whether all slots that the schedule was limited to are done.
@@ -57,37 +58,37 @@ func (b *book) rests() bool { return b.Remaining != nil && *b.Remaining <= 0 }
 
 // accept decides on a slot that is due: it is begun, waits, or is settled. It reports whether it
 // will be done.
-func (b *book) accept(s schemas.ScheduleSlot, now schemas.Timestamp) bool {
+func (b *book) accept(s ops.ScheduleSlot, now schemas.Timestamp) bool {
 	p := b.policy(s)
 	free := b.Starting == nil && len(b.Running) == 0 && len(b.Buffered) == 0
 	switch {
-	case p == schemas.OverlapAllow && len(b.Running) >= mostWaiting:
+	case p == ops.OverlapAllow && len(b.Running) >= mostWaiting:
 		return b.leaveOut(
 			s,
-			schemas.SlotOverrun,
+			ops.SlotOverrun,
 			now,
 			"%d runs of the schedule are open",
 			len(b.Running),
 		)
-	case free, p == schemas.OverlapAllow && b.Starting == nil:
+	case free, p == ops.OverlapAllow && b.Starting == nil:
 		b.begin(s, now)
-	case p == schemas.OverlapSkip:
-		return b.leaveOut(s, schemas.SlotSkipped, now, "%s", b.inTheWay())
-	case p == schemas.OverlapBufferOne && len(b.Buffered) > 0:
+	case p == ops.OverlapSkip:
+		return b.leaveOut(s, ops.SlotSkipped, now, "%s", b.inTheWay())
+	case p == ops.OverlapBufferOne && len(b.Buffered) > 0:
 		return b.leaveOut(
 			s,
-			schemas.SlotSkipped,
+			ops.SlotSkipped,
 			now,
 			"the slot %s waits already",
 			b.Buffered[0].Slot,
 		)
-	case (p == schemas.OverlapBufferAll || p == schemas.OverlapAllow) && len(b.Buffered) >= mostWaiting:
-		return b.leaveOut(s, schemas.SlotOverrun, now, "%d slots wait", len(b.Buffered))
+	case (p == ops.OverlapBufferAll || p == ops.OverlapAllow) && len(b.Buffered) >= mostWaiting:
+		return b.leaveOut(s, ops.SlotOverrun, now, "%d slots wait", len(b.Buffered))
 	default:
 		if ends(p) {
 			b.replaceWaiting(s, now)
 		}
-		s.Outcome, s.At = schemas.SlotBuffered, now
+		s.Outcome, s.At = ops.SlotBuffered, now
 		b.Buffered = append(b.Buffered, s)
 	}
 	if b.Remaining != nil && *b.Remaining > 0 {
@@ -97,15 +98,15 @@ func (b *book) accept(s schemas.ScheduleSlot, now schemas.Timestamp) bool {
 }
 
 // ends tells whether a slot of the policy ends the runs that are open.
-func ends(p schemas.OverlapPolicy) bool {
-	return p == schemas.OverlapCancelOther || p == schemas.OverlapTerminateOther
+func ends(p ops.OverlapPolicy) bool {
+	return p == ops.OverlapCancelOther || p == ops.OverlapTerminateOther
 }
 
 // replaceWaiting settles those that wait for the end of the same runs: only the latest is to follow
 // them.
-func (b *book) replaceWaiting(s schemas.ScheduleSlot, now schemas.Timestamp) {
+func (b *book) replaceWaiting(s ops.ScheduleSlot, now schemas.Timestamp) {
 	for _, w := range b.Buffered {
-		b.leaveOut(w, schemas.SlotSkipped, now, "the slot %s came while it waited", s.Slot)
+		b.leaveOut(w, ops.SlotSkipped, now, "the slot %s came while it waited", s.Slot)
 	}
 	b.Buffered = nil
 }
@@ -121,8 +122,8 @@ func (b *book) inTheWay() string {
 }
 
 // begin makes a slot the one that is being started.
-func (b *book) begin(s schemas.ScheduleSlot, now schemas.Timestamp) {
-	s.Outcome, s.At = schemas.SlotStarting, now
+func (b *book) begin(s ops.ScheduleSlot, now schemas.Timestamp) {
+	s.Outcome, s.At = ops.SlotStarting, now
 	b.Starting = &s
 }
 
@@ -133,7 +134,7 @@ func (b *book) advance(paused bool, now schemas.Timestamp) bool {
 		return false
 	}
 	for i, s := range b.Buffered {
-		if paused && s.Manual == "" || len(b.Running) > 0 && b.policy(s) != schemas.OverlapAllow {
+		if paused && s.Manual == "" || len(b.Running) > 0 && b.policy(s) != ops.OverlapAllow {
 			continue
 		}
 		b.Buffered = slices.Delete(b.Buffered, i, i+1)
@@ -144,10 +145,10 @@ func (b *book) advance(paused bool, now schemas.Timestamp) bool {
 }
 
 // toEnd are the runs that a waiting slot wants ended, and whether they are asked or terminated.
-func (b *book) toEnd() (runs []schemas.ScheduleSlot, terminate bool) {
+func (b *book) toEnd() (runs []ops.ScheduleSlot, terminate bool) {
 	for _, s := range b.Buffered {
 		if p := b.policy(s); ends(p) {
-			return b.Running, p == schemas.OverlapTerminateOther
+			return b.Running, p == ops.OverlapTerminateOther
 		}
 	}
 	return nil, false
@@ -156,7 +157,7 @@ func (b *book) toEnd() (runs []schemas.ScheduleSlot, terminate bool) {
 // started turns the slot that was being started into one that runs; done into one that is settled.
 func (b *book) started(wid, run string, now schemas.Timestamp) {
 	s := *b.Starting
-	s.Outcome, s.At, s.WorkflowID, s.Run = schemas.SlotRunning, now, wid, run
+	s.Outcome, s.At, s.WorkflowID, s.Run = ops.SlotRunning, now, wid, run
 	b.Starting = nil
 	b.Counts.Started++
 	b.Running = append(b.Running, s)
@@ -167,12 +168,12 @@ func (b *book) signaled(wid, run string, now schemas.Timestamp) {
 	s.WorkflowID, s.Run = wid, run
 	b.Starting = nil
 	b.Counts.Started++
-	b.settle(s, schemas.SlotDone, now, "")
+	b.settle(s, ops.SlotDone, now, "")
 	b.LastDone = s.Slot
 }
 
 // refused settles the slot that was being started.
-func (b *book) refused(o schemas.SlotOutcome, now schemas.Timestamp, reason string) {
+func (b *book) refused(o ops.SlotOutcome, now schemas.Timestamp, reason string) {
 	s := *b.Starting
 	b.Starting = nil
 	s.Run = ""
@@ -196,14 +197,14 @@ func (b *book) ended(
 	}
 	b.Running = slices.DeleteFunc(
 		b.Running,
-		func(s schemas.ScheduleSlot) bool { return s.Run == run },
+		func(s ops.ScheduleSlot) bool { return s.Run == run },
 	)
 	return found
 }
 
 // settleEnd has an empty status if nobody knows how the run has ended.
 func (b *book) settleEnd(
-	s schemas.ScheduleSlot,
+	s ops.ScheduleSlot,
 	status schemas.Status,
 	reason string,
 	result schemas.Payload,
@@ -216,18 +217,18 @@ func (b *book) settleEnd(
 		if len(result) <= largestResult {
 			b.LastResult = result
 		}
-		b.settle(s, schemas.SlotDone, now, "")
+		b.settle(s, ops.SlotDone, now, "")
 	case "":
-		b.settle(s, schemas.SlotDone, now, "its history is purged, so how it ended is not known")
+		b.settle(s, ops.SlotDone, now, "its history is purged, so how it ended is not known")
 	default:
-		b.settle(s, schemas.SlotFailed, now, reason)
+		b.settle(s, ops.SlotFailed, now, reason)
 	}
 }
 
 // leaveOut settles a slot for which nothing was started, and reports false.
 func (b *book) leaveOut(
-	s schemas.ScheduleSlot,
-	o schemas.SlotOutcome,
+	s ops.ScheduleSlot,
+	o ops.SlotOutcome,
 	now schemas.Timestamp,
 	reason string,
 	args ...any,
@@ -237,34 +238,34 @@ func (b *book) leaveOut(
 }
 
 // missed settles n slots at once, of which s is the last.
-func (b *book) missed(s schemas.ScheduleSlot, n int64, now schemas.Timestamp, reason string) {
+func (b *book) missed(s ops.ScheduleSlot, n int64, now schemas.Timestamp, reason string) {
 	if n > 1 {
 		reason = fmt.Sprintf("%d slots: %s", n, reason)
 	}
-	b.settle(s, schemas.SlotMissed, now, reason)
+	b.settle(s, ops.SlotMissed, now, reason)
 	b.Counts.Missed += n - 1
 }
 
 func (b *book) settle(
-	s schemas.ScheduleSlot,
-	o schemas.SlotOutcome,
+	s ops.ScheduleSlot,
+	o ops.SlotOutcome,
 	now schemas.Timestamp,
 	reason string,
 ) {
 	s.Outcome, s.At, s.Reason = o, now, reason
 	c := &b.Counts
 	switch o {
-	case schemas.SlotDone:
+	case ops.SlotDone:
 		c.Done++
-	case schemas.SlotFailed:
+	case ops.SlotFailed:
 		c.Failed++
-	case schemas.SlotSkipped:
+	case ops.SlotSkipped:
 		c.Skipped++
-	case schemas.SlotMissed:
+	case ops.SlotMissed:
 		c.Missed++
-	case schemas.SlotOverrun:
+	case ops.SlotOverrun:
 		c.Overrun++
-	case schemas.SlotRefused:
+	case ops.SlotRefused:
 		c.Refused++
 	}
 	b.Recent = slices.Insert(b.Recent, 0, s)
@@ -274,21 +275,21 @@ func (b *book) settle(
 // overrunBegins tells whether the slot is one too many, and the one before was not.
 func (b *book) overrunBegins(slot schemas.Timestamp) bool {
 	r := b.Recent
-	return len(r) > 0 && r[0].Slot == slot && r[0].Outcome == schemas.SlotOverrun &&
-		(len(r) == 1 || r[1].Outcome != schemas.SlotOverrun)
+	return len(r) > 0 && r[0].Slot == slot && r[0].Outcome == ops.SlotOverrun &&
+		(len(r) == 1 || r[1].Outcome != ops.SlotOverrun)
 }
 
 // refusalBegins tells whether the latest slot was refused, and the one before was not for the same
 // reason.
 func (b *book) refusalBegins() bool {
 	r := b.Recent
-	return len(r) > 0 && r[0].Outcome == schemas.SlotRefused &&
-		(len(r) == 1 || r[1].Outcome != schemas.SlotRefused || r[1].Reason != r[0].Reason)
+	return len(r) > 0 && r[0].Outcome == ops.SlotRefused &&
+		(len(r) == 1 || r[1].Outcome != ops.SlotRefused || r[1].Reason != r[0].Reason)
 }
 
 // knows tells whether a slot that was asked for is among those that the book tells of.
 func (b *book) knows(manual string) bool {
-	is := func(s schemas.ScheduleSlot) bool { return s.Manual == manual }
+	is := func(s ops.ScheduleSlot) bool { return s.Manual == manual }
 	return b.Starting != nil && is(*b.Starting) || slices.ContainsFunc(b.Running, is) ||
 		slices.ContainsFunc(b.Buffered, is) ||
 		slices.ContainsFunc(b.Recent, is)

@@ -12,6 +12,7 @@ import (
 	"github.com/droverhq/drover/broker/clock"
 	"github.com/droverhq/drover/ops/service"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 const (
@@ -31,7 +32,7 @@ type Scheduler struct {
 	bucket bucket
 	engine engine
 	log    logrus.FieldLogger
-	note   func(context.Context, schemas.Operation)
+	note   func(context.Context, ops.Operation)
 	serve  func(context.Context, []service.Verb) (stop func(), err error)
 
 	settledMu sync.Mutex

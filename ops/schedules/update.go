@@ -6,20 +6,21 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 	"github.com/droverhq/drover/timers/calendar"
 )
 
 func (t *turn) update(
 	ctx context.Context,
-	q *schemas.ScheduleUpdateRequest,
-) (*schemas.ScheduleResponse, error) {
+	q *ops.ScheduleUpdateRequest,
+) (*ops.ScheduleResponse, error) {
 	now := t.now()
 	warnings, err := t.check(ctx, &q.Schedule, now)
 	if err != nil {
 		return nil, in("schedule.", err)
 	}
 	updated := false
-	a, err := t.with(ctx, q.Schedule.ID, whole(func(e *entry) (*schemas.ScheduleResponse, error) {
+	a, err := t.with(ctx, q.Schedule.ID, whole(func(e *entry) (*ops.ScheduleResponse, error) {
 		next := q.Schedule
 		if !next.Paused && e.rec.Schedule.Paused { // it is resumed by its own verb
 			next.Paused, next.PausedUntil = true, e.rec.Schedule.PausedUntil
@@ -74,7 +75,7 @@ func (t *turn) update(
 	}
 	a.Warnings = append(warnings, a.Warnings...)
 	if updated {
-		t.noteChange(schemas.OperationScheduleUpdated, q.Schedule.ID, q.Identity, "", 0)
+		t.noteChange(ops.OperationScheduleUpdated, q.Schedule.ID, q.Identity, "", 0)
 	}
 	return a, nil
 }
@@ -88,24 +89,24 @@ func (t *turn) dropDue(e *entry, b *book, now time.Time) {
 	if n > 0 {
 		b.LastSlot = schemas.At(upTo)
 		b.missed(
-			schemas.ScheduleSlot{Slot: b.LastSlot},
+			ops.ScheduleSlot{Slot: b.LastSlot},
 			n,
 			schemas.At(now),
 			"the schedule was changed before",
 		)
-		t.noteSlot(e, schemas.OperationSlotsMissed, b.Recent[0], n)
+		t.noteSlot(e, ops.OperationSlotsMissed, b.Recent[0], n)
 	}
 }
 
-func sameTimes(a, b *schemas.Schedule) bool {
+func sameTimes(a, b *ops.Schedule) bool {
 	return sameSchedule(
-		&schemas.Schedule{Times: a.Times, Window: a.Window},
-		&schemas.Schedule{Times: b.Times, Window: b.Window},
+		&ops.Schedule{Times: a.Times, Window: a.Window},
+		&ops.Schedule{Times: b.Times, Window: b.Window},
 	)
 }
 
 // current is the schedule with what remains of its limit.
-func (e *entry) current() schemas.Schedule {
+func (e *entry) current() ops.Schedule {
 	s := e.rec.Schedule
 	if e.book.Remaining != nil {
 		n := *e.book.Remaining

@@ -6,6 +6,7 @@ import (
 
 	"github.com/droverhq/drover/ops/service"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 const (
@@ -68,14 +69,14 @@ func (t *turn) verbs() []service.Verb {
 	}
 }
 
-func refuse[Q any](_ *Q, e *schemas.Error) *schemas.ScheduleResponse {
-	return &schemas.ScheduleResponse{V: schemas.Version, Error: e}
+func refuse[Q any](_ *Q, e *schemas.Error) *ops.ScheduleResponse {
+	return &ops.ScheduleResponse{V: schemas.Version, Error: e}
 }
 
-func refuseList(_ *schemas.ScheduleListRequest, e *schemas.Error) *schemas.ScheduleListResponse {
-	return &schemas.ScheduleListResponse{
+func refuseList(_ *ops.ScheduleListRequest, e *schemas.Error) *ops.ScheduleListResponse {
+	return &ops.ScheduleListResponse{
 		V:         schemas.Version,
-		Schedules: []schemas.ScheduleLine{},
+		Schedules: []ops.ScheduleLine{},
 		Error:     e,
 	}
 }
@@ -95,8 +96,8 @@ func bounded[Q, A any](
 func (t *turn) with(
 	ctx context.Context,
 	id string,
-	fn func(e *entry) (*schemas.ScheduleResponse, error),
-) (*schemas.ScheduleResponse, error) {
+	fn func(e *entry) (*ops.ScheduleResponse, error),
+) (*ops.ScheduleResponse, error) {
 	if err := checkID("id", id); err != nil {
 		return nil, err
 	}
@@ -115,8 +116,8 @@ func (t *turn) with(
 
 func (t *turn) inside(
 	e *entry,
-	fn func(e *entry) (*schemas.ScheduleResponse, error),
-) (a *schemas.ScheduleResponse, err error) {
+	fn func(e *entry) (*ops.ScheduleResponse, error),
+) (a *ops.ScheduleResponse, err error) {
 	for range tries {
 		if e.stale && !e.gone {
 			if err := t.reload(e); err != nil {
@@ -141,9 +142,9 @@ func notFound(id string) error {
 
 // whole calls fn with a schedule that can be read.
 func whole(
-	fn func(e *entry) (*schemas.ScheduleResponse, error),
-) func(e *entry) (*schemas.ScheduleResponse, error) {
-	return func(e *entry) (*schemas.ScheduleResponse, error) {
+	fn func(e *entry) (*ops.ScheduleResponse, error),
+) func(e *entry) (*ops.ScheduleResponse, error) {
+	return func(e *entry) (*ops.ScheduleResponse, error) {
 		if e.damage != "" {
 			return nil, schemas.Errorf(schemas.CodeConflict, "schedule %q is damaged: %s", e.id, e.damage).
 				InField("id").

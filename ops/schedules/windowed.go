@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // Schedules with a window are fired by every node, which counts their windows in the state. This
@@ -26,7 +27,7 @@ func (t *turn) counted(id string, rev uint64) {
 }
 
 // WorkflowID is the id of the run of a slot of a schedule whose action is a start.
-func WorkflowID(rec *schemas.ScheduleRecord, slot schemas.Timestamp) string {
+func WorkflowID(rec *ops.ScheduleRecord, slot schemas.Timestamp) string {
 	return cmp.Or(rec.Schedule.Action.Start.WorkflowID, workflowID(rec.Schedule.ID, slot, ""))
 }
 
@@ -38,7 +39,7 @@ func SlotText(slot schemas.Timestamp) string { return slotText(slot) }
 func Fill(
 	input schemas.Payload,
 	slot schemas.Timestamp,
-	state *schemas.ScheduleState,
+	state *ops.ScheduleState,
 ) (schemas.Payload, error) {
 	v := &values{slot: slotText(slot)}
 	if state != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/ops/service"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // world is a NATS server and brokers in memory, in which masters live and die. Its clock is ahead of the local one.
@@ -31,7 +32,7 @@ type world struct {
 	begun        map[string]int      // how often a run of the id was begun
 	signals      map[string]int      // by request id
 	types        map[string]*schemas.TypeInfo
-	notes        []schemas.Operation
+	notes        []ops.Operation
 	refuse       func(q *schemas.StartRequest) error
 	takes        time.Duration // how long a run takes; negative: until it is ended
 	fails        bool          // runs fail
@@ -112,7 +113,7 @@ func (w *world) begin(m *master) *master {
 		close(m.ready)
 		return func() {}, nil
 	}
-	m.s.note = func(_ context.Context, o schemas.Operation) {
+	m.s.note = func(_ context.Context, o ops.Operation) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.notes = append(w.notes, o)
@@ -398,7 +399,7 @@ func (m *master) janitor() {
 }
 
 // ask asks a verb.
-func (m *master) ask(verb string, q any) *schemas.ScheduleResponse {
+func (m *master) ask(verb string, q any) *ops.ScheduleResponse {
 	m.w.t.Helper()
 	body, err := schemas.MarshalJSON(q)
 	if err != nil {
@@ -407,21 +408,21 @@ func (m *master) ask(verb string, q any) *schemas.ScheduleResponse {
 	return m.say(verb, string(body))
 }
 
-func (m *master) say(verb, body string) *schemas.ScheduleResponse {
+func (m *master) say(verb, body string) *ops.ScheduleResponse {
 	m.w.t.Helper()
 	select {
 	case <-m.ready:
 	case <-time.After(time.Minute):
 		m.w.t.Fatal("the scheduler does not serve")
 	}
-	a, ok := m.verbs[verb].Serve(m.w.t.Context(), natsconn.Msg{Data: []byte(body)}).(*schemas.ScheduleResponse)
+	a, ok := m.verbs[verb].Serve(m.w.t.Context(), natsconn.Msg{Data: []byte(body)}).(*ops.ScheduleResponse)
 	if !ok {
 		m.w.t.Fatalf("%s: another answer", verb)
 	}
 	return a
 }
 
-func (m *master) must(verb string, q any) *schemas.ScheduleResponse {
+func (m *master) must(verb string, q any) *ops.ScheduleResponse {
 	m.w.t.Helper()
 	a := m.ask(verb, q)
 	if a.Error != nil {
@@ -431,10 +432,10 @@ func (m *master) must(verb string, q any) *schemas.ScheduleResponse {
 }
 
 // state is what stands in the bucket.
-func (w *world) state(id string) *schemas.ScheduleState {
+func (w *world) state(id string) *ops.ScheduleState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	st := new(schemas.ScheduleState)
+	st := new(ops.ScheduleState)
 	if s, ok := w.keys[stateKey(id)]; ok {
 		if err := schemas.Unmarshal(s.value, st); err != nil {
 			w.t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/droverhq/drover/ops/schedules"
 	"github.com/droverhq/drover/ops/service"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 	"github.com/droverhq/drover/timers/calendar"
 )
 
@@ -24,12 +25,12 @@ const (
 )
 
 // runOf is the run id of a window: the same for all who start it.
-func runOf(ns subject.Namespace, rec *schemas.ScheduleRecord, at *calendar.Trigger) string {
+func runOf(ns subject.Namespace, rec *ops.ScheduleRecord, at *calendar.Trigger) string {
 	return runid.Of(at.Opens.UnixMilli(), windowSeed(ns, rec, at.Period))
 }
 
 // windowSeed tells the periods of all schedules apart, of those that were deleted too.
-func windowSeed(ns subject.Namespace, rec *schemas.ScheduleRecord, period string) string {
+func windowSeed(ns subject.Namespace, rec *ops.ScheduleRecord, period string) string {
 	return string(ns) + "." + windowKey(rec.Schedule.ID, rec.Incarnation, period)
 }
 
@@ -37,9 +38,9 @@ func windowSeed(ns subject.Namespace, rec *schemas.ScheduleRecord, period string
 // refusal says why the service will never do it; an error is to be tried again.
 func (w *Windows) act(
 	ctx context.Context,
-	rec *schemas.ScheduleRecord,
+	rec *ops.ScheduleRecord,
 	key string,
-	period *schemas.PeriodRecord,
+	period *ops.PeriodRecord,
 	now time.Time,
 ) (refusal string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, actLimit)
@@ -70,8 +71,8 @@ func transient(e *schemas.Error) bool {
 
 func (w *Windows) start(
 	ctx context.Context,
-	rec *schemas.ScheduleRecord,
-	period *schemas.PeriodRecord,
+	rec *ops.ScheduleRecord,
+	period *ops.PeriodRecord,
 	now time.Time,
 ) error {
 	q := *rec.Schedule.Action.Start
@@ -108,9 +109,9 @@ func (w *Windows) start(
 
 func (w *Windows) signal(
 	ctx context.Context,
-	rec *schemas.ScheduleRecord,
+	rec *ops.ScheduleRecord,
 	key string,
-	period *schemas.PeriodRecord,
+	period *ops.PeriodRecord,
 ) error {
 	q := *rec.Schedule.Action.Signal
 	q.V, q.RequestID = schemas.Version, runid.Of(0, windowSeed(w.o.Namespace, rec, period.Period))
@@ -130,9 +131,9 @@ func (w *Windows) signal(
 
 // fill puts the slot, and what is known of the last one, into an input.
 func (w *Windows) fill(
-	rec *schemas.ScheduleRecord,
+	rec *ops.ScheduleRecord,
 	input schemas.Payload,
-	period *schemas.PeriodRecord,
+	period *ops.PeriodRecord,
 ) (schemas.Payload, error) {
 	filled, err := schedules.Fill(input, period.Slot, w.table.state(rec))
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 const (
@@ -36,22 +37,22 @@ func (w *Windows) work(ctx context.Context) {
 }
 
 func (w *Windows) workOn(ctx context.Context) error {
-	if _, err := w.o.Conn.StreamTime(ctx, w.o.Namespace.StreamTasks(schemas.ServiceList)); err != nil {
+	if _, err := w.o.Conn.StreamTime(ctx, w.o.Namespace.StreamTasks(ops.ServiceList)); err != nil {
 		return err
 	}
 	a := activity.New(w.o.Conn, &activity.Options{
 		Namespace: string(
 			w.o.Namespace,
-		), Lists: []string{schemas.ServiceList}, Identity: w.o.Node + " (service)", Concurrency: atOnce,
+		), Lists: []string{ops.ServiceList}, Identity: w.o.Node + " (service)", Concurrency: atOnce,
 		DrainTimeout: drainTimeout, Logger: w.o.Logger,
 	})
-	activity.Register(a, schemas.ActivityOnce, w.once)
+	activity.Register(a, ops.ActivityOnce, w.once)
 	return a.Run(ctx)
 }
 
 // once is the activity. Its caller is the activity as it was scheduled: a second attempt is the
 // same caller.
-func (w *Windows) once(ctx context.Context, q schemas.OnceRequest) (*schemas.OnceResponse, error) {
+func (w *Windows) once(ctx context.Context, q ops.OnceRequest) (*ops.OnceResponse, error) {
 	info := activity.Info(ctx)
 	q.Caller, q.WorkflowID, q.Run = info.IdempotencyKey, info.WorkflowID, info.Run
 	a, err := w.Once(ctx, &q)

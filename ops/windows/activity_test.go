@@ -12,6 +12,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // asks schedules the activity drover.once with the input of the run, and completes with its result.
@@ -20,7 +21,7 @@ func asks(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
 		switch a := e.Attributes.(type) {
 		case *schemas.WorkflowStarted:
 			return []schemas.Decision{schemas.Decide(&schemas.ScheduleActivity{
-				ActivityID: "once", ActivityType: schemas.ActivityOnce, List: schemas.ServiceList, Input: a.Input,
+				ActivityID: "once", ActivityType: ops.ActivityOnce, List: ops.ServiceList, Input: a.Input,
 				Retry: &schemas.RetryPolicy{NonRetryable: []string{"bad-input"}},
 			})}, nil
 		case *schemas.ActivitySuccess:
@@ -33,7 +34,7 @@ func asks(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
 }
 
 // asked runs a workflow that asks, and returns what it was told.
-func (h *house) asked(id string, q schemas.OnceRequest) (a schemas.OnceResponse, out *drover.Outcome) {
+func (h *house) asked(id string, q ops.OnceRequest) (a ops.OnceResponse, out *drover.Outcome) {
 	h.t.Helper()
 	run, err := h.Client.Start(h.t.Context(), "asks", q, &drover.StartOptions{ID: id})
 	if err != nil {
@@ -63,14 +64,14 @@ func TestActivity(t *testing.T) {
 			}
 			return nil
 		})
-		first, _ := h.asked("one", schemas.OnceRequest{Name: "report"})
+		first, _ := h.asked("one", ops.OnceRequest{Name: "report"})
 		if !first.First || first.Period != "2000-01-01" || fails.Load() >= 0 || first.By.WorkflowID != "one" {
 			h.t.Errorf("the first run got %+v", first)
 		}
-		if second, _ := h.asked("two", schemas.OnceRequest{Name: "report"}); second.First || second.By == nil || second.By.WorkflowID != "one" {
+		if second, _ := h.asked("two", ops.OnceRequest{Name: "report"}); second.First || second.By == nil || second.By.WorkflowID != "one" {
 			h.t.Errorf("the second run got %+v", second)
 		}
-		_, out := h.asked("three", schemas.OnceRequest{Name: "report", Period: "fortnight"})
+		_, out := h.asked("three", ops.OnceRequest{Name: "report", Period: "fortnight"})
 		if out.Status != schemas.StatusFailed || out.Reason != "bad-input" || !strings.Contains(string(out.Details), "fortnight") {
 			h.t.Errorf("a bad period: %+v", out)
 		}

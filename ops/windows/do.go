@@ -9,6 +9,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/ops/schedules"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 	"github.com/droverhq/drover/timers/calendar"
 )
 
@@ -77,11 +78,11 @@ func (w *Windows) begin(ctx context.Context, t *task) error {
 
 // periodOf is a new key of a window of this node.
 func (w *Windows) periodOf(
-	rec *schemas.ScheduleRecord,
+	rec *ops.ScheduleRecord,
 	at *calendar.Trigger,
 	now time.Time,
-) (key string, mine *schemas.PeriodRecord) {
-	return windowKey(rec.Schedule.ID, rec.Incarnation, at.Period), &schemas.PeriodRecord{
+) (key string, mine *ops.PeriodRecord) {
+	return windowKey(rec.Schedule.ID, rec.Incarnation, at.Period), &ops.PeriodRecord{
 		V: schemas.Version, Name: rec.Schedule.ID, Period: at.Period, Caller: w.o.Node,
 		At: schemas.At(now), Slot: schemas.At(at.Opens), Identity: w.o.Node,
 	}
@@ -90,9 +91,9 @@ func (w *Windows) periodOf(
 // create creates the key of a window; taken tells that it exists.
 func (w *Windows) create(
 	ctx context.Context,
-	rec *schemas.ScheduleRecord,
+	rec *ops.ScheduleRecord,
 	key string,
-	mine *schemas.PeriodRecord,
+	mine *ops.PeriodRecord,
 	at *calendar.Trigger,
 ) (rev uint64, taken bool, err error) {
 	body, err := schemas.MarshalJSON(mine)
@@ -123,9 +124,9 @@ func (w *Windows) create(
 // is gone only the key is marked. The last try marks it in any case.
 func (w *Windows) carryOut(
 	ctx context.Context,
-	rec *schemas.ScheduleRecord,
+	rec *ops.ScheduleRecord,
 	key string,
-	period *schemas.PeriodRecord,
+	period *ops.PeriodRecord,
 	rev uint64,
 	last bool,
 ) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 	"github.com/droverhq/drover/timers/calendar"
 )
 
@@ -23,7 +24,7 @@ const (
 
 // Once tells whether the caller is the first of the present period, by the clock of the NATS
 // server. The error is a [*schemas.Error] that names the field, or that of a stream.
-func (w *Windows) Once(ctx context.Context, q *schemas.OnceRequest) (*schemas.OnceResponse, error) {
+func (w *Windows) Once(ctx context.Context, q *ops.OnceRequest) (*ops.OnceResponse, error) {
 	if err := schemas.ValidateID("name", q.Name); err != nil {
 		return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).
 			InField("name").
@@ -49,7 +50,7 @@ func (w *Windows) Once(ctx context.Context, q *schemas.OnceRequest) (*schemas.On
 	if err != nil {
 		return nil, err
 	}
-	mine := &schemas.PeriodRecord{
+	mine := &ops.PeriodRecord{
 		V: schemas.Version, Name: q.Name, Period: period, Caller: q.Caller, At: schemas.At(now),
 		WorkflowID: q.WorkflowID, Run: q.Run, Identity: q.Identity,
 	}
@@ -60,7 +61,7 @@ func (w *Windows) Once(ctx context.Context, q *schemas.OnceRequest) (*schemas.On
 	if err != nil {
 		return nil, err
 	}
-	return &schemas.OnceResponse{
+	return &ops.OnceResponse{
 		V: schemas.Version, First: by.Caller == mine.Caller, Period: period,
 		Begins: schemas.At(begins), Ends: schemas.At(ends), By: by,
 	}, nil
@@ -70,9 +71,9 @@ func (w *Windows) Once(ctx context.Context, q *schemas.OnceRequest) (*schemas.On
 func (w *Windows) take(
 	ctx context.Context,
 	key string,
-	mine *schemas.PeriodRecord,
+	mine *ops.PeriodRecord,
 	ttl time.Duration,
-) (by *schemas.PeriodRecord, err error) {
+) (by *ops.PeriodRecord, err error) {
 	body, err := schemas.MarshalJSON(mine)
 	if err != nil {
 		return nil, err
@@ -92,7 +93,7 @@ func (w *Windows) take(
 		if value, _, err = w.o.Conn.KVGet(ctx, bucket, key); err != nil {
 			continue // it may have expired in between
 		}
-		by = &schemas.PeriodRecord{}
+		by = &ops.PeriodRecord{}
 		if err := schemas.Unmarshal(value, by); err != nil {
 			return nil, schemas.Errorf(schemas.CodeInternal, "the key %s of bucket %s is "+
 				"damaged: %v", key, bucket, err).
@@ -103,6 +104,6 @@ func (w *Windows) take(
 	return nil, fmt.Errorf("windows: the period is not taken: %w", err)
 }
 
-func refuseOnce(_ *schemas.OnceRequest, e *schemas.Error) *schemas.OnceResponse {
-	return &schemas.OnceResponse{V: schemas.Version, Error: e}
+func refuseOnce(_ *ops.OnceRequest, e *schemas.Error) *ops.OnceResponse {
+	return &ops.OnceResponse{V: schemas.Version, Error: e}
 }

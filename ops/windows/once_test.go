@@ -9,10 +9,11 @@ import (
 
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // once asks as a program does.
-func (h *house) once(q schemas.OnceRequest) (a schemas.OnceResponse) {
+func (h *house) once(q ops.OnceRequest) (a ops.OnceResponse) {
 	h.t.Helper()
 	body, err := schemas.MarshalJSON(&q)
 	if err != nil {
@@ -35,12 +36,12 @@ func TestOnce(t *testing.T) {
 		h.node("a", nil)
 		h.node("b", nil)
 		time.Sleep(time.Second)
-		answers := map[string]schemas.OnceResponse{}
+		answers := map[string]ops.OnceResponse{}
 		var mu sync.Mutex
 		var all sync.WaitGroup
 		for _, caller := range []string{"one", "two"} {
 			all.Go(func() {
-				a := h.once(schemas.OnceRequest{Name: "a report.*", Caller: caller})
+				a := h.once(ops.OnceRequest{Name: "a report.*", Caller: caller})
 				mu.Lock()
 				defer mu.Unlock()
 				answers[caller] = a
@@ -53,12 +54,12 @@ func TestOnce(t *testing.T) {
 		}
 		for caller, before := range answers {
 			for range 4 {
-				if a := h.once(schemas.OnceRequest{Name: "a report.*", Caller: caller}); a.First != before.First {
+				if a := h.once(ops.OnceRequest{Name: "a report.*", Caller: caller}); a.First != before.First {
 					h.t.Errorf("%s: first %t, and %t before", caller, a.First, before.First)
 				}
 			}
 		}
-		for _, q := range []schemas.OnceRequest{{Name: "a report"}, {Name: "a report.*", Period: "hour"}, {Name: "a report.*", Period: "0 6 * * *"}} {
+		for _, q := range []ops.OnceRequest{{Name: "a report"}, {Name: "a report.*", Period: "hour"}, {Name: "a report.*", Period: "0 6 * * *"}} {
 			if a := h.once(q); !a.First || a.Error != nil {
 				h.t.Errorf("%+v: %+v, want that it is another thing", q, a)
 			}
@@ -67,14 +68,14 @@ func TestOnce(t *testing.T) {
 			}
 		}
 		h.until("00:59:59")
-		if a := h.once(schemas.OnceRequest{Name: "a report.*", Period: "hour"}); a.First {
+		if a := h.once(ops.OnceRequest{Name: "a report.*", Period: "hour"}); a.First {
 			h.t.Error("the hour is not over, and another one is first")
 		}
 		time.Sleep(2 * time.Second)
-		if a := h.once(schemas.OnceRequest{Name: "a report.*", Period: "hour"}); !a.First || a.Period != "2000-01-01T0100Z" {
+		if a := h.once(ops.OnceRequest{Name: "a report.*", Period: "hour"}); !a.First || a.Period != "2000-01-01T0100Z" {
 			h.t.Errorf("%+v, want that another hour begins anew", a)
 		}
-		if a := h.once(schemas.OnceRequest{Name: "a report.*", TimeZone: "America/New_York"}); a.Period != "1999-12-31" || !a.First {
+		if a := h.once(ops.OnceRequest{Name: "a report.*", TimeZone: "America/New_York"}); a.Period != "1999-12-31" || !a.First {
 			h.t.Errorf("%+v, want that it is still another day there", a)
 		}
 	})
@@ -85,8 +86,8 @@ func TestLifeOfPeriods(t *testing.T) {
 	live(t, func(h *house) {
 		h.node("a", nil)
 		time.Sleep(time.Second)
-		h.once(schemas.OnceRequest{Name: "daily"})
-		h.once(schemas.OnceRequest{Name: "monthly", Period: "month"})
+		h.once(ops.OnceRequest{Name: "daily"})
+		h.once(ops.OnceRequest{Name: "monthly", Period: "month"})
 		for key, want := range map[string]time.Duration{"period.daily.2000-01-01": 8 * 24 * time.Hour, "period.monthly.2000-01": 93 * 24 * time.Hour} {
 			m, err := natsconn.Of(h.Client).LastBySubject(h.t.Context(), "KV_"+ns.BucketSchedules(), "$KV."+ns.BucketSchedules()+"."+key)
 			if err != nil {
@@ -104,7 +105,7 @@ func TestBadOnce(t *testing.T) {
 	live(t, func(h *house) {
 		h.node("a", nil)
 		time.Sleep(time.Second)
-		for field, q := range map[string]schemas.OnceRequest{
+		for field, q := range map[string]ops.OnceRequest{
 			"name":       {},
 			"period":     {Name: "x", Period: "fortnight"},
 			"timeZone":   {Name: "x", TimeZone: "Mars/Olympus"},
@@ -116,7 +117,7 @@ func TestBadOnce(t *testing.T) {
 				h.t.Errorf("%s: %+v", field, a.Error)
 			}
 		}
-		if a := h.once(schemas.OnceRequest{Name: "x"}); !a.First {
+		if a := h.once(ops.OnceRequest{Name: "x"}); !a.First {
 			h.t.Error("a refused request has taken the period")
 		}
 		if _, _, err := natsconn.Of(h.Client).KVGet(h.t.Context(), ns.BucketSchedules(), "period.x.fortnight"); !errors.Is(err, natsconn.ErrNotFound) {

@@ -7,25 +7,26 @@ import (
 
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 	"github.com/droverhq/drover/timers/calendar"
 )
 
 // nightly is a schedule with a window of twelve triggers, 02:00 to 03:00.
-func nightly(zone string) *schemas.ScheduleRecord {
-	return &schemas.ScheduleRecord{
+func nightly(zone string) *ops.ScheduleRecord {
+	return &ops.ScheduleRecord{
 		V: schemas.Version, Incarnation: "i1", Since: schemas.At(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
-		Schedule: schemas.Schedule{
+		Schedule: ops.Schedule{
 			ID:     "nightly",
-			Window: &schemas.ScheduleWindow{Opens: "02:00", Length: schemas.Duration(time.Hour), Every: schemas.Duration(5 * time.Minute), TimeZone: zone},
-			Action: schemas.ScheduleAction{Start: &schemas.StartRequest{Type: "report"}},
+			Window: &ops.ScheduleWindow{Opens: "02:00", Length: schemas.Duration(time.Hour), Every: schemas.Duration(5 * time.Minute), TimeZone: zone},
+			Action: ops.ScheduleAction{Start: &schemas.StartRequest{Type: "report"}},
 		},
 	}
 }
 
 // bucket is what nodes share: keys, and the state of the schedule.
 type bucket struct {
-	keys  map[string]*schemas.PeriodRecord
-	state *schemas.ScheduleState
+	keys  map[string]*ops.PeriodRecord
+	state *ops.ScheduleState
 	runs  map[string]bool // that have begun, by run id
 }
 
@@ -39,7 +40,7 @@ const (
 )
 
 // live lets a node live at an instant, and for no longer.
-func (b *bucket) live(t *testing.T, rec *schemas.ScheduleRecord, win *calendar.Window, now time.Time, until stage) {
+func (b *bucket) live(t *testing.T, rec *ops.ScheduleRecord, win *calendar.Window, now time.Time, until stage) {
 	t.Helper()
 	for range 5 { // each round does what the one before has made possible
 		table := newTable(logx.Or(nil))
@@ -73,7 +74,7 @@ func (b *bucket) do(task task, now time.Time, until stage) (lives bool) {
 		}
 		task.mend.rec.Started = true
 	case task.begin != nil:
-		k := &schemas.PeriodRecord{Period: task.begin.Period, At: schemas.At(now), Slot: schemas.At(task.begin.Opens), Run: runOf("default", task.rec, task.begin)}
+		k := &ops.PeriodRecord{Period: task.begin.Period, At: schemas.At(now), Slot: schemas.At(task.begin.Opens), Run: runOf("default", task.rec, task.begin)}
 		b.keys[key(task.begin)] = k
 		if until == afterCreate {
 			return false
@@ -84,7 +85,7 @@ func (b *bucket) do(task task, now time.Time, until stage) (lives bool) {
 		}
 		k.Started = true
 	case task.missed != nil:
-		b.keys[key(task.missed)] = &schemas.PeriodRecord{Started: true, Refusal: reasonMissed, Slot: schemas.At(task.missed.Opens), At: schemas.At(now)}
+		b.keys[key(task.missed)] = &ops.PeriodRecord{Started: true, Refusal: reasonMissed, Slot: schemas.At(task.missed.Opens), At: schemas.At(now)}
 	case task.settle != nil:
 		count(task.rec, b.state, task.settle, b.keys[key(task.settle)], 0)
 	}
@@ -104,8 +105,8 @@ func TestEveryPatternOfTriggers(t *testing.T) {
 	for pattern := range 1 << 12 {
 		for _, dies := range []stage{afterCreate, afterStart, whole} {
 			b := &bucket{
-				keys: map[string]*schemas.PeriodRecord{}, runs: map[string]bool{},
-				state: &schemas.ScheduleState{Incarnation: "i1", LastSlot: before},
+				keys: map[string]*ops.PeriodRecord{}, runs: map[string]bool{},
+				state: &ops.ScheduleState{Incarnation: "i1", LastSlot: before},
 			}
 			for i := range 12 {
 				if pattern>>i&1 == 1 {
@@ -134,8 +135,8 @@ func TestDaysOfClockChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := &bucket{
-			keys: map[string]*schemas.PeriodRecord{}, runs: map[string]bool{},
-			state: &schemas.ScheduleState{Incarnation: "i1", LastSlot: schemas.At(noon.Add(-24 * time.Hour))},
+			keys: map[string]*ops.PeriodRecord{}, runs: map[string]bool{},
+			state: &ops.ScheduleState{Incarnation: "i1", LastSlot: schemas.At(noon.Add(-24 * time.Hour))},
 		}
 		for at := noon.Add(-12 * time.Hour); at.Before(noon); at = at.Add(5 * time.Minute) {
 			b.live(t, rec, win, at, whole)
@@ -155,15 +156,15 @@ func TestYearsOfMissedWindows(t *testing.T) {
 	}
 	e := &entry{rec: rec, win: win, left: -1}
 	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
-	state := &schemas.ScheduleState{Incarnation: "i1"}
+	state := &ops.ScheduleState{Incarnation: "i1"}
 	rounds := 0
 	for ; rounds < 100; rounds++ {
 		e.count(state)
-		s, _ := e.ended(now, func(string) *schemas.PeriodRecord { return nil })
+		s, _ := e.ended(now, func(string) *ops.PeriodRecord { return nil })
 		if s == nil {
 			break
 		}
-		count(rec, state, s.missed, &schemas.PeriodRecord{Slot: schemas.At(s.missed.Opens), Started: true, Refusal: reasonMissed}, s.before)
+		count(rec, state, s.missed, &ops.PeriodRecord{Slot: schemas.At(s.missed.Opens), Started: true, Refusal: reasonMissed}, s.before)
 	}
 	if days := int64(4*365 + 2); state.Counts.Missed != days || rounds > 20 || len(state.Recent) > recent {
 		t.Errorf("%+v in %d rounds, want %d missed", state.Counts, rounds, days)
@@ -174,7 +175,7 @@ func TestYearsOfMissedWindows(t *testing.T) {
 func TestPlan(t *testing.T) {
 	opens := time.Date(2026, 1, 5, 2, 0, 0, 0, time.UTC)
 	for name, tc := range map[string]struct {
-		change func(r *schemas.ScheduleRecord, e *entry)
+		change func(r *ops.ScheduleRecord, e *entry)
 		seen   time.Time
 		at     time.Time
 		begins bool
@@ -184,13 +185,13 @@ func TestPlan(t *testing.T) {
 		"between two triggers":      {seen: opens.Add(time.Second), at: opens.Add(time.Minute)},
 		"late for the last trigger": {seen: opens, at: opens.Add(59 * time.Minute), begins: true},
 		"after the window":          {seen: opens, at: opens.Add(time.Hour)},
-		"paused": {seen: opens.Add(-1), at: opens, change: func(r *schemas.ScheduleRecord, _ *entry) {
+		"paused": {seen: opens.Add(-1), at: opens, change: func(r *ops.ScheduleRecord, _ *entry) {
 			r.Schedule.Paused = true
 		}},
-		"paused until then": {seen: opens.Add(-1), at: opens, begins: true, change: func(r *schemas.ScheduleRecord, _ *entry) {
+		"paused until then": {seen: opens.Add(-1), at: opens, begins: true, change: func(r *ops.ScheduleRecord, _ *entry) {
 			r.Schedule.Paused, r.Schedule.PausedUntil = true, schemas.At(opens)
 		}},
-		"used up":           {seen: opens.Add(-1), at: opens, change: func(_ *schemas.ScheduleRecord, e *entry) { e.left = 0 }},
+		"used up":           {seen: opens.Add(-1), at: opens, change: func(_ *ops.ScheduleRecord, e *entry) { e.left = 0 }},
 		"made within it":    {seen: opens, at: opens.Add(6 * time.Minute), begins: true, change: since(opens.Add(time.Minute))},
 		"made after it was": {seen: opens, at: opens.Add(6 * time.Minute), change: since(opens.Add(6 * time.Minute))},
 	} {
@@ -204,7 +205,7 @@ func TestPlan(t *testing.T) {
 			if tc.change != nil {
 				tc.change(rec, e)
 			}
-			steps, _ := e.plan(tc.at, func(string) *schemas.PeriodRecord { return nil })
+			steps, _ := e.plan(tc.at, func(string) *ops.PeriodRecord { return nil })
 			if begins := slices.ContainsFunc(steps, func(s step) bool { return s.begin != nil }); begins != tc.begins {
 				t.Errorf("begins: %t, want %t", begins, tc.begins)
 			}
@@ -212,8 +213,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-func since(at time.Time) func(*schemas.ScheduleRecord, *entry) {
-	return func(r *schemas.ScheduleRecord, _ *entry) { r.Since = schemas.At(at) }
+func since(at time.Time) func(*ops.ScheduleRecord, *entry) {
+	return func(r *ops.ScheduleRecord, _ *entry) { r.Since = schemas.At(at) }
 }
 
 // What concerns no window wakes nobody: of 10,000 schedules without one, each slot changes a state.
@@ -226,8 +227,8 @@ func TestNewsOfOtherSchedules(t *testing.T) {
 		}
 		return b
 	}
-	plain := &schemas.ScheduleRecord{Incarnation: "i1", Schedule: schemas.Schedule{ID: "plain", Times: &schemas.ScheduleTimes{Cron: []string{"* * * * *"}}}}
-	state := &schemas.ScheduleState{Incarnation: "i1", LastSlot: schemas.At(time.Unix(1e9, 0))}
+	plain := &ops.ScheduleRecord{Incarnation: "i1", Schedule: ops.Schedule{ID: "plain", Times: &ops.ScheduleTimes{Cron: []string{"* * * * *"}}}}
+	state := &ops.ScheduleState{Incarnation: "i1", LastSlot: schemas.At(time.Unix(1e9, 0))}
 	table.end()
 	for i, step := range []struct {
 		key     string

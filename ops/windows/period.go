@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/internal/bucketkey"
-	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 	"github.com/droverhq/drover/timers/calendar"
 )
 
@@ -43,7 +43,7 @@ func life(opens, closes time.Time) time.Duration {
 }
 
 // windowLife is how long the key of a window is kept.
-func windowLife(w *schemas.ScheduleWindow, opens time.Time) time.Duration {
+func windowLife(w *ops.ScheduleWindow, opens time.Time) time.Duration {
 	_, from, to, err := calendar.PeriodOf(cmp.Or(w.Period, "day"), w.TimeZone, opens)
 	if err != nil {
 		return leastLife

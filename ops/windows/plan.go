@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 	"github.com/droverhq/drover/timers/calendar"
 )
 
@@ -18,7 +18,7 @@ const (
 
 // entry is a schedule with a window, as this node knows it.
 type entry struct {
-	rec *schemas.ScheduleRecord
+	rec *ops.ScheduleRecord
 	win *calendar.Window
 	// lastSlot is the opening of the last window that the state of the schedule counts; the zero
 	// time is none.
@@ -47,7 +47,7 @@ type step struct {
 // zero time is never. known returns the key of a period, or nil.
 func (e *entry) plan(
 	now time.Time,
-	known func(period string) *schemas.PeriodRecord,
+	known func(period string) *ops.PeriodRecord,
 ) (steps []step, wake time.Time) {
 	e.see(now)
 	if t, ok := e.win.Next(now); ok {
@@ -92,7 +92,7 @@ func (e *entry) paused(now time.Time) bool {
 // count. It returns what to do first, and when the next window is to be looked at.
 func (e *entry) ended(
 	now time.Time,
-	known func(period string) *schemas.PeriodRecord,
+	known func(period string) *ops.PeriodRecord,
 ) (first *step, look time.Time) {
 	if e.left == 0 {
 		return nil, time.Time{}
@@ -135,7 +135,7 @@ func (e *entry) ended(
 }
 
 // every is the distance of the triggers of a window.
-func every(w *schemas.ScheduleWindow) time.Duration {
+func every(w *ops.ScheduleWindow) time.Duration {
 	return cmp.Or(w.Every.Std(), min(5*time.Minute, w.Length.Std()))
 }
 

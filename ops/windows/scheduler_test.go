@@ -7,17 +7,18 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/ops/schedules"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // verb asks the scheduler of the master; the test ends at a refusal.
-func (h *house) verb(verb string, q any) *schemas.ScheduleResponse {
+func (h *house) verb(verb string, q any) *ops.ScheduleResponse {
 	h.t.Helper()
 	body, err := schemas.MarshalJSON(q)
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	m, err := natsconn.Of(h.Client).Request(h.t.Context(), ns.API(verb), natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeJSON}}, body)
-	a := &schemas.ScheduleResponse{}
+	a := &ops.ScheduleResponse{}
 	if err == nil {
 		err = schemas.Unmarshal(m.Data, a)
 	}
@@ -41,20 +42,20 @@ func TestWindowOfTheScheduler(t *testing.T) {
 		h.node("b", nil)
 		time.Sleep(2 * time.Second)
 		left := int64(3)
-		hourly := func(id string) schemas.Schedule {
-			return schemas.Schedule{
+		hourly := func(id string) ops.Schedule {
+			return ops.Schedule{
 				ID: id, Remaining: &left,
-				Window: &schemas.ScheduleWindow{Period: "hour", Opens: ":10", Length: schemas.Duration(10 * time.Minute), Every: schemas.Duration(time.Minute)},
-				Action: schemas.ScheduleAction{Start: &schemas.StartRequest{Type: "echo", Input: schemas.Payload(`{"slot":"${slot}","last":"${last.result}"}`)}},
+				Window: &ops.ScheduleWindow{Period: "hour", Opens: ":10", Length: schemas.Duration(10 * time.Minute), Every: schemas.Duration(time.Minute)},
+				Action: ops.ScheduleAction{Start: &schemas.StartRequest{Type: "echo", Input: schemas.Payload(`{"slot":"${slot}","last":"${last.result}"}`)}},
 			}
 		}
 		for _, id := range []string{"hourly", "deleted", "paused"} {
-			h.verb("scheduleCreate", &schemas.ScheduleCreateRequest{V: schemas.Version, Schedule: hourly(id)})
+			h.verb("scheduleCreate", &ops.ScheduleCreateRequest{V: schemas.Version, Schedule: hourly(id)})
 		}
-		h.verb("scheduleDelete", &schemas.ScheduleRequest{V: schemas.Version, ID: "deleted"})
-		h.verb("schedulePause", &schemas.ScheduleRequest{V: schemas.Version, ID: "paused"})
+		h.verb("scheduleDelete", &ops.ScheduleRequest{V: schemas.Version, ID: "deleted"})
+		h.verb("schedulePause", &ops.ScheduleRequest{V: schemas.Version, ID: "paused"})
 		time.Sleep(150 * time.Minute)
-		a := h.verb("scheduleShow", &schemas.ScheduleRequest{V: schemas.Version, ID: "hourly"})
+		a := h.verb("scheduleShow", &ops.ScheduleRequest{V: schemas.Version, ID: "hourly"})
 		c := a.State.Counts
 		if c.Started != 3 || c.Done != 3 || c.Missed != 0 || len(a.State.Running) != 0 || a.State.Remaining == nil || *a.State.Remaining != 0 {
 			h.t.Errorf("the state is %+v", a.State)
@@ -66,7 +67,7 @@ func TestWindowOfTheScheduler(t *testing.T) {
 		if n := len(h.runs()); n != 3 {
 			h.t.Errorf("%d runs, want 3", n)
 		}
-		if c := h.verb("scheduleShow", &schemas.ScheduleRequest{V: schemas.Version, ID: "paused"}).State.Counts; c.Skipped != 3 || c.Started+c.Missed != 0 {
+		if c := h.verb("scheduleShow", &ops.ScheduleRequest{V: schemas.Version, ID: "paused"}).State.Counts; c.Skipped != 3 || c.Started+c.Missed != 0 {
 			h.t.Errorf("the paused one has counted %+v", c)
 		}
 		time.Sleep(time.Hour)

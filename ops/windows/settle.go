@@ -8,6 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/internal/bucketkey"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 	"github.com/droverhq/drover/timers/calendar"
 )
 
@@ -15,7 +16,7 @@ import (
 const recent = 20
 
 // record returns the key of a period as it is known; nil if there is none.
-func (t *table) record(key string) *schemas.PeriodRecord {
+func (t *table) record(key string) *ops.PeriodRecord {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if h := t.periods[key]; h != nil {
@@ -29,9 +30,9 @@ func (t *table) record(key string) *schemas.PeriodRecord {
 // compare-and-set.
 func (w *Windows) settle(
 	ctx context.Context,
-	rec *schemas.ScheduleRecord,
+	rec *ops.ScheduleRecord,
 	at *calendar.Trigger,
-	period *schemas.PeriodRecord,
+	period *ops.PeriodRecord,
 	before int64,
 ) error {
 	bucket, id := w.o.Namespace.BucketSchedules(), bucketkey.Escape(rec.Schedule.ID)
@@ -40,7 +41,7 @@ func (w *Windows) settle(
 	if err != nil {
 		return fmt.Errorf("windows: schedule %q: %w", rec.Schedule.ID, err)
 	}
-	state := &schemas.ScheduleState{}
+	state := &ops.ScheduleState{}
 	if value != nil {
 		if err := schemas.Unmarshal(value, state); err != nil {
 			return fmt.Errorf(
@@ -51,7 +52,7 @@ func (w *Windows) settle(
 		}
 	}
 	if state.Incarnation != rec.Incarnation {
-		state = &schemas.ScheduleState{
+		state = &ops.ScheduleState{
 			Incarnation: rec.Incarnation,
 			Remaining:   rec.Schedule.Remaining,
 			Updates:     rec.Updates,
@@ -85,43 +86,43 @@ func (w *Windows) settle(
 
 // count adds a window to a state.
 func count(
-	rec *schemas.ScheduleRecord,
-	state *schemas.ScheduleState,
+	rec *ops.ScheduleRecord,
+	state *ops.ScheduleState,
 	at *calendar.Trigger,
-	period *schemas.PeriodRecord,
+	period *ops.PeriodRecord,
 	before int64,
-) schemas.ScheduleSlot {
-	slot := schemas.ScheduleSlot{
+) ops.ScheduleSlot {
+	slot := ops.ScheduleSlot{
 		Slot: schemas.At(
 			at.Opens,
 		), At: period.At, WorkflowID: period.WorkflowID, Run: period.Run, Reason: period.Refusal,
 	}
 	switch {
 	case period.Slot != schemas.At(at.Opens): // the key is that of another window of the period
-		slot = schemas.ScheduleSlot{
+		slot = ops.ScheduleSlot{
 			Slot:    slot.Slot,
 			At:      slot.Slot,
-			Outcome: schemas.SlotSkipped,
+			Outcome: ops.SlotSkipped,
 			Reason:  reasonTaken,
 		}
 		state.Counts.Skipped++
 	case period.Refusal == "" && rec.Schedule.Action.Signals():
-		slot.Outcome = schemas.SlotDone
+		slot.Outcome = ops.SlotDone
 		state.Counts.Started++
 		state.Counts.Done++
 		state.LastDone = slot.Slot
 	case period.Refusal == "":
-		slot.Outcome = schemas.SlotRunning
+		slot.Outcome = ops.SlotRunning
 		state.Counts.Started++
 		state.Running = append(state.Running, slot)
 	case period.Refusal == reasonPaused:
-		slot.Outcome = schemas.SlotSkipped
+		slot.Outcome = ops.SlotSkipped
 		state.Counts.Skipped += 1 + before
 	case period.Refusal == reasonMissed:
-		slot.Outcome = schemas.SlotMissed
+		slot.Outcome = ops.SlotMissed
 		state.Counts.Missed += 1 + before
 	default:
-		slot.Outcome = schemas.SlotRefused
+		slot.Outcome = ops.SlotRefused
 		state.Counts.Refused++
 	}
 	if n := state.Remaining; n != nil && *n > 0 && period.Slot == slot.Slot &&
@@ -131,11 +132,11 @@ func count(
 		state.Remaining = &left
 	}
 	state.V, state.LastSlot = schemas.Version, slot.Slot
-	if slot.Outcome == schemas.SlotRunning {
+	if slot.Outcome == ops.SlotRunning {
 		return slot // the scheduler of the master tells how it ends
 	}
 	state.Recent = append(
-		[]schemas.ScheduleSlot{slot},
+		[]ops.ScheduleSlot{slot},
 		state.Recent[:min(len(state.Recent), recent-1)]...)
 	return slot
 }
@@ -143,11 +144,11 @@ func count(
 // note tells people of a window that has started nothing though it should have.
 func (w *Windows) note(
 	ctx context.Context,
-	rec *schemas.ScheduleRecord,
-	slot schemas.ScheduleSlot,
+	rec *ops.ScheduleRecord,
+	slot ops.ScheduleSlot,
 	before int64,
 ) {
-	o := schemas.Operation{
+	o := ops.Operation{
 		Subject:    rec.Schedule.ID,
 		Reason:     slot.Reason,
 		Slot:       slot.Slot,
@@ -155,10 +156,10 @@ func (w *Windows) note(
 		Run:        slot.Run,
 	}
 	switch slot.Outcome {
-	case schemas.SlotMissed:
-		o.Kind, o.Count = schemas.OperationWindowMissed, 1+before
-	case schemas.SlotRefused:
-		o.Kind = schemas.OperationSlotRefused
+	case ops.SlotMissed:
+		o.Kind, o.Count = ops.OperationWindowMissed, 1+before
+	case ops.SlotRefused:
+		o.Kind = ops.OperationSlotRefused
 	default:
 		return
 	}

@@ -11,12 +11,13 @@ import (
 
 	"github.com/droverhq/drover/internal/bucketkey"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 	"github.com/droverhq/drover/timers/calendar"
 )
 
 // held is the key of a period of a schedule, with its revision.
 type held struct {
-	rec          *schemas.PeriodRecord
+	rec          *ops.PeriodRecord
 	rev          uint64
 	first, tried time.Time // when this node first and last tried to start its run again
 	// settled is when this node saw the mark, by the local clock.
@@ -33,7 +34,7 @@ type table struct {
 	mu      sync.Mutex
 	entries map[string]*entry // by the escaped id
 	// of those, and of all while not all has come: a state may come before its schedule
-	states  map[string]*schemas.ScheduleState
+	states  map[string]*ops.ScheduleState
 	periods map[string]*held // by key
 	whole   bool             // whether all that was there has come
 }
@@ -41,7 +42,7 @@ type table struct {
 func newTable(log logrus.FieldLogger) *table {
 	return &table{
 		log: log, changed: make(chan struct{}, 1),
-		entries: map[string]*entry{}, states: map[string]*schemas.ScheduleState{}, periods: map[string]*held{},
+		entries: map[string]*entry{}, states: map[string]*ops.ScheduleState{}, periods: map[string]*held{},
 	}
 }
 
@@ -61,7 +62,7 @@ func (t *table) end() {
 	t.whole = true
 	maps.DeleteFunc(
 		t.states,
-		func(id string, _ *schemas.ScheduleState) bool { return t.entries[id] == nil },
+		func(id string, _ *ops.ScheduleState) bool { return t.entries[id] == nil },
 	)
 	t.mu.Unlock()
 	t.wake()
@@ -122,7 +123,7 @@ func (t *table) takePeriod(key string, value []byte, rev uint64, deleted bool) e
 	if deleted {
 		return nil
 	}
-	rec := &schemas.PeriodRecord{}
+	rec := &ops.PeriodRecord{}
 	if err := schemas.Unmarshal(value, rec); err != nil {
 		return err
 	}
@@ -138,7 +139,7 @@ func (t *table) takeState(id string, value []byte, deleted bool) error {
 	delete(t.states, id)
 	var err error
 	if !deleted {
-		state := &schemas.ScheduleState{}
+		state := &ops.ScheduleState{}
 		if err = schemas.Unmarshal(value, state); err == nil {
 			t.states[id] = state
 		}
@@ -155,7 +156,7 @@ func (t *table) takeSchedule(id string, value []byte, deleted bool) error {
 	if deleted {
 		return nil
 	}
-	rec := &schemas.ScheduleRecord{}
+	rec := &ops.ScheduleRecord{}
 	if err := schemas.Unmarshal(value, rec); err != nil {
 		return err
 	}
@@ -179,7 +180,7 @@ func (t *table) takeSchedule(id string, value []byte, deleted bool) error {
 }
 
 // count takes over what the state of the schedule counts.
-func (e *entry) count(s *schemas.ScheduleState) {
+func (e *entry) count(s *ops.ScheduleState) {
 	e.lastSlot, e.left = time.Time{}, -1
 	left := e.rec.Schedule.Remaining
 	if s != nil && s.Incarnation == e.rec.Incarnation {
@@ -198,7 +199,7 @@ func (e *entry) count(s *schemas.ScheduleState) {
 // task is a step of a schedule, or a period that is to be mended.
 type task struct {
 	step
-	rec  *schemas.ScheduleRecord // nil if there is none any more
+	rec  *ops.ScheduleRecord // nil if there is none any more
 	mend *held
 	key  string
 	// paused tells whether the schedule is, at the time of the plan.
@@ -243,7 +244,7 @@ func (t *table) plan(now, before time.Time) (tasks []task, wake time.Time) {
 		if e.seen.IsZero() {
 			e.seen = before
 		}
-		steps, at := e.plan(now, func(period string) *schemas.PeriodRecord {
+		steps, at := e.plan(now, func(period string) *ops.PeriodRecord {
 			if h := t.periods[windowKey(e.rec.Schedule.ID, e.rec.Incarnation, period)]; h != nil {
 				return h.rec
 			}
@@ -269,7 +270,7 @@ func (t *table) entryOf(key string) *entry {
 }
 
 // wrote notes what this node wrote itself, before the watch brings it.
-func (t *table) wrote(key string, rec *schemas.PeriodRecord, rev uint64) {
+func (t *table) wrote(key string, rec *ops.PeriodRecord, rev uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := &held{rec: rec, rev: rev}
@@ -283,7 +284,7 @@ func (t *table) wrote(key string, rec *schemas.PeriodRecord, rev uint64) {
 }
 
 // state is what a schedule has done, as far as it is known; nil if it is not.
-func (t *table) state(rec *schemas.ScheduleRecord) *schemas.ScheduleState {
+func (t *table) state(rec *ops.ScheduleRecord) *ops.ScheduleState {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if s := t.states[bucketkey.Escape(rec.Schedule.ID)]; s != nil &&
@@ -294,7 +295,7 @@ func (t *table) state(rec *schemas.ScheduleRecord) *schemas.ScheduleState {
 }
 
 // counted notes a state that this node wrote itself.
-func (t *table) counted(id string, s *schemas.ScheduleState) {
+func (t *table) counted(id string, s *ops.ScheduleState) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.states[id] = s

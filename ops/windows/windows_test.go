@@ -18,6 +18,7 @@ import (
 	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/ops/windows"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 const ns = subject.Namespace("default")
@@ -80,18 +81,18 @@ func (h *house) run(w *windows.Windows) (kill func()) {
 }
 
 // schedule stores a schedule that is due from 00:10 to 01:10, at twelve triggers.
-func (h *house) schedule(id string, change func(s *schemas.Schedule)) {
+func (h *house) schedule(id string, change func(s *ops.Schedule)) {
 	h.t.Helper()
-	s := schemas.Schedule{
+	s := ops.Schedule{
 		ID:     id,
-		Window: &schemas.ScheduleWindow{Opens: "00:10", Length: schemas.Duration(time.Hour), Every: schemas.Duration(5 * time.Minute)},
-		Action: schemas.ScheduleAction{Start: &schemas.StartRequest{Type: "report"}},
+		Window: &ops.ScheduleWindow{Opens: "00:10", Length: schemas.Duration(time.Hour), Every: schemas.Duration(5 * time.Minute)},
+		Action: ops.ScheduleAction{Start: &schemas.StartRequest{Type: "report"}},
 	}
 	if change != nil {
 		change(&s)
 	}
 	now := schemas.At(time.Now())
-	body, err := schemas.MarshalJSON(&schemas.ScheduleRecord{V: schemas.Version, Schedule: s, Incarnation: "i1", CreatedAt: now, Since: now})
+	body, err := schemas.MarshalJSON(&ops.ScheduleRecord{V: schemas.Version, Schedule: s, Incarnation: "i1", CreatedAt: now, Since: now})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func (h *house) schedule(id string, change func(s *schemas.Schedule)) {
 }
 
 // state is what the schedule has counted.
-func (h *house) state(id string) (s schemas.ScheduleState) {
+func (h *house) state(id string) (s ops.ScheduleState) {
 	h.t.Helper()
 	value, _, err := natsconn.Of(h.Client).KVGet(h.t.Context(), ns.BucketSchedules(), "schedule."+id+".state")
 	if errors.Is(err, natsconn.ErrNotFound) {
@@ -189,14 +190,14 @@ func TestMissedWindow(t *testing.T) {
 		if c := h.state("nightly").Counts; c.Missed != 1 || c.Started != 0 {
 			h.t.Errorf("counted %+v, want one that was missed", c)
 		}
-		var told []schemas.Operation
+		var told []ops.Operation
 		err := natsconn.Of(h.Client).Scan(h.t.Context(), ns.StreamOperations(), natsconn.ReadOptions{}, func(s natsconn.Stored) error {
-			var o schemas.Operation
+			var o ops.Operation
 			err := schemas.Unmarshal(s.Data, &o)
 			told = append(told, o)
 			return err
 		})
-		if err != nil || len(told) != 1 || told[0].Kind != schemas.OperationWindowMissed || told[0].Subject != "nightly" {
+		if err != nil || len(told) != 1 || told[0].Kind != ops.OperationWindowMissed || told[0].Subject != "nightly" {
 			h.t.Errorf("operations %+v, error %v, want one windowMissed", told, err)
 		}
 	})
@@ -221,7 +222,7 @@ func TestDeathAtEveryStep(t *testing.T) {
 		for _, at := range []string{"00:11:00", "00:30:00"} { // when another one comes
 			t.Run(step+at, func(t *testing.T) {
 				live(t, func(h *house) {
-					h.schedule("nightly", func(s *schemas.Schedule) { s.Window.Length = schemas.Duration(15 * time.Minute) })
+					h.schedule("nightly", func(s *ops.Schedule) { s.Window.Length = schemas.Duration(15 * time.Minute) })
 					var dead atomic.Bool
 					h.until("00:09:00")
 					kill := h.node("a", func(what string) error {
@@ -249,7 +250,7 @@ func TestDeathAtEveryStep(t *testing.T) {
 // A start that the service refuses for good is counted and told, and is not repeated.
 func TestRefusedStart(t *testing.T) {
 	live(t, func(h *house) {
-		h.schedule("nightly", func(s *schemas.Schedule) {
+		h.schedule("nightly", func(s *ops.Schedule) {
 			s.Action.Start.WorkflowID, s.Action.Start.IDReusePolicy = "taken", schemas.ReuseReject
 		})
 		if _, err := h.Client.Start(h.t.Context(), "report", nil, &drover.StartOptions{ID: "taken"}); err != nil {
@@ -285,8 +286,8 @@ func TestWindowWithSignal(t *testing.T) {
 		if _, err := h.Client.Start(h.t.Context(), "waits", nil, &drover.StartOptions{ID: "waiter"}); err != nil {
 			h.t.Fatal(err)
 		}
-		h.schedule("nightly", func(s *schemas.Schedule) {
-			s.Action = schemas.ScheduleAction{Signal: &schemas.SignalRequest{WorkflowID: "waiter", Name: "go"}}
+		h.schedule("nightly", func(s *ops.Schedule) {
+			s.Action = ops.ScheduleAction{Signal: &schemas.SignalRequest{WorkflowID: "waiter", Name: "go"}}
 		})
 		h.until("00:09:00")
 		for i := range 3 {

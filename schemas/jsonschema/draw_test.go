@@ -99,7 +99,7 @@ func drawDecision(r *rapid.T, path string) schemas.DecisionAttributes {
 	return d.Attributes
 }
 
-var vocabulary, _ = gosource.Read("..")
+var vocabulary, _ = gosource.Read("..", "../ops")
 
 // wordsOf are the values of an enumeration, or any words.
 func wordsOf(t reflect.Type) []string {

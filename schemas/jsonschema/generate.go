@@ -25,7 +25,7 @@ type generator struct {
 	defs   object
 }
 
-// Generate makes the schema of a message. source is package schemas.
+// Generate makes the schema of a message. source is packages schemas and ops.
 func Generate(source *gosource.Package, message reflect.Type) ([]byte, error) {
 	g := &generator{source: source, defs: object{}}
 	schema, err := g.structure(message)

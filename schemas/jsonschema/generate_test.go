@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite the schemas")
 
 func source(t *testing.T) *gosource.Package {
 	t.Helper()
-	p, err := gosource.Read("..")
+	p, err := gosource.Read("..", "../ops")
 	if err != nil {
 		t.Fatal(err)
 	}

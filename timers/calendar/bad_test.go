@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 	"github.com/droverhq/drover/timers/calendar"
 )
 
@@ -21,10 +22,10 @@ func TestBadTimes(t *testing.T) {
 		return schemas.At(instant)
 	}
 	for name, tc := range map[string]struct {
-		times       schemas.ScheduleTimes
+		times       ops.ScheduleTimes
 		field, hint string
 	}{
-		"nothing":            {schemas.ScheduleTimes{}, "times", "cron, every, calendar and at"},
+		"nothing":            {ops.ScheduleTimes{}, "times", "cron, every, calendar and at"},
 		"empty":              {*cron("", ""), "times.cron[0]", "write five"},
 		"four fields":        {*cron("", "0 0 * * *", "0 0 * *"), "times.cron[1]", "write five"},
 		"seven fields":       {*cron("", "0 0 0 1 1 * 2026"), "times.cron[0]", "calendar"},
@@ -53,92 +54,92 @@ func TestBadTimes(t *testing.T) {
 		"31 April":           {*cron("", "0 0 31 4,6,9,11 *"), "times.cron[0]", "L is the last day"},
 		"fifth 1st":          {*cron("", "0 0 1 * MON#5"), "times.cron[0]", "days that exist"},
 		"calendar": {
-			schemas.ScheduleTimes{Calendar: []schemas.ScheduleCalendar{{Hour: "9"}, {Hour: "25"}}}, "times.calendar[1].hour", "0 to 23",
+			ops.ScheduleTimes{Calendar: []ops.ScheduleCalendar{{Hour: "9"}, {Hour: "25"}}}, "times.calendar[1].hour", "0 to 23",
 		},
 		"leap day of 2023": {
-			schemas.ScheduleTimes{Calendar: []schemas.ScheduleCalendar{{DayOfMonth: "29", Month: "FEB", Year: "2023"}}},
+			ops.ScheduleTimes{Calendar: []ops.ScheduleCalendar{{DayOfMonth: "29", Month: "FEB", Year: "2023"}}},
 			"times.calendar[0].dayOfMonth", "days that exist",
 		},
-		"year 1969": {schemas.ScheduleTimes{Calendar: []schemas.ScheduleCalendar{{Year: "1969"}}}, "times.calendar[0].year", "1970 to 2261"},
+		"year 1969": {ops.ScheduleTimes{Calendar: []ops.ScheduleCalendar{{Year: "1969"}}}, "times.calendar[0].year", "1970 to 2261"},
 		"interval of zero": {
-			schemas.ScheduleTimes{Every: []schemas.ScheduleInterval{{}}}, "times.every[0].every", "5m",
+			ops.ScheduleTimes{Every: []ops.ScheduleInterval{{}}}, "times.every[0].every", "5m",
 		},
 		"negative interval": {
-			schemas.ScheduleTimes{Every: []schemas.ScheduleInterval{{Every: schemas.Seconds(-5)}}}, "times.every[0].every", "a second or more",
+			ops.ScheduleTimes{Every: []ops.ScheduleInterval{{Every: schemas.Seconds(-5)}}}, "times.every[0].every", "a second or more",
 		},
 		"interval below a second": {
-			schemas.ScheduleTimes{Every: []schemas.ScheduleInterval{{Every: schemas.Seconds(0.5)}}}, "times.every[0].every", "a second or more",
+			ops.ScheduleTimes{Every: []ops.ScheduleInterval{{Every: schemas.Seconds(0.5)}}}, "times.every[0].every", "a second or more",
 		},
 		"interval without end": {
-			schemas.ScheduleTimes{Every: []schemas.ScheduleInterval{{Every: schemas.Seconds(200 * 366 * 86400)}}}, "times.every[0].every", "at",
+			ops.ScheduleTimes{Every: []ops.ScheduleInterval{{Every: schemas.Seconds(200 * 366 * 86400)}}}, "times.every[0].every", "at",
 		},
 		"interval with microseconds": {
-			schemas.ScheduleTimes{Every: []schemas.ScheduleInterval{{Every: schemas.Seconds(1.000001)}}}, "times.every[0].every", "round",
+			ops.ScheduleTimes{Every: []ops.ScheduleInterval{{Every: schemas.Seconds(1.000001)}}}, "times.every[0].every", "round",
 		},
 		"offset of an interval": {
-			schemas.ScheduleTimes{Every: []schemas.ScheduleInterval{{Every: schemas.Seconds(60), Offset: schemas.Seconds(60)}}},
+			ops.ScheduleTimes{Every: []ops.ScheduleInterval{{Every: schemas.Seconds(60), Offset: schemas.Seconds(60)}}},
 			"times.every[0].offset", "off the offset",
 		},
 		"negative offset": {
-			schemas.ScheduleTimes{Every: []schemas.ScheduleInterval{{Every: schemas.Seconds(60), Offset: schemas.Seconds(-1)}}},
+			ops.ScheduleTimes{Every: []ops.ScheduleInterval{{Every: schemas.Seconds(60), Offset: schemas.Seconds(-1)}}},
 			"times.every[0].offset", "off the offset",
 		},
-		"empty instant": {schemas.ScheduleTimes{At: []schemas.Timestamp{0}}, "times.at[0]", "2026-12-24T18:00:00Z"},
-		"nanoseconds":   {schemas.ScheduleTimes{At: []schemas.Timestamp{at("2026-01-01T00:00:00.000001Z")}}, "times.at[0]", "round"},
+		"empty instant": {ops.ScheduleTimes{At: []schemas.Timestamp{0}}, "times.at[0]", "2026-12-24T18:00:00Z"},
+		"nanoseconds":   {ops.ScheduleTimes{At: []schemas.Timestamp{at("2026-01-01T00:00:00.000001Z")}}, "times.at[0]", "round"},
 		"no zone":       {*cron("Europe/Nowhere", "0 0 * * *"), "times.timeZone", "Europe/Berlin"},
 		"half a zone":   {*cron("berlin", "0 0 * * *"), "times.timeZone", "did you mean Europe/Berlin?"},
 		"Local":         {*cron("Local", "0 0 * * *"), "times.timeZone", "IANA"},
 		"until before from": {
-			schemas.ScheduleTimes{Cron: []string{"0 0 * * *"}, From: at("2026-02-01T00:00:00Z"), Until: at("2026-01-01T00:00:00Z")},
+			ops.ScheduleTimes{Cron: []string{"0 0 * * *"}, From: at("2026-02-01T00:00:00Z"), Until: at("2026-01-01T00:00:00Z")},
 			"times.until", "later than from",
 		},
 		"nothing between": {
-			schemas.ScheduleTimes{Cron: []string{"0 0 * * *"}, From: at("2026-02-01T01:00:00Z"), Until: at("2026-02-01T02:00:00Z")},
+			ops.ScheduleTimes{Cron: []string{"0 0 * * *"}, From: at("2026-02-01T01:00:00Z"), Until: at("2026-02-01T02:00:00Z")},
 			"times", "from and until",
 		},
 		"instants outside": {
-			schemas.ScheduleTimes{At: []schemas.Timestamp{at("2026-01-01T00:00:00Z")}, From: at("2026-02-01T01:00:00Z")},
+			ops.ScheduleTimes{At: []schemas.Timestamp{at("2026-01-01T00:00:00Z")}, From: at("2026-02-01T01:00:00Z")},
 			"times", "from and until",
 		},
-		"negative jitter": {schemas.ScheduleTimes{Cron: []string{"0 0 * * *"}, Jitter: schemas.Seconds(-1)}, "times.jitter", "leave it out"},
+		"negative jitter": {ops.ScheduleTimes{Cron: []string{"0 0 * * *"}, Jitter: schemas.Seconds(-1)}, "times.jitter", "leave it out"},
 		"unlimited jitter": {
-			schemas.ScheduleTimes{Cron: []string{"0 0 * * *"}, Jitter: schemas.Unlimited}, "times.jitter", "leave it out",
+			ops.ScheduleTimes{Cron: []string{"0 0 * * *"}, Jitter: schemas.Unlimited}, "times.jitter", "leave it out",
 		},
 		"exception of nothing": {
-			schemas.ScheduleTimes{Cron: []string{"0 0 * * *"}, Except: []schemas.ScheduleException{{}}}, "times.except[0]", "an exception for each",
+			ops.ScheduleTimes{Cron: []string{"0 0 * * *"}, Except: []ops.ScheduleException{{}}}, "times.except[0]", "an exception for each",
 		},
 		"exception of two kinds": {
-			schemas.ScheduleTimes{Cron: []string{"0 0 * * *"}, Except: []schemas.ScheduleException{{Date: "2026-01-01", From: "2026-01-02"}}},
+			ops.ScheduleTimes{Cron: []string{"0 0 * * *"}, Except: []ops.ScheduleException{{Date: "2026-01-01", From: "2026-01-02"}}},
 			"times.except[0]", "an exception for each",
 		},
 		"exception without a day": {
-			schemas.ScheduleTimes{Cron: []string{"0 0 * * *"}, Except: []schemas.ScheduleException{{Date: "2026-02-29"}}},
+			ops.ScheduleTimes{Cron: []string{"0 0 * * *"}, Except: []ops.ScheduleException{{Date: "2026-02-29"}}},
 			"times.except[0].date", "2026-12-25",
 		},
 		"exception backwards": {
-			schemas.ScheduleTimes{Cron: []string{"0 0 * * *"}, Except: []schemas.ScheduleException{{From: "2026-02-02", Until: "2026-02-01"}}},
+			ops.ScheduleTimes{Cron: []string{"0 0 * * *"}, Except: []ops.ScheduleException{{From: "2026-02-02", Until: "2026-02-01"}}},
 			"times.except[0].until", "exchange",
 		},
 		"exception that is no calendar": {
-			schemas.ScheduleTimes{Cron: []string{"0 0 * * *"}, Except: []schemas.ScheduleException{{Calendar: &schemas.ScheduleCalendar{Month: "x"}}}},
+			ops.ScheduleTimes{Cron: []string{"0 0 * * *"}, Except: []ops.ScheduleException{{Calendar: &ops.ScheduleCalendar{Month: "x"}}}},
 			"times.except[0].calendar.month", "JAN to DEC",
 		},
 		"all taken away by a calendar": {
-			schemas.ScheduleTimes{
+			ops.ScheduleTimes{
 				Cron:   []string{"* * * * 1-5"},
-				Except: []schemas.ScheduleException{{Calendar: &schemas.ScheduleCalendar{DayOfWeek: "MON-FRI"}}},
+				Except: []ops.ScheduleException{{Calendar: &ops.ScheduleCalendar{DayOfWeek: "MON-FRI"}}},
 			},
 			"times.except", "leave one out",
 		},
 		"all taken away by seconds": {
-			schemas.ScheduleTimes{
-				Every:  []schemas.ScheduleInterval{{Every: schemas.Seconds(1)}},
-				Except: []schemas.ScheduleException{{Calendar: &schemas.ScheduleCalendar{Minute: "0-29"}}, {Calendar: &schemas.ScheduleCalendar{Minute: "30-59"}}},
+			ops.ScheduleTimes{
+				Every:  []ops.ScheduleInterval{{Every: schemas.Seconds(1)}},
+				Except: []ops.ScheduleException{{Calendar: &ops.ScheduleCalendar{Minute: "0-29"}}, {Calendar: &ops.ScheduleCalendar{Minute: "30-59"}}},
 			},
 			"times.except", "leave one out",
 		},
 		"all taken away by a range": {
-			schemas.ScheduleTimes{At: []schemas.Timestamp{at("2026-01-01T00:00:00Z")}, Except: []schemas.ScheduleException{{From: "2020-01-01"}}},
+			ops.ScheduleTimes{At: []schemas.Timestamp{at("2026-01-01T00:00:00Z")}, Except: []ops.ScheduleException{{From: "2020-01-01"}}},
 			"times.except", "leave one out",
 		},
 		"too many": {*cron("", make([]string, 101)...), "times.cron", "lists"},
@@ -177,7 +178,7 @@ func TestLongInput(t *testing.T) {
 
 // S2-10: whether all times are past can be told with the time only.
 func TestAllPast(t *testing.T) {
-	c := compile(t, &schemas.ScheduleTimes{Calendar: []schemas.ScheduleCalendar{{DayOfMonth: "1", Month: "JAN", Year: "2020,2022"}}})
+	c := compile(t, &ops.ScheduleTimes{Calendar: []ops.ScheduleCalendar{{DayOfMonth: "1", Month: "JAN", Year: "2020,2022"}}})
 	if err := c.Check(time.Date(2021, 12, 31, 23, 59, 59, 0, time.UTC)); err != nil {
 		t.Error(err)
 	}

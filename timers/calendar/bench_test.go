@@ -5,18 +5,19 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 	"github.com/droverhq/drover/timers/calendar"
 )
 
 func BenchmarkNext(b *testing.B) {
-	for name, times := range map[string]*schemas.ScheduleTimes{
+	for name, times := range map[string]*ops.ScheduleTimes{
 		"minute":          cron("Europe/Berlin", "* * * * *"),
 		"daily":           cron("Europe/Berlin", "30 2 * * *"),
 		"leap day Monday": cron("Europe/Berlin", "0 0 29 2 MON"),
-		"interval":        {Every: []schemas.ScheduleInterval{{Every: schemas.Seconds(60)}}},
+		"interval":        {Every: []ops.ScheduleInterval{{Every: schemas.Seconds(60)}}},
 		"without nights": {
-			Every: []schemas.ScheduleInterval{{Every: schemas.Seconds(1)}}, From: schemas.At(time.Date(2026, 1, 1, 22, 0, 0, 0, time.UTC)),
-			Except: []schemas.ScheduleException{{Calendar: &schemas.ScheduleCalendar{Hour: "22,23,0-5"}}},
+			Every: []ops.ScheduleInterval{{Every: schemas.Seconds(1)}}, From: schemas.At(time.Date(2026, 1, 1, 22, 0, 0, 0, time.UTC)),
+			Except: []ops.ScheduleException{{Calendar: &ops.ScheduleCalendar{Hour: "22,23,0-5"}}},
 		},
 	} {
 		b.Run(name, func(b *testing.B) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 	"github.com/droverhq/drover/timers/calendar"
 )
 
@@ -14,8 +15,8 @@ import (
 func TestMilliseconds(t *testing.T) {
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	single := begin.Add(1750 * time.Millisecond)
-	c := compile(t, &schemas.ScheduleTimes{
-		Cron: []string{"* * * * * *"}, Every: []schemas.ScheduleInterval{{Every: schemas.Seconds(1.5)}}, At: []schemas.Timestamp{schemas.At(single)},
+	c := compile(t, &ops.ScheduleTimes{
+		Cron: []string{"* * * * * *"}, Every: []ops.ScheduleInterval{{Every: schemas.Seconds(1.5)}}, At: []schemas.Timestamp{schemas.At(single)},
 	})
 	var got []time.Duration
 	at := begin.Add(time.Nanosecond)
@@ -30,12 +31,12 @@ func TestMilliseconds(t *testing.T) {
 
 // The year 2262 has no slots, whatever comes before it.
 func TestLastSlot(t *testing.T) {
-	for name, times := range map[string]*schemas.ScheduleTimes{
+	for name, times := range map[string]*ops.ScheduleTimes{
 		"cron":     cron("", "0 0 1 * *"),
 		"west":     cron("America/New_York", "0 23 31 12 *"),
-		"interval": {Every: []schemas.ScheduleInterval{{Every: schemas.Seconds(30 * 86400)}}},
-		"century":  {Every: []schemas.ScheduleInterval{{Every: schemas.Seconds(100 * 365 * 86400), Offset: schemas.Seconds(99 * 365 * 86400)}}},
-		"year":     {Calendar: []schemas.ScheduleCalendar{{Year: "2261"}}},
+		"interval": {Every: []ops.ScheduleInterval{{Every: schemas.Seconds(30 * 86400)}}},
+		"century":  {Every: []ops.ScheduleInterval{{Every: schemas.Seconds(100 * 365 * 86400), Offset: schemas.Seconds(99 * 365 * 86400)}}},
+		"year":     {Calendar: []ops.ScheduleCalendar{{Year: "2261"}}},
 	} {
 		c := compile(t, times)
 		last := time.Date(2160, 1, 1, 0, 0, 0, 0, time.UTC)

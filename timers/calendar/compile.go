@@ -10,6 +10,7 @@ import (
 
 	"github.com/droverhq/drover/internal/zones"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // Each list of a schedule may be so long; the instants of at may be more.
@@ -20,7 +21,7 @@ const (
 
 // Compile judges the times of a schedule. The error is a [*schemas.Error] that names the field,
 // such as times.cron[0].
-func Compile(t *schemas.ScheduleTimes) (*Calendar, error) {
+func Compile(t *ops.ScheduleTimes) (*Calendar, error) {
 	c, err := compile(t)
 	if err != nil {
 		return nil, err
@@ -28,9 +29,9 @@ func Compile(t *schemas.ScheduleTimes) (*Calendar, error) {
 	return c, nil
 }
 
-func compile(t *schemas.ScheduleTimes) (*Calendar, *schemas.Error) {
+func compile(t *ops.ScheduleTimes) (*Calendar, *schemas.Error) {
 	c := &Calendar{from: t.From.Time(), until: lastInstant, jitter: t.Jitter.Std()}
-	for _, judge := range []func(*schemas.ScheduleTimes) *schemas.Error{
+	for _, judge := range []func(*ops.ScheduleTimes) *schemas.Error{
 		c.readZone, c.readSizes, c.readCron, c.readEvery, c.readCalendars, c.readAt,
 		c.readExceptions, c.readBounds, c.judgeSlots,
 	} {
@@ -66,12 +67,12 @@ func loadZone(name, field string) (*time.Location, *schemas.Error) {
 	return nil, invalid(field, "%v", err).WithHint("%s", hint)
 }
 
-func (c *Calendar) readZone(t *schemas.ScheduleTimes) (err *schemas.Error) {
+func (c *Calendar) readZone(t *ops.ScheduleTimes) (err *schemas.Error) {
 	c.zone, err = loadZone(t.TimeZone, "times.timeZone")
 	return err
 }
 
-func (c *Calendar) readSizes(t *schemas.ScheduleTimes) *schemas.Error {
+func (c *Calendar) readSizes(t *ops.ScheduleTimes) *schemas.Error {
 	for _, list := range []struct {
 		field       string
 		length, max int
@@ -99,7 +100,7 @@ func (c *Calendar) readSizes(t *schemas.ScheduleTimes) *schemas.Error {
 	return nil
 }
 
-func (c *Calendar) readCron(t *schemas.ScheduleTimes) *schemas.Error {
+func (c *Calendar) readCron(t *ops.ScheduleTimes) *schemas.Error {
 	for n, text := range t.Cron {
 		s, err := compileCron(text)
 		if err != nil {
@@ -112,7 +113,7 @@ func (c *Calendar) readCron(t *schemas.ScheduleTimes) *schemas.Error {
 	return nil
 }
 
-func (c *Calendar) readEvery(t *schemas.ScheduleTimes) *schemas.Error {
+func (c *Calendar) readEvery(t *ops.ScheduleTimes) *schemas.Error {
 	for n, every := range t.Every {
 		i, err := compileInterval(every)
 		if err != nil {
@@ -125,7 +126,7 @@ func (c *Calendar) readEvery(t *schemas.ScheduleTimes) *schemas.Error {
 
 // withDefaults returns the fields of a calendar; those of the time of day that are empty are time,
 // the others any value.
-func withDefaults(f *schemas.ScheduleCalendar, timeOfDay string) schemas.ScheduleCalendar {
+func withDefaults(f *ops.ScheduleCalendar, timeOfDay string) ops.ScheduleCalendar {
 	full := *f
 	for _, field := range []*string{&full.Second, &full.Minute, &full.Hour} {
 		*field = cmp.Or(strings.TrimSpace(*field), timeOfDay)
@@ -136,7 +137,7 @@ func withDefaults(f *schemas.ScheduleCalendar, timeOfDay string) schemas.Schedul
 	return full
 }
 
-func (c *Calendar) readCalendars(t *schemas.ScheduleTimes) *schemas.Error {
+func (c *Calendar) readCalendars(t *ops.ScheduleTimes) *schemas.Error {
 	for n, calendar := range t.Calendar {
 		f := withDefaults(&calendar, "0")
 		s, err := compileFields(&f)
@@ -149,7 +150,7 @@ func (c *Calendar) readCalendars(t *schemas.ScheduleTimes) *schemas.Error {
 	return nil
 }
 
-func (c *Calendar) readAt(t *schemas.ScheduleTimes) *schemas.Error {
+func (c *Calendar) readAt(t *ops.ScheduleTimes) *schemas.Error {
 	for n, at := range t.At {
 		instant := at.Time()
 		switch {
@@ -167,7 +168,7 @@ func (c *Calendar) readAt(t *schemas.ScheduleTimes) *schemas.Error {
 	return nil
 }
 
-func (c *Calendar) readExceptions(t *schemas.ScheduleTimes) *schemas.Error {
+func (c *Calendar) readExceptions(t *ops.ScheduleTimes) *schemas.Error {
 	for n, except := range t.Except {
 		x, err := compileException(except)
 		if err != nil {
@@ -178,7 +179,7 @@ func (c *Calendar) readExceptions(t *schemas.ScheduleTimes) *schemas.Error {
 	return nil
 }
 
-func (c *Calendar) readBounds(t *schemas.ScheduleTimes) *schemas.Error {
+func (c *Calendar) readBounds(t *ops.ScheduleTimes) *schemas.Error {
 	if t.Until != 0 {
 		c.until = earlier(c.until, t.Until.Time())
 	}
@@ -194,7 +195,7 @@ func (c *Calendar) readBounds(t *schemas.ScheduleTimes) *schemas.Error {
 }
 
 // judgeSlots looks whether there is any slot at all, from 1970 or the first of at on.
-func (c *Calendar) judgeSlots(*schemas.ScheduleTimes) *schemas.Error {
+func (c *Calendar) judgeSlots(*ops.ScheduleTimes) *schemas.Error {
 	begin := time.Unix(0, 0).Add(-longestChange * time.Second)
 	if len(c.at) > 0 {
 		begin = earlier(begin, c.at[0].Add(-1))
@@ -218,7 +219,7 @@ func (c *Calendar) judgeSlots(*schemas.ScheduleTimes) *schemas.Error {
 }
 
 // warn notes what is often meant in another way.
-func (c *Calendar) warn(s *spec, f *schemas.ScheduleCalendar, field, twoEntries string) {
+func (c *Calendar) warn(s *spec, f *ops.ScheduleCalendar, field, twoEntries string) {
 	if !s.monthDays.any && !s.weekDays.any {
 		c.warnings = append(c.warnings, fmt.Sprintf(
 			"%s: day of month %q and day of week %q are both given: only days that match both "+

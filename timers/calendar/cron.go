@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 var macros = map[string]string{
@@ -22,7 +23,7 @@ var macros = map[string]string{
 const longestText = 400
 
 // splitCron returns the fields of a cron expression. Year is any one.
-func splitCron(text string) (*schemas.ScheduleCalendar, *schemas.Error) {
+func splitCron(text string) (*ops.ScheduleCalendar, *schemas.Error) {
 	wrong := func(format string, args ...any) *schemas.Error {
 		return schemas.Errorf(schemas.CodeInvalid, format, args...)
 	}
@@ -62,7 +63,7 @@ func splitCron(text string) (*schemas.ScheduleCalendar, *schemas.Error) {
 			WithHint("write five: minute, hour, day of month, month, day of week, as in \"0 9 * " +
 				"* MON-FRI\"; or six with the second first")
 	}
-	return &schemas.ScheduleCalendar{
+	return &ops.ScheduleCalendar{
 		Second: fields[0], Minute: fields[1], Hour: fields[2],
 		DayOfMonth: fields[3], Month: fields[4], DayOfWeek: fields[5], Year: "*",
 	}, nil

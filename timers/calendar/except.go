@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // exception takes times away: those that times matches, or the days from first to last.
@@ -12,7 +13,7 @@ type exception struct {
 	first, last dayNumber
 }
 
-func compileException(e schemas.ScheduleException) (x exception, err *schemas.Error) {
+func compileException(e ops.ScheduleException) (x exception, err *schemas.Error) {
 	wrong := func(field, format string, args ...any) *schemas.Error {
 		return schemas.Errorf(schemas.CodeInvalid, format, args...).InField(field)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // set reads a part whose values are bits.
@@ -16,7 +17,7 @@ func (p *part) set(text string) (set uint64, err *schemas.Error) {
 
 // compileFields reads the seven fields of a cron expression; none is empty. The error names the
 // field of a calendar in Field.
-func compileFields(f *schemas.ScheduleCalendar) (*spec, *schemas.Error) {
+func compileFields(f *ops.ScheduleCalendar) (*spec, *schemas.Error) {
 	s := &spec{elapsed: strings.ContainsAny(f.Hour, "*?/")}
 	for _, field := range []struct {
 		name string

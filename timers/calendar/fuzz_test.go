@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 	"github.com/droverhq/drover/timers/calendar"
 )
 
@@ -25,9 +26,9 @@ func FuzzCompile(f *testing.F) {
 		f.Add(seed.cron, seed.zone, seed.except, int64(1_790_000_000))
 	}
 	f.Fuzz(func(t *testing.T, cron, zone, except string, unix int64) {
-		times := &schemas.ScheduleTimes{Cron: []string{cron}, TimeZone: zone}
+		times := &ops.ScheduleTimes{Cron: []string{cron}, TimeZone: zone}
 		if except != "" {
-			times.Except = []schemas.ScheduleException{{Calendar: &schemas.ScheduleCalendar{DayOfWeek: except, Hour: "2-5"}}}
+			times.Except = []ops.ScheduleException{{Calendar: &ops.ScheduleCalendar{DayOfWeek: except, Hour: "2-5"}}}
 		}
 		c, err := calendar.Compile(times)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // Expressions that say the same in different words have the same slots.
@@ -50,125 +51,125 @@ func TestSlots(t *testing.T) {
 	}
 	daily := []string{"0 12 * * *"}
 	for name, tc := range map[string]struct {
-		times schemas.ScheduleTimes
+		times ops.ScheduleTimes
 		from  string
 		want  []string
 	}{
 		"seconds first": {
-			schemas.ScheduleTimes{Cron: []string{"59 59 23 31 12 *"}},
+			ops.ScheduleTimes{Cron: []string{"59 59 23 31 12 *"}},
 			"2026-01-01 00:00:00",
 			[]string{"2026-12-31 23:59:59", "2027-12-31 23:59:59"},
 		},
 		"last but three": {
-			schemas.ScheduleTimes{Cron: []string{"0 0 L-3 * *"}}, "2026-01-01 00:00:00", []string{"2026-01-28 00:00:00", "2026-02-25 00:00:00"},
+			ops.ScheduleTimes{Cron: []string{"0 0 L-3 * *"}}, "2026-01-01 00:00:00", []string{"2026-01-28 00:00:00", "2026-02-25 00:00:00"},
 		},
 		"the 15th is a Sunday, a Saturday": {
-			schemas.ScheduleTimes{Cron: []string{"0 0 15W 2,8 *"}}, "2026-01-01 00:00:00", []string{"2026-02-16 00:00:00", "2026-08-14 00:00:00"},
+			ops.ScheduleTimes{Cron: []string{"0 0 15W 2,8 *"}}, "2026-01-01 00:00:00", []string{"2026-02-16 00:00:00", "2026-08-14 00:00:00"},
 		},
 		"the 1st is a Saturday, the 31st a Sunday": {
-			schemas.ScheduleTimes{Cron: []string{"0 0 1W 8 *", "0 0 31W 5 *"}}, "2026-01-01 00:00:00", []string{"2026-05-29 00:00:00", "2026-08-03 00:00:00"},
+			ops.ScheduleTimes{Cron: []string{"0 0 1W 8 *", "0 0 31W 5 *"}}, "2026-01-01 00:00:00", []string{"2026-05-29 00:00:00", "2026-08-03 00:00:00"},
 		},
 		"no 31st, no W": {
-			schemas.ScheduleTimes{Cron: []string{"0 0 31W 3,4,7 *"}}, "2026-03-01 00:00:00", []string{"2026-03-31 00:00:00", "2026-07-31 00:00:00"},
+			ops.ScheduleTimes{Cron: []string{"0 0 31W 3,4,7 *"}}, "2026-03-01 00:00:00", []string{"2026-03-31 00:00:00", "2026-07-31 00:00:00"},
 		},
 		"the last weekday": {
-			schemas.ScheduleTimes{Cron: []string{"0 0 LW 1,2 *"}}, "2026-01-01 00:00:00", []string{"2026-01-30 00:00:00", "2026-02-27 00:00:00"},
+			ops.ScheduleTimes{Cron: []string{"0 0 LW 1,2 *"}}, "2026-01-01 00:00:00", []string{"2026-01-30 00:00:00", "2026-02-27 00:00:00"},
 		},
 		"a calendar begins at midnight": {
-			schemas.ScheduleTimes{Calendar: []schemas.ScheduleCalendar{{DayOfMonth: "24", Month: "DEC"}}},
+			ops.ScheduleTimes{Calendar: []ops.ScheduleCalendar{{DayOfMonth: "24", Month: "DEC"}}},
 			"2026-01-01 00:00:00",
 			[]string{"2026-12-24 00:00:00", "2027-12-24 00:00:00"},
 		},
 		"a calendar with years": {
-			schemas.ScheduleTimes{Calendar: []schemas.ScheduleCalendar{{Second: "5", Minute: "4", Hour: "3", DayOfMonth: "2", Month: "1", Year: "2027-2030/3"}}},
+			ops.ScheduleTimes{Calendar: []ops.ScheduleCalendar{{Second: "5", Minute: "4", Hour: "3", DayOfMonth: "2", Month: "1", Year: "2027-2030/3"}}},
 			"2026-01-01 00:00:00",
 			[]string{"2027-01-02 03:04:05", "2030-01-02 03:04:05"},
 		},
 		"the union has each slot once": {
-			schemas.ScheduleTimes{
+			ops.ScheduleTimes{
 				Cron:  []string{"0 0,12 1 1 *", "0 12 1 1 *"},
-				Every: []schemas.ScheduleInterval{{Every: schemas.Seconds(6 * 3600)}},
+				Every: []ops.ScheduleInterval{{Every: schemas.Seconds(6 * 3600)}},
 				At:    []schemas.Timestamp{at("2026-01-01T12:00:00Z"), at("2026-01-01T07:00:00Z"), at("2026-01-01T07:00:00Z")},
 			},
 			"2026-01-01 00:00:00",
 			[]string{"2026-01-01 00:00:00", "2026-01-01 06:00:00", "2026-01-01 07:00:00", "2026-01-01 12:00:00", "2026-01-01 18:00:00"},
 		},
 		"an interval with an offset": {
-			schemas.ScheduleTimes{Every: []schemas.ScheduleInterval{{Every: schemas.Seconds(3600), Offset: schemas.Seconds(300)}}},
+			ops.ScheduleTimes{Every: []ops.ScheduleInterval{{Every: schemas.Seconds(3600), Offset: schemas.Seconds(300)}}},
 			"2026-01-01 00:10:00",
 			[]string{"2026-01-01 01:05:00", "2026-01-01 02:05:00"},
 		},
 		"from is in it, until is not": {
-			schemas.ScheduleTimes{Cron: daily, From: at("2026-01-02T12:00:00Z"), Until: at("2026-01-04T12:00:00Z")},
+			ops.ScheduleTimes{Cron: daily, From: at("2026-01-02T12:00:00Z"), Until: at("2026-01-04T12:00:00Z")},
 			"2026-01-01 00:00:00",
 			[]string{"2026-01-02 12:00:00", "2026-01-03 12:00:00"},
 		},
 		"without a day": {
-			schemas.ScheduleTimes{Cron: daily, Except: []schemas.ScheduleException{{Date: "2026-01-02"}}, Until: at("2026-01-05T00:00:00Z")},
+			ops.ScheduleTimes{Cron: daily, Except: []ops.ScheduleException{{Date: "2026-01-02"}}, Until: at("2026-01-05T00:00:00Z")},
 			"2026-01-01 00:00:00",
 			[]string{"2026-01-01 12:00:00", "2026-01-03 12:00:00", "2026-01-04 12:00:00"},
 		},
 		"without some days": {
-			schemas.ScheduleTimes{Cron: daily, Except: []schemas.ScheduleException{{From: "2026-01-02", Until: "2026-01-03"}}, Until: at("2026-01-06T00:00:00Z")},
+			ops.ScheduleTimes{Cron: daily, Except: []ops.ScheduleException{{From: "2026-01-02", Until: "2026-01-03"}}, Until: at("2026-01-06T00:00:00Z")},
 			"2026-01-01 00:00:00",
 			[]string{"2026-01-01 12:00:00", "2026-01-04 12:00:00", "2026-01-05 12:00:00"},
 		},
 		"without all days before and after": {
-			schemas.ScheduleTimes{Cron: daily, Except: []schemas.ScheduleException{{Until: "2026-01-02"}, {From: "2026-01-05"}}},
+			ops.ScheduleTimes{Cron: daily, Except: []ops.ScheduleException{{Until: "2026-01-02"}, {From: "2026-01-05"}}},
 			"2026-01-01 00:00:00",
 			[]string{"2026-01-03 12:00:00", "2026-01-04 12:00:00"},
 		},
 		"an exception without a time of day takes the whole day": {
-			schemas.ScheduleTimes{
+			ops.ScheduleTimes{
 				Cron: []string{"0 */12 * * *"}, Until: at("2026-01-05T00:00:00Z"),
-				Except: []schemas.ScheduleException{{Calendar: &schemas.ScheduleCalendar{DayOfWeek: "SAT,SUN"}}},
+				Except: []ops.ScheduleException{{Calendar: &ops.ScheduleCalendar{DayOfWeek: "SAT,SUN"}}},
 			},
 			"2026-01-01 00:00:00",
 			[]string{"2026-01-01 00:00:00", "2026-01-01 12:00:00", "2026-01-02 00:00:00", "2026-01-02 12:00:00"},
 		},
 		"without a night": {
-			schemas.ScheduleTimes{
-				Every: []schemas.ScheduleInterval{{Every: schemas.Seconds(1)}}, From: at("2026-01-01T21:59:59Z"),
-				Except: []schemas.ScheduleException{{Calendar: &schemas.ScheduleCalendar{Hour: "22,23,0-5"}}},
+			ops.ScheduleTimes{
+				Every: []ops.ScheduleInterval{{Every: schemas.Seconds(1)}}, From: at("2026-01-01T21:59:59Z"),
+				Except: []ops.ScheduleException{{Calendar: &ops.ScheduleCalendar{Hour: "22,23,0-5"}}},
 			},
 			"2026-01-01 00:00:00",
 			[]string{"2026-01-01 21:59:59", "2026-01-02 06:00:00", "2026-01-02 06:00:01"},
 		},
 		"an hour taken away ends with the hour": {
-			schemas.ScheduleTimes{
-				Cron: []string{"*/30 * * * *"}, Except: []schemas.ScheduleException{{Calendar: &schemas.ScheduleCalendar{Hour: "2"}}},
+			ops.ScheduleTimes{
+				Cron: []string{"*/30 * * * *"}, Except: []ops.ScheduleException{{Calendar: &ops.ScheduleCalendar{Hour: "2"}}},
 			},
 			"2026-01-01 02:10:00",
 			[]string{"2026-01-01 03:00:00", "2026-01-01 03:30:00"},
 		},
 		"a minute taken away ends with the minute": {
-			schemas.ScheduleTimes{
-				Cron: []string{"*/30 * * * * *"}, Except: []schemas.ScheduleException{{Calendar: &schemas.ScheduleCalendar{Minute: "0"}}},
+			ops.ScheduleTimes{
+				Cron: []string{"*/30 * * * * *"}, Except: []ops.ScheduleException{{Calendar: &ops.ScheduleCalendar{Minute: "0"}}},
 			},
 			"2026-01-01 00:00:10",
 			[]string{"2026-01-01 00:01:00", "2026-01-01 00:01:30"},
 		},
 		"without some minutes and seconds": {
-			schemas.ScheduleTimes{
+			ops.ScheduleTimes{
 				Cron: []string{"*/20 * * * * *"},
-				Except: []schemas.ScheduleException{
-					{Calendar: &schemas.ScheduleCalendar{Minute: "0-58"}}, {Calendar: &schemas.ScheduleCalendar{Second: "20"}},
+				Except: []ops.ScheduleException{
+					{Calendar: &ops.ScheduleCalendar{Minute: "0-58"}}, {Calendar: &ops.ScheduleCalendar{Second: "20"}},
 				},
 			},
 			"2026-01-01 00:00:00",
 			[]string{"2026-01-01 00:59:00", "2026-01-01 00:59:40", "2026-01-01 01:59:00"},
 		},
 		"exceptions look at the clock of the zone": {
-			schemas.ScheduleTimes{
-				Cron: []string{"30 23 * * *"}, TimeZone: "America/New_York", Except: []schemas.ScheduleException{{Date: "2026-01-02"}},
+			ops.ScheduleTimes{
+				Cron: []string{"30 23 * * *"}, TimeZone: "America/New_York", Except: []ops.ScheduleException{{Date: "2026-01-02"}},
 			},
 			"2026-01-01 00:00:00",
 			[]string{"2026-01-01 23:30:00", "2026-01-03 23:30:00"},
 		},
 		"an exception takes what the clock shows twice": {
-			schemas.ScheduleTimes{
-				Every: []schemas.ScheduleInterval{{Every: schemas.Seconds(3600)}}, TimeZone: "Europe/Berlin",
-				Except: []schemas.ScheduleException{{Calendar: &schemas.ScheduleCalendar{Hour: "2"}}},
+			ops.ScheduleTimes{
+				Every: []ops.ScheduleInterval{{Every: schemas.Seconds(3600)}}, TimeZone: "Europe/Berlin",
+				Except: []ops.ScheduleException{{Calendar: &ops.ScheduleCalendar{Hour: "2"}}},
 			},
 			"2026-10-25 01:00:00",
 			[]string{"2026-10-25 01:00:00", "2026-10-25 03:00:00"},

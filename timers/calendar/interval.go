@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 const (
@@ -14,7 +15,7 @@ const (
 // interval is the instants offset + n * every after the Unix epoch. Both are nanoseconds.
 type interval struct{ every, offset int64 }
 
-func compileInterval(i schemas.ScheduleInterval) (interval, *schemas.Error) {
+func compileInterval(i ops.ScheduleInterval) (interval, *schemas.Error) {
 	wrong := func(field, format string, args ...any) *schemas.Error {
 		return schemas.Errorf(schemas.CodeInvalid, format, args...).InField(field)
 	}

@@ -6,11 +6,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 	"github.com/droverhq/drover/timers/calendar"
 )
 
-func compile(t testing.TB, times *schemas.ScheduleTimes) *calendar.Calendar {
+func compile(t testing.TB, times *ops.ScheduleTimes) *calendar.Calendar {
 	t.Helper()
 	c, err := calendar.Compile(times)
 	if err != nil {
@@ -19,8 +19,8 @@ func compile(t testing.TB, times *schemas.ScheduleTimes) *calendar.Calendar {
 	return c
 }
 
-func cron(zone string, expressions ...string) *schemas.ScheduleTimes {
-	return &schemas.ScheduleTimes{Cron: expressions, TimeZone: zone}
+func cron(zone string, expressions ...string) *ops.ScheduleTimes {
+	return &ops.ScheduleTimes{Cron: expressions, TimeZone: zone}
 }
 
 // next returns up to n slots from an instant on, in the time of the calendar's zone.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 const (
@@ -35,7 +36,7 @@ type Trigger struct {
 
 // CompileWindow judges a window. The error is a [*schemas.Error] that names the field, such as
 // window.opens.
-func CompileWindow(w *schemas.ScheduleWindow) (*Window, error) {
+func CompileWindow(w *ops.ScheduleWindow) (*Window, error) {
 	compiled, err := compileWindow(w)
 	if err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func CompileWindow(w *schemas.ScheduleWindow) (*Window, error) {
 	return compiled, nil
 }
 
-func compileWindow(w *schemas.ScheduleWindow) (*Window, *schemas.Error) {
+func compileWindow(w *ops.ScheduleWindow) (*Window, *schemas.Error) {
 	p, err := compilePeriod(cmp.Or(w.Period, usualPeriod), w.TimeZone)
 	if err != nil {
 		return nil, err.InField("window." + err.Field)

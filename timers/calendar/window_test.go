@@ -11,10 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 	"github.com/droverhq/drover/timers/calendar"
 )
 
-func compileWindow(t testing.TB, w *schemas.ScheduleWindow) *calendar.Window {
+func compileWindow(t testing.TB, w *ops.ScheduleWindow) *calendar.Window {
 	t.Helper()
 	compiled, err := calendar.CompileWindow(w)
 	if err != nil {
@@ -40,12 +41,12 @@ const (
 // S2-11: a window has a trigger each five minutes, and a name of its period.
 func TestTriggers(t *testing.T) {
 	for name, tc := range map[string]struct {
-		window schemas.ScheduleWindow
+		window ops.ScheduleWindow
 		after  string
 		want   []string
 	}{
 		"a day": {
-			schemas.ScheduleWindow{Opens: "02:00", Length: 12 * minutes, TimeZone: "Europe/Berlin"},
+			ops.ScheduleWindow{Opens: "02:00", Length: 12 * minutes, TimeZone: "Europe/Berlin"},
 			"2026-11-28T00:59:59Z",
 			[]string{
 				"2026-11-28T01:00:00Z 2026-11-28", "2026-11-28T01:05:00Z 2026-11-28", "2026-11-28T01:10:00Z 2026-11-28 last",
@@ -53,67 +54,67 @@ func TestTriggers(t *testing.T) {
 			},
 		},
 		"from within": {
-			schemas.ScheduleWindow{Opens: "02:00", Length: hours, Every: 20 * minutes},
+			ops.ScheduleWindow{Opens: "02:00", Length: hours, Every: 20 * minutes},
 			"2026-11-28T02:21:00.5Z",
 			[]string{"2026-11-28T02:40:00Z 2026-11-28 last", "2026-11-29T02:00:00Z 2026-11-29"},
 		},
 		"over midnight": {
-			schemas.ScheduleWindow{Opens: "23:30", Length: hours, Every: 30 * minutes},
+			ops.ScheduleWindow{Opens: "23:30", Length: hours, Every: 30 * minutes},
 			"2026-12-31T12:00:00Z",
 			[]string{"2026-12-31T23:30:00Z 2026-12-31", "2027-01-01T00:00:00Z 2026-12-31 last", "2027-01-01T23:30:00Z 2027-01-01"},
 		},
 		"a week, of two years": {
-			schemas.ScheduleWindow{Opens: "06:00", Length: hours, Every: hours, Period: "week"},
+			ops.ScheduleWindow{Opens: "06:00", Length: hours, Every: hours, Period: "week"},
 			"2026-12-27T00:00:00Z",
 			[]string{"2026-12-28T06:00:00Z 2026-W53 last", "2027-01-04T06:00:00Z 2027-W01 last"},
 		},
 		"a month": {
-			schemas.ScheduleWindow{Opens: "06:00", Length: hours, Every: hours, Period: "month"},
+			ops.ScheduleWindow{Opens: "06:00", Length: hours, Every: hours, Period: "month"},
 			"2026-12-27T00:00:00Z",
 			[]string{"2027-01-01T06:00:00Z 2027-01 last", "2027-02-01T06:00:00Z 2027-02 last"},
 		},
 		"an hour": {
-			schemas.ScheduleWindow{Opens: ":50", Length: 20 * minutes, Every: 10 * minutes, Period: "hour"},
+			ops.ScheduleWindow{Opens: ":50", Length: 20 * minutes, Every: 10 * minutes, Period: "hour"},
 			"2026-11-28T12:55:00Z",
 			[]string{"2026-11-28T13:00:00Z 2026-11-28T1200Z last", "2026-11-28T13:50:00Z 2026-11-28T1300Z"},
 		},
 		"cron": {
-			schemas.ScheduleWindow{Length: 8 * minutes, Period: "0 13 * * MON-FRI", TimeZone: "Asia/Kolkata"},
+			ops.ScheduleWindow{Length: 8 * minutes, Period: "0 13 * * MON-FRI", TimeZone: "Asia/Kolkata"},
 			"2026-11-27T08:00:00Z",
 			[]string{"2026-11-30T07:30:00Z 20261130T073000Z", "2026-11-30T07:35:00Z 20261130T073000Z last", "2026-12-01T07:30:00Z 20261201T073000Z"},
 		},
 		"shorter than five minutes": {
-			schemas.ScheduleWindow{Opens: "02:00", Length: minutes},
+			ops.ScheduleWindow{Opens: "02:00", Length: minutes},
 			"2026-11-28T00:00:00Z",
 			[]string{"2026-11-28T02:00:00Z 2026-11-28 last", "2026-11-29T02:00:00Z 2026-11-29 last"},
 		},
 		"in the gap": {
-			schemas.ScheduleWindow{Opens: "02:30", Length: hours, Every: 30 * minutes, TimeZone: "Europe/Berlin"},
+			ops.ScheduleWindow{Opens: "02:30", Length: hours, Every: 30 * minutes, TimeZone: "Europe/Berlin"},
 			"2026-03-29T00:00:00Z",
 			[]string{"2026-03-29T01:00:00Z 2026-03-29", "2026-03-29T01:30:00Z 2026-03-29 last", "2026-03-30T00:30:00Z 2026-03-30"},
 		},
 		"in the fold": {
-			schemas.ScheduleWindow{Opens: "02:30", Length: hours, Every: 30 * minutes, TimeZone: "Europe/Berlin"},
+			ops.ScheduleWindow{Opens: "02:30", Length: hours, Every: 30 * minutes, TimeZone: "Europe/Berlin"},
 			"2026-10-25T00:00:00Z",
 			[]string{"2026-10-25T00:30:00Z 2026-10-25", "2026-10-25T01:00:00Z 2026-10-25 last", "2026-10-26T01:30:00Z 2026-10-26"},
 		},
 		"each hour of the fold": {
-			schemas.ScheduleWindow{Opens: "30", Length: 10 * minutes, Every: 10 * minutes, Period: "hour", TimeZone: "Europe/Berlin"},
+			ops.ScheduleWindow{Opens: "30", Length: 10 * minutes, Every: 10 * minutes, Period: "hour", TimeZone: "Europe/Berlin"},
 			"2026-10-25T00:00:00Z",
 			[]string{"2026-10-25T00:30:00Z 2026-10-25T0000Z last", "2026-10-25T01:30:00Z 2026-10-25T0100Z last"},
 		},
 		"opens in a gap over midnight": { // at 23:30, which leads to 0:00 of the next day
-			schemas.ScheduleWindow{Opens: "23:30", Length: hours, Every: hours, TimeZone: "America/Nuuk"},
+			ops.ScheduleWindow{Opens: "23:30", Length: hours, Every: hours, TimeZone: "America/Nuuk"},
 			"2024-03-30T12:00:00Z",
 			[]string{"2024-03-31T01:00:00Z 2024-03-30 last", "2024-04-01T00:30:00Z 2024-03-31 last"},
 		},
 		"a day that does not exist": {
-			schemas.ScheduleWindow{Opens: "12:00", Length: hours, Every: hours, TimeZone: "Pacific/Apia"},
+			ops.ScheduleWindow{Opens: "12:00", Length: hours, Every: hours, TimeZone: "Pacific/Apia"},
 			"2011-12-29T12:00:00Z",
 			[]string{"2011-12-29T22:00:00Z 2011-12-29 last", "2011-12-30T22:00:00Z 2011-12-31 last"},
 		},
 		"almost a day, of 23 hours": {
-			schemas.ScheduleWindow{Opens: "02:30", Length: 24*hours - 10*minutes, Every: 12*hours - 10*minutes, TimeZone: "Europe/Berlin"},
+			ops.ScheduleWindow{Opens: "02:30", Length: 24*hours - 10*minutes, Every: 12*hours - 10*minutes, TimeZone: "Europe/Berlin"},
 			"2026-03-29T00:00:00Z",
 			[]string{
 				"2026-03-29T01:00:00Z 2026-03-29", "2026-03-29T12:50:00Z 2026-03-29 last",
@@ -150,7 +151,7 @@ var keys = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 // any instant on the next trigger is the same.
 func TestEachWindowHasItsPeriod(t *testing.T) {
 	for _, zone := range []string{"UTC", "Europe/Berlin", "Australia/Lord_Howe", "America/St_Johns", "Africa/Casablanca", "America/Nuuk", "Pacific/Apia"} {
-		for _, w := range []schemas.ScheduleWindow{
+		for _, w := range []ops.ScheduleWindow{
 			{Opens: "00:00", Length: hours},
 			{Opens: "02:15", Length: hours, Every: 7 * minutes},
 			{Opens: "23:45", Length: 90 * minutes},
@@ -245,24 +246,24 @@ func TestPeriods(t *testing.T) {
 // S2-11, S2-12: what cannot be meant is refused; the error names the field, and the way out.
 func TestBadWindows(t *testing.T) {
 	for name, tc := range map[string]struct {
-		window      schemas.ScheduleWindow
+		window      ops.ScheduleWindow
 		field, hint string
 	}{
-		"nothing":            {schemas.ScheduleWindow{}, "window.opens", "02:00"},
-		"no length":          {schemas.ScheduleWindow{Opens: "02:00"}, "window.length", "1h"},
-		"negative length":    {schemas.ScheduleWindow{Opens: "02:00", Length: -5 * hours}, "window.length", "1h"},
-		"no time":            {schemas.ScheduleWindow{Opens: "2 o'clock", Length: hours}, "window.opens", "02:00"},
-		"24:00":              {schemas.ScheduleWindow{Opens: "24:00", Length: hours}, "window.opens", "02:00"},
-		"a day long":         {schemas.ScheduleWindow{Opens: "02:00", Length: 24 * hours}, "window.length", "shorter than 24h"},
-		"a week long":        {schemas.ScheduleWindow{Opens: "02:00", Length: 168 * hours, Period: "week"}, "window.length", "shorter than 168h"},
-		"longer than cron":   {schemas.ScheduleWindow{Length: 10 * minutes, Period: "*/10 * * * *"}, "window.length", "shorter than 10m"},
-		"minute 60":          {schemas.ScheduleWindow{Opens: ":60", Length: minutes, Period: "hour"}, "window.opens", ":15"},
-		"cron and opens":     {schemas.ScheduleWindow{Opens: "02:00", Length: minutes, Period: "@daily"}, "window.opens", "leave opens out"},
-		"unknown period":     {schemas.ScheduleWindow{Opens: "02:00", Length: minutes, Period: "fortnight"}, "window.period", "day, week, month, hour"},
-		"cron that never is": {schemas.ScheduleWindow{Length: minutes, Period: "0 0 30 2 *"}, "window.period", "days that exist"},
-		"no zone":            {schemas.ScheduleWindow{Opens: "02:00", Length: minutes, TimeZone: "Berlin"}, "window.timeZone", "Europe/Berlin"},
-		"every is negative":  {schemas.ScheduleWindow{Opens: "02:00", Length: minutes, Every: -minutes}, "window.every", "5 minutes"},
-		"every is too long":  {schemas.ScheduleWindow{Opens: "02:00", Length: hours, Every: 2 * hours}, "window.every", "several triggers"},
+		"nothing":            {ops.ScheduleWindow{}, "window.opens", "02:00"},
+		"no length":          {ops.ScheduleWindow{Opens: "02:00"}, "window.length", "1h"},
+		"negative length":    {ops.ScheduleWindow{Opens: "02:00", Length: -5 * hours}, "window.length", "1h"},
+		"no time":            {ops.ScheduleWindow{Opens: "2 o'clock", Length: hours}, "window.opens", "02:00"},
+		"24:00":              {ops.ScheduleWindow{Opens: "24:00", Length: hours}, "window.opens", "02:00"},
+		"a day long":         {ops.ScheduleWindow{Opens: "02:00", Length: 24 * hours}, "window.length", "shorter than 24h"},
+		"a week long":        {ops.ScheduleWindow{Opens: "02:00", Length: 168 * hours, Period: "week"}, "window.length", "shorter than 168h"},
+		"longer than cron":   {ops.ScheduleWindow{Length: 10 * minutes, Period: "*/10 * * * *"}, "window.length", "shorter than 10m"},
+		"minute 60":          {ops.ScheduleWindow{Opens: ":60", Length: minutes, Period: "hour"}, "window.opens", ":15"},
+		"cron and opens":     {ops.ScheduleWindow{Opens: "02:00", Length: minutes, Period: "@daily"}, "window.opens", "leave opens out"},
+		"unknown period":     {ops.ScheduleWindow{Opens: "02:00", Length: minutes, Period: "fortnight"}, "window.period", "day, week, month, hour"},
+		"cron that never is": {ops.ScheduleWindow{Length: minutes, Period: "0 0 30 2 *"}, "window.period", "days that exist"},
+		"no zone":            {ops.ScheduleWindow{Opens: "02:00", Length: minutes, TimeZone: "Berlin"}, "window.timeZone", "Europe/Berlin"},
+		"every is negative":  {ops.ScheduleWindow{Opens: "02:00", Length: minutes, Every: -minutes}, "window.every", "5 minutes"},
+		"every is too long":  {ops.ScheduleWindow{Opens: "02:00", Length: hours, Every: 2 * hours}, "window.every", "several triggers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := calendar.CompileWindow(&tc.window)

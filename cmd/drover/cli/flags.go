@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // DurationFlag is a time on the command line: 90 or 90s, 1m30s, or NONE for no limit where a
@@ -270,16 +271,16 @@ func RunFlag(cmd *cobra.Command, runID *string) {
 }
 
 // ParseInterval reads a distance, and after a plus its offset: 24h+3h.
-func ParseInterval(s string) (schemas.ScheduleInterval, error) {
+func ParseInterval(s string) (ops.ScheduleInterval, error) {
 	every, offset, some := strings.Cut(s, "+")
 	d, plus := DurationFlag{Some: true}, DurationFlag{}
 	if d.Set(strings.TrimSpace(every)) != nil ||
 		some && plus.Set(strings.TrimSpace(offset)) != nil {
-		return schemas.ScheduleInterval{}, errors.New(
+		return ops.ScheduleInterval{}, errors.New(
 			"want a distance such as 5m, or one with an offset, such as 24h+3h",
 		)
 	}
-	return schemas.ScheduleInterval{
+	return ops.ScheduleInterval{
 		Every: schemas.Duration(d.Value), Offset: schemas.Duration(plus.Value),
 	}, nil
 }

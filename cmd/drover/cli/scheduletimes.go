@@ -5,10 +5,11 @@ import (
 	"strings"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // ScheduleTimes says in short when a schedule is due.
-func ScheduleTimes(s *schemas.Schedule) string {
+func ScheduleTimes(s *ops.Schedule) string {
 	var parts []string
 	zone := ""
 	switch t := s.Times; {
@@ -58,7 +59,7 @@ func ScheduleTimes(s *schemas.Schedule) string {
 }
 
 // calendarWords has the fields of a calendar that say something.
-func calendarWords(c *schemas.ScheduleCalendar) string {
+func calendarWords(c *ops.ScheduleCalendar) string {
 	var all []string
 	for _, f := range []struct{ name, value string }{
 		{"year", c.Year},

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/droverhq/drover/decider/flow/syntax"
-	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // ReadYAML reads one document of YAML, JSON included, into the struct at v, whose fields have their
@@ -52,7 +52,7 @@ func yamlInto(n *yaml.Node, v reflect.Value, path string) error {
 			v.Set(reflect.New(v.Type().Elem()))
 		}
 		return yamlInto(n, v.Elem(), path)
-	case v.Type() == reflect.TypeFor[schemas.ScheduleInterval]() && n.Kind == yaml.ScalarNode:
+	case v.Type() == reflect.TypeFor[ops.ScheduleInterval]() && n.Kind == yaml.ScalarNode:
 		interval, err := ParseInterval(n.Value)
 		if err != nil {
 			return yamlAt(n, path, "%v", err)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // A file says what the JSON of a schedule says; one value may stand for a list of one.
@@ -15,44 +16,44 @@ func TestReadYAML(t *testing.T) {
 	one := int64(1)
 	for name, tt := range map[string]struct {
 		text string
-		want schemas.Schedule
+		want ops.Schedule
 	}{
 		"JSON": {
 			`{"id": "a", "times": {"cron": ["0 3 * * *"], "jitter": 3600}, "remaining": 1}`,
-			schemas.Schedule{
-				ID: "a", Times: &schemas.ScheduleTimes{Cron: []string{"0 3 * * *"}, Jitter: hour},
+			ops.Schedule{
+				ID: "a", Times: &ops.ScheduleTimes{Cron: []string{"0 3 * * *"}, Jitter: hour},
 				Remaining: &one,
 			},
 		},
 		"single values": {
 			"times:\n  cron: 0 3 * * *\n  every: 24h+1h\n  at: 2026-12-24T18:00:00+01:00\n" +
 				"  calendar: {hour: 3, dayOfWeek: SUN}\n  except: {date: 2026-12-25}\n",
-			schemas.Schedule{Times: &schemas.ScheduleTimes{
-				Cron: []string{"0 3 * * *"}, Every: []schemas.ScheduleInterval{
+			ops.Schedule{Times: &ops.ScheduleTimes{
+				Cron: []string{"0 3 * * *"}, Every: []ops.ScheduleInterval{
 					{Every: 24 * hour, Offset: hour},
 				}, At: []schemas.Timestamp{1798131600e9},
-				Calendar: []schemas.ScheduleCalendar{{Hour: "3", DayOfWeek: "SUN"}},
-				Except:   []schemas.ScheduleException{{Date: "2026-12-25"}},
+				Calendar: []ops.ScheduleCalendar{{Hour: "3", DayOfWeek: "SUN"}},
+				Except:   []ops.ScheduleException{{Date: "2026-12-25"}},
 			}},
 		},
 		"window": {
 			"window: {opens: 02:00, length: 1h, every: 5m, period: week}\n",
-			schemas.Schedule{
-				Window: &schemas.ScheduleWindow{Opens: "02:00", Length: hour, Every: hour / 12, Period: "week"},
+			ops.Schedule{
+				Window: &ops.ScheduleWindow{Opens: "02:00", Length: hour, Every: hour / 12, Period: "week"},
 			},
 		},
 		"input": {
 			"action:\n  start:\n    type: t\n    executionStartToCloseTimeout: NONE\n    attributes: {k: v}\n" +
 				"    input: {n: 12345678901234567890, x: 0x10, list: [true, null, \"1\"], f: 1.50}\noverlap: allow\npaused: true\n",
-			schemas.Schedule{Action: schemas.ScheduleAction{Start: &schemas.StartRequest{
+			ops.Schedule{Action: ops.ScheduleAction{Start: &schemas.StartRequest{
 				Type: "t", ExecutionStartToCloseTimeout: schemas.Unlimited, Attributes: map[string]string{
 					"k": "v",
 				},
 				Input: schemas.Payload(`{"n":12345678901234567890,"x":16,"list":[true,null,"1"],"f":1.50}`),
-			}}, Overlap: schemas.OverlapAllow, Paused: true},
+			}}, Overlap: ops.OverlapAllow, Paused: true},
 		},
 	} {
-		var got schemas.Schedule
+		var got ops.Schedule
 		if err := ReadYAML([]byte(tt.text), &got); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -83,7 +84,7 @@ func TestReadYAMLRefuses(t *testing.T) {
 		"times: &x {cron: a}\nwindow: *x\n":      "line 2: window: aliases are not for this file",
 		"action: {start: {input: {f: .inf}}}\n":  "line 1: .inf is no number of JSON",
 	} {
-		var got schemas.Schedule
+		var got ops.Schedule
 		err := ReadYAML([]byte(text), &got)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", text, err, want)

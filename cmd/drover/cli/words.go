@@ -1,10 +1,13 @@
 package cli
 
-import "github.com/droverhq/drover/schemas"
+import (
+	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
+)
 
 // restartWords are the restart policies.
 func restartWords() []string {
-	return []string{string(schemas.RestartAlways), string(schemas.RestartOnFailure)}
+	return []string{string(ops.RestartAlways), string(ops.RestartOnFailure)}
 }
 
 // statuses are the words of --status.
@@ -23,8 +26,8 @@ func statusWords() []string {
 
 // OverlapWords are the overlap policies.
 var OverlapWords = []string{
-	string(schemas.OverlapSkip), string(schemas.OverlapBufferOne), string(schemas.OverlapBufferAll),
-	string(schemas.OverlapCancelOther), string(
-		schemas.OverlapTerminateOther,
-	), string(schemas.OverlapAllow),
+	string(ops.OverlapSkip), string(ops.OverlapBufferOne), string(ops.OverlapBufferAll),
+	string(ops.OverlapCancelOther), string(
+		ops.OverlapTerminateOther,
+	), string(ops.OverlapAllow),
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // recycledEvery is how often one looks whether a recycle is finished.
@@ -82,7 +83,7 @@ instant after; where the clock shows it twice, it is the first one.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.Client(cmd, func(ctx context.Context, c *drover.Client) error {
-				r, err := c.SetRecycle(ctx, schemas.Recycle{
+				r, err := c.SetRecycle(ctx, ops.Recycle{
 					At: at, TimeZone: zone, Every: schemas.Duration(every.Value),
 					Notice: schemas.Duration(notice.Value), Stagger: schemas.Duration(stagger.Value),
 				}, reason)
@@ -169,14 +170,14 @@ func recycled(
 	ctx context.Context,
 	c *drover.Client,
 	slot schemas.Timestamp,
-) (*schemas.RecycleResponse, error) {
+) (*ops.RecycleResponse, error) {
 	for {
 		r, err := c.ShowRecycle(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if l := r.Latest; l != nil &&
-			(l.Slot > slot || l.Slot == slot && l.Phase == schemas.RecycleFinished) {
+			(l.Slot > slot || l.Slot == slot && l.Phase == ops.RecycleFinished) {
 			return r, nil
 		}
 		if sleep.For(ctx, recycledEvery) != nil {
@@ -215,7 +216,7 @@ func recycleError(a *cli.App, err error) error {
 
 var recycleColumns = []cli.Column{{Head: "NODE", Keep: 12}, {Head: "SINCE"}, {Head: "PHASE"}}
 
-func showRecycle(a *cli.App, r *schemas.RecycleResponse, nodes bool) error {
+func showRecycle(a *cli.App, r *ops.RecycleResponse, nodes bool) error {
 	if r.V = 0; a.JSON {
 		return a.Document(r)
 	}
@@ -234,14 +235,14 @@ func showRecycle(a *cli.App, r *schemas.RecycleResponse, nodes bool) error {
 		a,
 		cli.Table{Columns: recycleColumns, None: "no servers"},
 		each(r.Nodes),
-		func(n schemas.RecycleNode) []string {
+		func(n ops.RecycleNode) []string {
 			return []string{cli.Word(n.Node, cli.Whole), cli.When(n.Since), orDash(string(n.Phase))}
 		},
 	)
 }
 
 // recycleWords says what is set.
-func recycleWords(r *schemas.RecycleResponse) string {
+func recycleWords(r *ops.RecycleResponse) string {
 	next := ""
 	if r.Next != 0 {
 		next = "; next " + cli.When(r.Next)
@@ -263,12 +264,12 @@ func recycleWords(r *schemas.RecycleResponse) string {
 }
 
 // latestWords says where the last recycle stands.
-func latestWords(l *schemas.RecycleNotice) string {
+func latestWords(l *ops.RecycleNotice) string {
 	text := "the last one is over"
 	switch l.Phase {
-	case schemas.RecycleAnnounced:
+	case ops.RecycleAnnounced:
 		text = "announced for " + cli.When(l.At)
-	case schemas.RecycleDraining, schemas.RecycleExited, schemas.RecycleReturned:
+	case ops.RecycleDraining, ops.RecycleExited, ops.RecycleReturned:
 		text = fmt.Sprintf("goes on: %s %s", cli.Word(l.Node, 64), l.Phase)
 	}
 	if l.Reason != "" {

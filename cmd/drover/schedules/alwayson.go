@@ -15,6 +15,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 func AlwaysOnCommand(a *cli.App) *cobra.Command {
@@ -110,11 +111,11 @@ func (f *alwaysFlags) alwaysOn(
 	cmd *cobra.Command,
 	a *cli.App,
 	id string,
-) (*schemas.AlwaysOn, error) {
+) (*ops.AlwaysOn, error) {
 	if f.start.Type == "" {
 		return nil, cli.Usage(cmd, errors.New("--type is missing: say which workflow it is"))
 	}
-	restart := schemas.RestartPolicy(f.restart)
+	restart := ops.RestartPolicy(f.restart)
 	if err := restart.Validate("--restart"); err != nil {
 		return nil, cli.Usage(cmd, err)
 	}
@@ -136,7 +137,7 @@ func (f *alwaysFlags) alwaysOn(
 		}
 		start.Continuation = &p
 	}
-	return &schemas.AlwaysOn{Start: start, Restart: restart}, nil
+	return &ops.AlwaysOn{Start: start, Restart: restart}, nil
 }
 
 func alwaysList(a *cli.App) *cobra.Command {
@@ -149,7 +150,7 @@ func alwaysList(a *cli.App) *cobra.Command {
 			return a.Client(cmd, func(ctx context.Context, c *drover.Client) error {
 				now := time.Now()
 				none := `no always-on workflows: "drover always-on add" adds one`
-				row := func(r schemas.AlwaysOnRecord) []string { return AlwaysRow(&r, now) }
+				row := func(r ops.AlwaysOnRecord) []string { return AlwaysRow(&r, now) }
 				return cli.Lines(
 					a,
 					cli.Table{Columns: alwaysColumns, None: none},
@@ -176,7 +177,7 @@ var alwaysColumns = []cli.Column{
 }
 
 // AlwaysRow is a row of the table of always-on workflows.
-func AlwaysRow(r *schemas.AlwaysOnRecord, now time.Time) []string {
+func AlwaysRow(r *ops.AlwaysOnRecord, now time.Time) []string {
 	state, at := AlwaysState(r)
 	since := "-"
 	if at != 0 {
@@ -192,17 +193,17 @@ func AlwaysRow(r *schemas.AlwaysOnRecord, now time.Time) []string {
 }
 
 // AlwaysState is how an always-on workflow stands, and since when.
-func AlwaysState(r *schemas.AlwaysOnRecord) (state string, since schemas.Timestamp) {
+func AlwaysState(r *ops.AlwaysOnRecord) (state string, since schemas.Timestamp) {
 	switch {
 	case r.Stopped:
 		return "stopped", r.StoppedAt
-	case r.Failures >= schemas.FailingAfter:
+	case r.Failures >= ops.FailingAfter:
 		return "failing", r.EndedAt
 	case r.Open:
 		return "running", r.StartedAt
 	case r.Status == "" && r.Refusal == "":
 		return "starting", r.CreatedAt
-	case r.NotBefore == 0 && r.AlwaysOn.Restart == schemas.RestartOnFailure:
+	case r.NotBefore == 0 && r.AlwaysOn.Restart == ops.RestartOnFailure:
 		return "ended", r.EndedAt
 	}
 	return "waiting", r.EndedAt
@@ -245,7 +246,7 @@ func continueWords(p *schemas.ContinuationPolicy) string {
 }
 
 // alwaysText lays an always-on workflow out for people.
-func alwaysText(r *schemas.AlwaysOnRecord) []byte {
+func alwaysText(r *ops.AlwaysOnRecord) []byte {
 	var b bytes.Buffer
 	if r == nil {
 		return nil
@@ -257,7 +258,7 @@ func alwaysText(r *schemas.AlwaysOnRecord) []byte {
 	start, state := &r.AlwaysOn.Start, ""
 	row("workflow", "%s", cli.Word(start.WorkflowID, cli.Whole))
 	row("type", "%s", cli.Word(start.Type, cli.Whole))
-	row("restart", "%s", cmp.Or(r.AlwaysOn.Restart, schemas.RestartAlways))
+	row("restart", "%s", cmp.Or(r.AlwaysOn.Restart, ops.RestartAlways))
 	if p := start.Continuation; p != nil {
 		row("continue", "%s", continueWords(p))
 	}
@@ -304,7 +305,7 @@ asked to end, as by "drover cancel".`,
 		Args: cli.Filled("ID"),
 		RunE: changeAlways(a, "stopped", "was stopped before:", func(
 			ctx context.Context, c *drover.Client, id string,
-		) (*schemas.AlwaysResponse, error) {
+		) (*ops.AlwaysResponse, error) {
 			return c.StopAlwaysOn(ctx, id, &o)
 		}),
 	}
@@ -320,7 +321,7 @@ func alwaysStart(a *cli.App) *cobra.Command {
 		Args:  cli.Filled("ID"),
 		RunE: changeAlways(a, "started", "runs already:", func(
 			ctx context.Context, c *drover.Client, id string,
-		) (*schemas.AlwaysResponse, error) {
+		) (*ops.AlwaysResponse, error) {
 			return c.StartAlwaysOn(ctx, id, reason)
 		}),
 	}
@@ -336,7 +337,7 @@ func alwaysRemove(a *cli.App) *cobra.Command {
 		Args:  cli.Filled("ID"),
 		RunE: changeAlways(a, "removed", "was removed before:", func(
 			ctx context.Context, c *drover.Client, id string,
-		) (*schemas.AlwaysResponse, error) {
+		) (*ops.AlwaysResponse, error) {
 			return c.RemoveAlwaysOn(ctx, id, &o)
 		}),
 	}
@@ -370,7 +371,7 @@ func endFlags(cmd *cobra.Command, o *drover.StopAlwaysOnOptions) {
 // changeAlways makes the RunE of a command that does one thing to the always-on workflow ID.
 func changeAlways(a *cli.App,
 	changed, not string,
-	do func(context.Context, *drover.Client, string) (*schemas.AlwaysResponse, error),
+	do func(context.Context, *drover.Client, string) (*ops.AlwaysResponse, error),
 ) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return a.Client(cmd, func(ctx context.Context, c *drover.Client) error {

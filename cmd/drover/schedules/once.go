@@ -11,7 +11,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/internal/zones"
-	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 func OnceCommand(a *cli.App) *cobra.Command {
@@ -77,7 +77,7 @@ func onceWords(args []string, o *drover.OnceOptions) error {
 	return nil
 }
 
-func onceSaid(a *cli.App, r *schemas.OnceResponse, zone string) error {
+func onceSaid(a *cli.App, r *ops.OnceResponse, zone string) error {
 	if r.V = 0; a.JSON {
 		return a.Document(r)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/internal/zones"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 func ScheduleCommand(a *cli.App) *cobra.Command {
@@ -73,7 +74,7 @@ var scheduleColumns = []cli.Column{
 	{Head: "RUNNING", Drop: 1},
 }
 
-func scheduleRow(l schemas.ScheduleLine) []string {
+func scheduleRow(l ops.ScheduleLine) []string {
 	next, last := "-", "-"
 	switch {
 	case l.Schedule.Paused:
@@ -93,7 +94,7 @@ func scheduleRow(l schemas.ScheduleLine) []string {
 }
 
 // zoneOf is the time zone of a schedule; UTC if this machine does not know it.
-func zoneOf(s *schemas.Schedule) *time.Location {
+func zoneOf(s *ops.Schedule) *time.Location {
 	name := ""
 	switch {
 	case s.Window != nil:

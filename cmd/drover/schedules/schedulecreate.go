@@ -9,7 +9,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/cmd/drover/cli"
-	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // nextShown is how many of the next times are told after a change.
@@ -41,7 +41,7 @@ schedule: times, window, action and so on. A flag changes what the file says.`,
   drover schedule create nightly --file nightly.yaml`,
 		Args: cli.Filled("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s := schemas.Schedule{ID: args[0]}
+			s := ops.Schedule{ID: args[0]}
 			if err := f.apply(cmd, a.Stdin, &s); err != nil {
 				return err
 			}
@@ -62,7 +62,7 @@ schedule: times, window, action and so on. A flag changes what the file says.`,
 }
 
 // complete refuses a schedule that says nothing of what it is for, or when.
-func complete(s *schemas.Schedule) error {
+func complete(s *ops.Schedule) error {
 	switch {
 	case s.Action.Start == nil && s.Action.Signal == nil:
 		return errors.New(
@@ -122,7 +122,7 @@ nothing is changed, and the exit code is 1.`,
 }
 
 // scheduleSaid tells what became of a schedule, with its next times and what may not be meant.
-func scheduleSaid(a *cli.App, r *schemas.ScheduleResponse, done string) error {
+func scheduleSaid(a *cli.App, r *ops.ScheduleResponse, done string) error {
 	if r.V = 0; a.JSON {
 		return a.Document(r)
 	}

@@ -9,13 +9,13 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/cmd/drover/cli"
-	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // changeSchedule makes the RunE of a command that does one thing to the schedule ID.
 func changeSchedule(a *cli.App,
-	done func(*schemas.ScheduleResponse) string,
-	do func(context.Context, *drover.Client, string) (*schemas.ScheduleResponse, error),
+	done func(*ops.ScheduleResponse) string,
+	do func(context.Context, *drover.Client, string) (*ops.ScheduleResponse, error),
 ) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return a.Client(cmd, func(ctx context.Context, c *drover.Client) error {
@@ -35,7 +35,7 @@ func changeSchedule(a *cli.App,
 }
 
 // warned says what the server warns of.
-func warned(a *cli.App, r *schemas.ScheduleResponse) error {
+func warned(a *cli.App, r *ops.ScheduleResponse) error {
 	for _, w := range r.Warnings {
 		if err := a.Say("warning: %s", cli.Sentence(w)); err != nil {
 			return err
@@ -45,8 +45,8 @@ func warned(a *cli.App, r *schemas.ScheduleResponse) error {
 }
 
 // either says one of two things: whether a request has changed something.
-func either(changed, not string) func(*schemas.ScheduleResponse) string {
-	return func(r *schemas.ScheduleResponse) string {
+func either(changed, not string) func(*ops.ScheduleResponse) string {
+	return func(r *ops.ScheduleResponse) string {
 		if r.Changed {
 			return changed
 		}
@@ -68,7 +68,7 @@ end of an earlier run are done after the pause.`,
 		Args: cli.Filled("ID"),
 		RunE: changeSchedule(a, either("paused schedule", "was paused before: schedule"), func(
 			ctx context.Context, c *drover.Client, id string,
-		) (*schemas.ScheduleResponse, error) {
+		) (*ops.ScheduleResponse, error) {
 			return c.PauseSchedule(ctx, id, until.value, reason)
 		}),
 	}
@@ -90,7 +90,7 @@ func scheduleResume(a *cli.App) *cobra.Command {
 		Args:  cli.Filled("ID"),
 		RunE: changeSchedule(a, either("resumed schedule", "was not paused: schedule"), func(
 			ctx context.Context, c *drover.Client, id string,
-		) (*schemas.ScheduleResponse, error) {
+		) (*ops.ScheduleResponse, error) {
 			return c.ResumeSchedule(ctx, id, reason)
 		}),
 	}
@@ -106,7 +106,7 @@ func scheduleDelete(a *cli.App) *cobra.Command {
 		Args:  cli.Filled("ID"),
 		RunE: changeSchedule(a, either("deleted schedule", "was deleted before: schedule"), func(
 			ctx context.Context, c *drover.Client, id string,
-		) (*schemas.ScheduleResponse, error) {
+		) (*ops.ScheduleResponse, error) {
 			return c.DeleteSchedule(ctx, id, reason)
 		}),
 	}
@@ -133,7 +133,7 @@ func (f *slotFlags) register(cmd *cobra.Command, overlap string) {
 	)
 	fs.StringVar(&f.o.Reason, "reason", "", "why")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		f.o.Overlap = schemas.OverlapPolicy(f.overlap)
+		f.o.Overlap = ops.OverlapPolicy(f.overlap)
 		return usageOf(cmd, f.o.Overlap.Validate("--overlap"))
 	}
 }
@@ -149,7 +149,7 @@ func scheduleTrigger(a *cli.App) *cobra.Command {
 			either("triggered schedule", "was triggered before: schedule"),
 			func(
 				ctx context.Context, c *drover.Client, id string,
-			) (*schemas.ScheduleResponse, error) {
+			) (*ops.ScheduleResponse, error) {
 				return c.TriggerSchedule(ctx, id, &f.o)
 			},
 		),
@@ -184,13 +184,13 @@ the past: instants, days in UTC, or 90m for that long ago.`,
 			}
 			return nil
 		},
-		RunE: changeSchedule(a, func(r *schemas.ScheduleResponse) string {
+		RunE: changeSchedule(a, func(r *ops.ScheduleResponse) string {
 			return cli.Counted(r.Slots, "time", "times") + " to do for schedule"
-		}, func(ctx context.Context, c *drover.Client, id string) (*schemas.ScheduleResponse, error) {
+		}, func(ctx context.Context, c *drover.Client, id string) (*ops.ScheduleResponse, error) {
 			return c.BackfillSchedule(ctx, id, from.Value, until.Value, &f.o)
 		}),
 	}
-	f.register(cmd, string(schemas.OverlapBufferAll))
+	f.register(cmd, string(ops.OverlapBufferAll))
 	return cmd
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // maxSchedule is how long a file with a schedule may be, in bytes.
@@ -118,13 +119,13 @@ var (
 )
 
 // apply changes a schedule as the flags say.
-func (f *scheduleFlags) apply(cmd *cobra.Command, stdin io.Reader, s *schemas.Schedule) error {
+func (f *scheduleFlags) apply(cmd *cobra.Command, stdin io.Reader, s *ops.Schedule) error {
 	if f.file != "" {
 		if err := f.read(cmd, stdin, s); err != nil {
 			return err
 		}
 	}
-	for _, change := range []func(*schemas.Schedule) error{f.when, f.rest} {
+	for _, change := range []func(*ops.Schedule) error{f.when, f.rest} {
 		if err := change(s); err != nil {
 			return cli.Usage(cmd, err)
 		}
@@ -133,7 +134,7 @@ func (f *scheduleFlags) apply(cmd *cobra.Command, stdin io.Reader, s *schemas.Sc
 }
 
 // read replaces a schedule by the one in the file.
-func (f *scheduleFlags) read(cmd *cobra.Command, stdin io.Reader, s *schemas.Schedule) error {
+func (f *scheduleFlags) read(cmd *cobra.Command, stdin io.Reader, s *ops.Schedule) error {
 	name, from := f.file, stdin
 	if f.file == "-" {
 		name = "standard input"
@@ -152,7 +153,7 @@ func (f *scheduleFlags) read(cmd *cobra.Command, stdin io.Reader, s *schemas.Sch
 	if err != nil {
 		return cli.Usage(cmd, fmt.Errorf("--file %s: %w", name, err))
 	}
-	read := schemas.Schedule{}
+	read := ops.Schedule{}
 	if err := cli.ReadYAML(text, &read); err != nil {
 		return cli.Usage(cmd, fmt.Errorf("%s: %w", name, err))
 	}
@@ -170,7 +171,7 @@ func (f *scheduleFlags) read(cmd *cobra.Command, stdin io.Reader, s *schemas.Sch
 }
 
 // when changes the times, or the window.
-func (f *scheduleFlags) when(s *schemas.Schedule) error {
+func (f *scheduleFlags) when(s *ops.Schedule) error {
 	times, window := f.given(timeFlags...), f.given(windowFlags...)
 	switch {
 	case times && window:
@@ -178,11 +179,11 @@ func (f *scheduleFlags) when(s *schemas.Schedule) error {
 			"--jitter: a schedule has times or a window")
 	case times:
 		if s.Window = nil; s.Times == nil {
-			s.Times = &schemas.ScheduleTimes{}
+			s.Times = &ops.ScheduleTimes{}
 		}
 	case window:
 		if s.Times = nil; s.Window == nil {
-			s.Window = &schemas.ScheduleWindow{}
+			s.Window = &ops.ScheduleWindow{}
 		}
 	}
 	if window {
@@ -207,7 +208,7 @@ func (f *scheduleFlags) when(s *schemas.Schedule) error {
 	return f.inTimes(s.Times)
 }
 
-func (f *scheduleFlags) inTimes(t *schemas.ScheduleTimes) error {
+func (f *scheduleFlags) inTimes(t *ops.ScheduleTimes) error {
 	if f.changed("cron") {
 		t.Cron = f.cron
 	}
@@ -243,7 +244,7 @@ func (f *scheduleFlags) inTimes(t *schemas.ScheduleTimes) error {
 	return nil
 }
 
-func (f *scheduleFlags) inWindow(w *schemas.ScheduleWindow) error {
+func (f *scheduleFlags) inWindow(w *ops.ScheduleWindow) error {
 	if f.changed("window") {
 		opens, length, ok := strings.Cut(f.window, "+")
 		d := cli.DurationFlag{Some: true}
@@ -266,12 +267,12 @@ func (f *scheduleFlags) inWindow(w *schemas.ScheduleWindow) error {
 }
 
 // rest changes what is neither times nor action.
-func (f *scheduleFlags) rest(s *schemas.Schedule) error {
-	if err := schemas.OverlapPolicy(f.overlap).Validate("--overlap"); err != nil {
+func (f *scheduleFlags) rest(s *ops.Schedule) error {
+	if err := ops.OverlapPolicy(f.overlap).Validate("--overlap"); err != nil {
 		return err
 	}
 	if f.changed("overlap") {
-		s.Overlap = schemas.OverlapPolicy(f.overlap)
+		s.Overlap = ops.OverlapPolicy(f.overlap)
 	}
 	if f.changed("catch-up") {
 		s.CatchUp = schemas.Duration(f.catchUp.Value)
@@ -292,7 +293,7 @@ func (f *scheduleFlags) rest(s *schemas.Schedule) error {
 }
 
 // action changes what is done for each slot.
-func (f *scheduleFlags) action(cmd *cobra.Command, stdin io.Reader, s *schemas.Schedule) error {
+func (f *scheduleFlags) action(cmd *cobra.Command, stdin io.Reader, s *ops.Schedule) error {
 	if !f.given(actionFlags...) {
 		return nil
 	}
@@ -340,7 +341,7 @@ func usageOf(cmd *cobra.Command, err error) error {
 	return cli.Usage(cmd, err)
 }
 
-func (f *scheduleFlags) signals(a *schemas.ScheduleAction, input schemas.Payload) error {
+func (f *scheduleFlags) signals(a *ops.ScheduleAction, input schemas.Payload) error {
 	if a.Start = nil; a.Signal == nil {
 		a.Signal = &schemas.SignalRequest{}
 	}
@@ -359,7 +360,7 @@ func (f *scheduleFlags) signals(a *schemas.ScheduleAction, input schemas.Payload
 	return nil
 }
 
-func (f *scheduleFlags) starts(a *schemas.ScheduleAction, input, signal schemas.Payload) error {
+func (f *scheduleFlags) starts(a *ops.ScheduleAction, input, signal schemas.Payload) error {
 	if a.Signal = nil; a.Start == nil {
 		a.Start = &schemas.StartRequest{}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/cmd/drover/cli"
-	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // MostSlots is how many slots that run, and how many that wait, are shown to people.
@@ -44,7 +44,7 @@ func scheduleShow(a *cli.App) *cobra.Command {
 }
 
 // ScheduleText lays a schedule out for people.
-func ScheduleText(r *schemas.ScheduleResponse) []byte {
+func ScheduleText(r *ops.ScheduleResponse) []byte {
 	var b bytes.Buffer
 	if r.Record == nil {
 		return nil
@@ -57,7 +57,7 @@ func ScheduleText(r *schemas.ScheduleResponse) []byte {
 	row("schedule", "%s", cli.Word(s.ID, cli.Whole))
 	row("times", "%s", cli.ScheduleTimes(s))
 	row("action", "%s", actionWords(&s.Action))
-	row("overlap", "%s", cmp.Or(s.Overlap, schemas.OverlapSkip))
+	row("overlap", "%s", cmp.Or(s.Overlap, ops.OverlapSkip))
 	if s.CatchUp != 0 {
 		row("catch up", "%s", cli.ShortSpan(s.CatchUp))
 	}
@@ -100,7 +100,7 @@ func ScheduleText(r *schemas.ScheduleResponse) []byte {
 }
 
 func scheduleState(
-	row func(name, format string, args ...any), s *schemas.ScheduleState, zone *time.Location,
+	row func(name, format string, args ...any), s *ops.ScheduleState, zone *time.Location,
 ) {
 	if s == nil {
 		return
@@ -108,7 +108,7 @@ func scheduleState(
 	row("counts", "%s", countWords(&s.Counts))
 	for _, slots := range []struct {
 		name string
-		all  []schemas.ScheduleSlot
+		all  []ops.ScheduleSlot
 	}{{"running", s.Running}, {"waiting", s.Buffered}} {
 		for i := range slots.all {
 			if left := len(slots.all) - i; i == MostSlots && left > 1 {
@@ -126,7 +126,7 @@ func scheduleState(
 }
 
 // countWords has the counters that are not zero.
-func countWords(c *schemas.ScheduleCounts) string {
+func countWords(c *ops.ScheduleCounts) string {
 	var all []string
 	for _, n := range []struct {
 		name  string
@@ -150,7 +150,7 @@ func countWords(c *schemas.ScheduleCounts) string {
 	return strings.Join(all, ", ")
 }
 
-func slotTable(b *bytes.Buffer, slots []schemas.ScheduleSlot, zone *time.Location) {
+func slotTable(b *bytes.Buffer, slots []ops.ScheduleSlot, zone *time.Location) {
 	t := tabwriter.NewWriter(b, 2, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "  TIME\tOUTCOME\tWORKFLOW\tREASON")
 	for i := range slots {
@@ -171,7 +171,7 @@ func slotTable(b *bytes.Buffer, slots []schemas.ScheduleSlot, zone *time.Locatio
 }
 
 // actionWords says what is done for each slot.
-func actionWords(a *schemas.ScheduleAction) string {
+func actionWords(a *ops.ScheduleAction) string {
 	switch {
 	case a.Signal != nil:
 		return "signal " + cli.Word(

@@ -11,7 +11,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/internal/sleep"
-	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // operationsEvery is how often --follow asks.
@@ -41,7 +41,7 @@ server with the role ops.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Kind = schemas.OperationKind(kind)
+			o.Kind = ops.OperationKind(kind)
 			return a.Client(cmd, func(ctx context.Context, c *drover.Client) error {
 				all, none := c.Operations(ctx, o), "no operations"
 				if follow {
@@ -70,7 +70,7 @@ var operationColumns = []cli.Column{
 // showOperations writes operations for people or as documents. Those that are followed are written
 // one by one.
 func showOperations(a *cli.App,
-	all iter.Seq2[schemas.OperationEntry, error], none string, follow bool,
+	all iter.Seq2[ops.OperationEntry, error], none string, follow bool,
 ) error {
 	if !follow {
 		return cli.Lines(a, cli.Table{Columns: operationColumns, None: none}, all, OperationRow)
@@ -94,15 +94,15 @@ func showOperations(a *cli.App,
 }
 
 // OperationRow is a row of the table of operations.
-func OperationRow(e schemas.OperationEntry) []string {
+func OperationRow(e ops.OperationEntry) []string {
 	about, reason := "-", "-"
 	if e.Subject != "" {
 		about = cli.Word(e.Subject, cli.Whole)
 	}
 	switch {
-	case e.Count > 0 && e.Kind == schemas.OperationScheduleDeleted:
+	case e.Count > 0 && e.Kind == ops.OperationScheduleDeleted:
 		reason = cli.Counted(int(e.Count), "run goes on", "runs go on")
-	case e.Count > 0 && (e.Kind == schemas.OperationScheduleTrigger || e.Kind == schemas.OperationScheduleBackfill):
+	case e.Count > 0 && (e.Kind == ops.OperationScheduleTrigger || e.Kind == ops.OperationScheduleBackfill):
 		reason = cli.Counted(int(e.Count), "time", "times")
 	case e.Count > 0 && e.Slot != 0:
 		reason = fmt.Sprintf("%d, the last of %s", e.Count, cli.When(e.Slot))
@@ -126,8 +126,8 @@ func OperationRow(e schemas.OperationEntry) []string {
 // followed yields the operations that there are, and then those to come.
 func followed(
 	ctx context.Context, c *drover.Client, o drover.OperationsOptions,
-) iter.Seq2[schemas.OperationEntry, error] {
-	return func(yield func(schemas.OperationEntry, error) bool) {
+) iter.Seq2[ops.OperationEntry, error] {
+	return func(yield func(ops.OperationEntry, error) bool) {
 		for {
 			for e, err := range c.Operations(ctx, o) {
 				if err != nil && ctx.Err() != nil || !yield(e, err) || err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/droverhq/drover/decider/flow/model"
 	"github.com/droverhq/drover/decider/flow/run"
 	"github.com/droverhq/drover/decider/flow/value"
-	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // outside runs the steps that ask for something and wait for the answer.
@@ -263,7 +263,7 @@ func (m *machine) once(x *act) error {
 		return errors.New("input what: it is empty: name what is done once a period")
 	}
 	return m.waitFor(Action{
-		Do: Schedule, ID: x.inst.ID(x.st.Ref), Name: schemas.ActivityOnce, List: schemas.ServiceList, Value: in,
+		Do: Schedule, ID: x.inst.ID(x.st.Ref), Name: ops.ActivityOnce, List: ops.ServiceList, Value: in,
 		Idempotent: m.idempotent(x.st) == model.Idempotent,
 	})
 }

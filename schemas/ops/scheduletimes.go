@@ -1,4 +1,6 @@
-package schemas
+package ops
+
+import "github.com/droverhq/drover/schemas"
 
 // ScheduleTimes says when a schedule is due. Its slots are those of Cron, Every, Calendar and At
 // together. Except takes some of them away. None is before From, and none at Until or later.
@@ -12,27 +14,27 @@ type ScheduleTimes struct {
 	// Calendar are the fields of a cron expression by their names, with a year.
 	Calendar []ScheduleCalendar `json:"calendar,omitempty"`
 	// At are single instants, in whole milliseconds.
-	At []Timestamp `json:"at,omitempty"`
+	At []schemas.Timestamp `json:"at,omitempty"`
 	// Except takes slots away.
 	Except []ScheduleException `json:"except,omitempty"`
 	// From is the first instant at which there may be a slot.
-	From Timestamp `json:"from,omitempty"`
+	From schemas.Timestamp `json:"from,omitempty"`
 	// Until is the first instant at which there may be none any more.
-	Until Timestamp `json:"until,omitempty"`
+	Until schemas.Timestamp `json:"until,omitempty"`
 	// TimeZone is an IANA name such as Europe/Berlin. The default is UTC.
 	TimeZone string `json:"timeZone,omitempty"`
 	// Jitter has each slot start later by less than this, and before the next slot. How much is
 	// computed from the name of the schedule and the slot.
-	Jitter Duration `json:"jitter,omitempty"`
+	Jitter schemas.Duration `json:"jitter,omitempty"`
 }
 
 // ScheduleInterval is the instants Offset + n * Every after the Unix epoch, for each whole n. Both
 // are whole milliseconds.
 type ScheduleInterval struct {
 	// Every is from one second to 100 years.
-	Every Duration `json:"every"`
+	Every schemas.Duration `json:"every"`
 	// Offset is less than Every.
-	Offset Duration `json:"offset,omitempty"`
+	Offset schemas.Duration `json:"offset,omitempty"`
 }
 
 // ScheduleCalendar has each field in the notation of cron. If Second, Minute or Hour is empty it

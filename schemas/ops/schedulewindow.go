@@ -1,4 +1,6 @@
-package schemas
+package ops
+
+import "github.com/droverhq/drover/schemas"
 
 // ScheduleWindow is a span of time in each period in which a schedule is to start one run. Nodes
 // try at Opens, and from then on each Every until the window closes.
@@ -8,10 +10,10 @@ type ScheduleWindow struct {
 	// Period is a cron expression.
 	Opens string `json:"opens,omitempty"`
 	// Length is how long the window is open. It is shorter than the period.
-	Length Duration `json:"length"`
+	Length schemas.Duration `json:"length"`
 	// Every is the distance of the triggers. The default is 5 minutes, or Length if that is
 	// shorter.
-	Every Duration `json:"every,omitempty"`
+	Every schemas.Duration `json:"every,omitempty"`
 	// Period is day, week, month or hour, or a cron expression at whose times windows open. The
 	// default is day.
 	Period string `json:"period,omitempty"`

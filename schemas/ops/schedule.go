@@ -1,6 +1,10 @@
-package schemas
+package ops
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/droverhq/drover/schemas"
+)
 
 // Schedule starts workflows, or signals one, at times of its own. It is the value of the key
 // schedule.<id> in the bucket of schedules, in a [ScheduleRecord].
@@ -19,15 +23,15 @@ type Schedule struct {
 	// CatchUp is how late a slot may be that was missed while nobody could fire it: at least 10 s.
 	// Defaults to a year; a slot that is later is counted as missed, and so are all but the latest
 	// 1,000.
-	CatchUp Duration `json:"catchUp,omitempty"`
+	CatchUp schemas.Duration `json:"catchUp,omitempty"`
 	// PauseOnFailure pauses the schedule when one of its runs fails or times out.
 	PauseOnFailure bool `json:"pauseOnFailure,omitempty"`
 	// Remaining is how many slots are still to be done; after the last one the schedule rests. Left
 	// out means no limit.
 	Remaining *int64 `json:"remaining,omitempty"`
 	// Paused: slots are counted as skipped until it is resumed, or until PausedUntil.
-	Paused      bool      `json:"paused,omitempty"`
-	PausedUntil Timestamp `json:"pausedUntil,omitempty"`
+	Paused      bool              `json:"paused,omitempty"`
+	PausedUntil schemas.Timestamp `json:"pausedUntil,omitempty"`
 	// Note says why it is paused, or what it is for; at most 1,024 bytes.
 	Note string `json:"note,omitempty"`
 }
@@ -38,9 +42,9 @@ type ScheduleAction struct {
 	// input, and in that of a signal, ${slot}, ${last.slot} and ${last.result} stand for the slot,
 	// the last slot that was done, and the result of the last run that completed. Run and requestId
 	// are the schedule's own and may not be given.
-	Start *StartRequest `json:"start,omitempty"`
+	Start *schemas.StartRequest `json:"start,omitempty"`
 	// Signal is a signal to a workflow that is open.
-	Signal *SignalRequest `json:"signal,omitempty"`
+	Signal *schemas.SignalRequest `json:"signal,omitempty"`
 }
 
 // Signals tells whether the action is a signal, with a start or without: it is done when the signal
@@ -94,13 +98,13 @@ type ScheduleRecord struct {
 	Schedule Schedule `json:"schedule"`
 	// Incarnation tells this schedule from a deleted one of the same id. Run ids are computed from
 	// it.
-	Incarnation string    `json:"incarnation"`
-	CreatedAt   Timestamp `json:"createdAt"`
-	UpdatedAt   Timestamp `json:"updatedAt,omitempty"`
+	Incarnation string            `json:"incarnation"`
+	CreatedAt   schemas.Timestamp `json:"createdAt"`
+	UpdatedAt   schemas.Timestamp `json:"updatedAt,omitempty"`
 	// Identity is who created it, or changed it last.
 	Identity string `json:"identity,omitempty"`
 	// Since is from when on slots count: the creation, or the last change of its times.
-	Since Timestamp `json:"since"`
+	Since schemas.Timestamp `json:"since"`
 	// Updates is how often it was updated. The state says by it which update it has taken up.
 	Updates int64 `json:"updates,omitempty"`
 }
@@ -124,15 +128,15 @@ const (
 // ScheduleSlot is a slot and what became of it.
 type ScheduleSlot struct {
 	// Slot is when it was due, without jitter.
-	Slot Timestamp `json:"slot"`
+	Slot schemas.Timestamp `json:"slot"`
 	// At is when that was done; of a slot that is being started, when its start was last decided
 	// upon.
-	At         Timestamp   `json:"at,omitempty"`
-	Outcome    SlotOutcome `json:"outcome"`
-	WorkflowID string      `json:"workflowId,omitempty"`
-	Run        string      `json:"run,omitempty"`
+	At         schemas.Timestamp `json:"at,omitempty"`
+	Outcome    SlotOutcome       `json:"outcome"`
+	WorkflowID string            `json:"workflowId,omitempty"`
+	Run        string            `json:"run,omitempty"`
 	// Status is how the run ended.
-	Status Status `json:"status,omitempty"`
+	Status schemas.Status `json:"status,omitempty"`
 	// Reason says why it was skipped, missed or refused, or why its run failed.
 	Reason string `json:"reason,omitempty"`
 	// Manual: it was triggered or is of a backfill. Such a slot has a nonce of its own.
@@ -163,7 +167,7 @@ type ScheduleState struct {
 	Remaining *int64 `json:"remaining,omitempty"`
 	// LastSlot is the last slot that was taken up: started, put to wait, or counted. So were all
 	// before it.
-	LastSlot Timestamp `json:"lastSlot,omitempty"`
+	LastSlot schemas.Timestamp `json:"lastSlot,omitempty"`
 	// Starting is the slot that is being started. It is written before the start, and the start is
 	// repeated after a crash.
 	Starting *ScheduleSlot `json:"starting,omitempty"`
@@ -176,8 +180,8 @@ type ScheduleState struct {
 	Counts ScheduleCounts `json:"counts"`
 	// LastDone is the last slot whose run completed, and LastResult its result if that has at most
 	// 64 KiB.
-	LastDone   Timestamp `json:"lastDone,omitempty"`
-	LastResult Payload   `json:"lastResult,omitempty"`
+	LastDone   schemas.Timestamp `json:"lastDone,omitempty"`
+	LastResult schemas.Payload   `json:"lastResult,omitempty"`
 }
 
 // ScheduleCreateRequest makes a schedule. A repeat with the same contents is answered like the
@@ -205,7 +209,7 @@ type ScheduleRequest struct {
 	V  int    `json:"v,omitempty"`
 	ID string `json:"id"`
 	// Until ends a pause.
-	Until Timestamp `json:"until,omitempty"`
+	Until schemas.Timestamp `json:"until,omitempty"`
 	// Next is how many of the next times scheduleShow tells. Defaults to 10, at most 1,000.
 	Next     int    `json:"next,omitempty"`
 	Reason   string `json:"reason,omitempty"`
@@ -226,10 +230,10 @@ type ScheduleTriggerRequest struct {
 // ScheduleBackfillRequest does the slots that a schedule would have had from From on and before
 // Until, both in the past.
 type ScheduleBackfillRequest struct {
-	V     int       `json:"v,omitempty"`
-	ID    string    `json:"id"`
-	From  Timestamp `json:"from"`
-	Until Timestamp `json:"until"`
+	V     int               `json:"v,omitempty"`
+	ID    string            `json:"id"`
+	From  schemas.Timestamp `json:"from"`
+	Until schemas.Timestamp `json:"until"`
 	// Overlap is the policy of these slots. Defaults to bufferAll.
 	Overlap   OverlapPolicy `json:"overlap,omitempty"`
 	RequestID string        `json:"requestId,omitempty"`
@@ -247,7 +251,7 @@ type ScheduleResponse struct {
 	// State is what the schedule has done.
 	State *ScheduleState `json:"state,omitempty"`
 	// NextTimes are the next times at which it is due.
-	NextTimes []Timestamp `json:"nextTimes,omitempty"`
+	NextTimes []schemas.Timestamp `json:"nextTimes,omitempty"`
 	// Warnings tell what may not be meant, such as a day of the month and a day of the week in one
 	// cron expression.
 	Warnings []string `json:"warnings,omitempty"`
@@ -256,8 +260,8 @@ type ScheduleResponse struct {
 	// Changed is false when the request found nothing to do, because it was carried out before.
 	Changed bool `json:"changed,omitempty"`
 	// TimeZones is the version of the time zone data that the times are computed with.
-	TimeZones string `json:"timeZones,omitempty"`
-	Error     *Error `json:"error,omitempty"`
+	TimeZones string         `json:"timeZones,omitempty"`
+	Error     *schemas.Error `json:"error,omitempty"`
 }
 
 // ScheduleListRequest lists schedules by their ids. Prefix is how the id begins.
@@ -271,8 +275,8 @@ type ScheduleListRequest struct {
 
 // ScheduleLine is a line of a list of schedules.
 type ScheduleLine struct {
-	Schedule Schedule  `json:"schedule"`
-	Next     Timestamp `json:"next,omitempty"`
+	Schedule Schedule          `json:"schedule"`
+	Next     schemas.Timestamp `json:"next,omitempty"`
 	// Last is the latest slot.
 	Last    *ScheduleSlot  `json:"last,omitempty"`
 	Running int            `json:"running,omitempty"`
@@ -285,5 +289,5 @@ type ScheduleListResponse struct {
 	V         int            `json:"v,omitempty"`
 	Schedules []ScheduleLine `json:"schedules"`
 	Cursor    string         `json:"cursor,omitempty"`
-	Error     *Error         `json:"error,omitempty"`
+	Error     *schemas.Error `json:"error,omitempty"`
 }

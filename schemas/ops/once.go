@@ -1,4 +1,6 @@
-package schemas
+package ops
+
+import "github.com/droverhq/drover/schemas"
 
 // ActivityOnce is the activity by which a workflow asks whether it is the first of a period: its
 // input is an [OnceRequest] without caller, workflow and run, and its result an [OnceResponse].
@@ -33,12 +35,12 @@ type OnceResponse struct {
 	// First is true for exactly one caller of the period.
 	First bool `json:"first"`
 	// Period is the key of the period, such as 2026-11-28; Begins and Ends are its bounds.
-	Period string    `json:"period"`
-	Begins Timestamp `json:"begins,omitempty"`
-	Ends   Timestamp `json:"ends,omitempty"`
+	Period string            `json:"period"`
+	Begins schemas.Timestamp `json:"begins,omitempty"`
+	Ends   schemas.Timestamp `json:"ends,omitempty"`
 	// By is who was first.
-	By    *PeriodRecord `json:"by,omitempty"`
-	Error *Error        `json:"error,omitempty"`
+	By    *PeriodRecord  `json:"by,omitempty"`
+	Error *schemas.Error `json:"error,omitempty"`
 }
 
 // PeriodRecord says who has a period: the value of the key period.<name>.<period> in the bucket of
@@ -47,15 +49,15 @@ type OnceResponse struct {
 type PeriodRecord struct {
 	V int `json:"v,omitempty"`
 	// Name is what is done once a period; for a window, the id of its schedule.
-	Name       string    `json:"name"`
-	Period     string    `json:"period"`
-	Caller     string    `json:"caller"`
-	At         Timestamp `json:"at"`
-	WorkflowID string    `json:"workflowId,omitempty"`
-	Run        string    `json:"run,omitempty"`
-	Identity   string    `json:"identity,omitempty"`
+	Name       string            `json:"name"`
+	Period     string            `json:"period"`
+	Caller     string            `json:"caller"`
+	At         schemas.Timestamp `json:"at"`
+	WorkflowID string            `json:"workflowId,omitempty"`
+	Run        string            `json:"run,omitempty"`
+	Identity   string            `json:"identity,omitempty"`
 	// Slot is when the window opened, of a schedule.
-	Slot Timestamp `json:"slot,omitempty"`
+	Slot schemas.Timestamp `json:"slot,omitempty"`
 	// Started: the run of a schedule's window has begun, or was refused with Refusal.
 	Started bool   `json:"started,omitempty"`
 	Refusal string `json:"refusal,omitempty"`

@@ -1,4 +1,6 @@
-package schemas
+package ops
+
+import "github.com/droverhq/drover/schemas"
 
 // Operation is something that a namespace did by itself, or an operator had done: the value of a
 // message in the stream of operations, on the subject drover.<ns>.operation.<kind>.
@@ -7,16 +9,16 @@ type Operation struct {
 	Kind OperationKind `json:"kind"`
 	// Subject is what it is about: the id of a schedule or of an always-on workflow, or the name of
 	// a node.
-	Subject string    `json:"subject,omitempty"`
-	At      Timestamp `json:"at"`
+	Subject string            `json:"subject,omitempty"`
+	At      schemas.Timestamp `json:"at"`
 	// Identity is who did it: a person, or the node.
 	Identity string `json:"identity,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	// Slot, Count, WorkflowID and Run are what it is about, where there is one.
-	Slot       Timestamp `json:"slot,omitempty"`
-	Count      int64     `json:"count,omitempty"`
-	WorkflowID string    `json:"workflowId,omitempty"`
-	Run        string    `json:"run,omitempty"`
+	Slot       schemas.Timestamp `json:"slot,omitempty"`
+	Count      int64             `json:"count,omitempty"`
+	WorkflowID string            `json:"workflowId,omitempty"`
+	Run        string            `json:"run,omitempty"`
 }
 
 // OperationKind says what was done.
@@ -89,6 +91,6 @@ type OperationsResponse struct {
 	// Operations are the page.
 	Operations []OperationEntry `json:"operations"`
 	// After is the sequence of the last one, if there are more.
-	After uint64 `json:"after,omitempty"`
-	Error *Error `json:"error,omitempty"`
+	After uint64         `json:"after,omitempty"`
+	Error *schemas.Error `json:"error,omitempty"`
 }

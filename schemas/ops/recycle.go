@@ -1,4 +1,6 @@
-package schemas
+package ops
+
+import "github.com/droverhq/drover/schemas"
 
 // Recycle is when the nodes of a deployment restart their roles, one after the other: the value of
 // the key recycle in the bucket of schedules of their home namespace.
@@ -9,15 +11,15 @@ type Recycle struct {
 	// TimeZone is that of At: an IANA name. Defaults to UTC.
 	TimeZone string `json:"timeZone,omitempty"`
 	// Every is the time between two recycles, in whole days. Defaults to 24h.
-	Every Duration `json:"every,omitempty"`
+	Every schemas.Duration `json:"every,omitempty"`
 	// Notice is how long before the first node it is announced. Defaults to 10m.
-	Notice Duration `json:"notice,omitempty"`
+	Notice schemas.Duration `json:"notice,omitempty"`
 	// Stagger is the time between two nodes. Defaults to 2m.
-	Stagger   Duration  `json:"stagger,omitempty"`
-	UpdatedAt Timestamp `json:"updatedAt,omitempty"`
-	Identity  string    `json:"identity,omitempty"`
+	Stagger   schemas.Duration  `json:"stagger,omitempty"`
+	UpdatedAt schemas.Timestamp `json:"updatedAt,omitempty"`
+	Identity  string            `json:"identity,omitempty"`
 	// Asked is when a recycle begins, or has begun, that somebody asked for with recycleNow.
-	Asked Timestamp `json:"asked,omitempty"`
+	Asked schemas.Timestamp `json:"asked,omitempty"`
 }
 
 // RecycleRequest is for recycleSet, recycleShow and recycleNow.
@@ -26,9 +28,9 @@ type RecycleRequest struct {
 	// Recycle is what recycleSet sets.
 	Recycle *Recycle `json:"recycle,omitempty"`
 	// Notice is that of recycleNow. Defaults to none.
-	Notice   Duration `json:"notice,omitempty"`
-	Reason   string   `json:"reason,omitempty"`
-	Identity string   `json:"identity,omitempty"`
+	Notice   schemas.Duration `json:"notice,omitempty"`
+	Reason   string           `json:"reason,omitempty"`
+	Identity string           `json:"identity,omitempty"`
 }
 
 // RecycleResponse is how recycles stand.
@@ -36,19 +38,19 @@ type RecycleResponse struct {
 	V       int      `json:"v,omitempty"`
 	Recycle *Recycle `json:"recycle,omitempty"`
 	// Next is when the next one begins.
-	Next Timestamp `json:"next,omitempty"`
+	Next schemas.Timestamp `json:"next,omitempty"`
 	// Latest is the last notice: where a recycle stands that is announced or goes on, or how the
 	// last one ended.
 	Latest *RecycleNotice `json:"latest,omitempty"`
 	Nodes  []RecycleNode  `json:"nodes,omitempty"`
-	Error  *Error         `json:"error,omitempty"`
+	Error  *schemas.Error `json:"error,omitempty"`
 }
 
 // RecycleNode is how a node stands with recycles.
 type RecycleNode struct {
 	Node string `json:"node"`
 	// Since is when its roles began.
-	Since Timestamp `json:"since,omitempty"`
+	Since schemas.Timestamp `json:"since,omitempty"`
 	// Phase is where it stands in a recycle that goes on; empty if none does.
 	Phase RecyclePhase `json:"phase,omitempty"`
 }
@@ -73,9 +75,9 @@ type RecycleNotice struct {
 	V     int          `json:"v,omitempty"`
 	Phase RecyclePhase `json:"phase"`
 	// Slot is the recycle that is meant: when it was due.
-	Slot Timestamp `json:"slot"`
+	Slot schemas.Timestamp `json:"slot"`
 	// At is when it begins, or when this has happened.
-	At     Timestamp `json:"at"`
-	Node   string    `json:"node,omitempty"`
-	Reason string    `json:"reason,omitempty"`
+	At     schemas.Timestamp `json:"at"`
+	Node   string            `json:"node,omitempty"`
+	Reason string            `json:"reason,omitempty"`
 }

@@ -1,6 +1,10 @@
-package schemas
+package ops
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/droverhq/drover/schemas"
+)
 
 // RestartPolicy says after which ends an always-on workflow is started again.
 type RestartPolicy string
@@ -26,7 +30,7 @@ type AlwaysOn struct {
 	// startMode, notAfter, signal and the policies of ids are the monitor's own and may not be
 	// given. A run is asked to continue as new when it is an hour old or has 10,000 events, unless
 	// continuation says something else.
-	Start StartRequest `json:"start"`
+	Start schemas.StartRequest `json:"start"`
 	// Restart says after which ends it is started again. Defaults to always.
 	Restart RestartPolicy `json:"restart,omitempty"`
 }
@@ -38,14 +42,14 @@ type AlwaysOnRecord struct {
 	AlwaysOn AlwaysOn `json:"alwaysOn"`
 	// Incarnation tells it from a removed one of the same id. Run ids are computed from it and
 	// Starts.
-	Incarnation string    `json:"incarnation"`
-	CreatedAt   Timestamp `json:"createdAt"`
-	Identity    string    `json:"identity,omitempty"`
+	Incarnation string            `json:"incarnation"`
+	CreatedAt   schemas.Timestamp `json:"createdAt"`
+	Identity    string            `json:"identity,omitempty"`
 	// Stopped: it is kept down until it is started, with who and why.
-	Stopped   bool      `json:"stopped,omitempty"`
-	StoppedAt Timestamp `json:"stoppedAt,omitempty"`
-	StoppedBy string    `json:"stoppedBy,omitempty"`
-	Reason    string    `json:"reason,omitempty"`
+	Stopped   bool              `json:"stopped,omitempty"`
+	StoppedAt schemas.Timestamp `json:"stoppedAt,omitempty"`
+	StoppedBy string            `json:"stoppedBy,omitempty"`
+	Reason    string            `json:"reason,omitempty"`
 	// KeepRun: the run that was open then is left alone.
 	KeepRun bool `json:"keepRun,omitempty"`
 	// Terminate: that run is ended at once, and not only asked to end.
@@ -55,21 +59,21 @@ type AlwaysOnRecord struct {
 	// Starts is how many runs were begun; the next one is computed from it.
 	Starts int64 `json:"starts,omitempty"`
 	// Run is the first run of the chain that is open, or was last; StartedAt when it was begun.
-	Run       string    `json:"run,omitempty"`
-	StartedAt Timestamp `json:"startedAt,omitempty"`
+	Run       string            `json:"run,omitempty"`
+	StartedAt schemas.Timestamp `json:"startedAt,omitempty"`
 	// Found: the monitor did not begin that run. It was open under the id already.
 	Found bool `json:"found,omitempty"`
 	// Open: that chain has not ended as far as the monitor knows.
 	Open bool `json:"open,omitempty"`
 	// Status and EndReason are how the last chain ended, and EndedAt when that was heard.
-	Status    Status    `json:"status,omitempty"`
-	EndReason string    `json:"endReason,omitempty"`
-	EndedAt   Timestamp `json:"endedAt,omitempty"`
+	Status    schemas.Status    `json:"status,omitempty"`
+	EndReason string            `json:"endReason,omitempty"`
+	EndedAt   schemas.Timestamp `json:"endedAt,omitempty"`
 	// Failures is how many ended badly one after the other, NotBefore when the next one is begun. A
 	// refused start counts too, and a run that lived for a minute and longer than the pause before
 	// it begins a new count. From ten failures on the workflow is said to be failing.
-	Failures  int       `json:"failures,omitempty"`
-	NotBefore Timestamp `json:"notBefore,omitempty"`
+	Failures  int               `json:"failures,omitempty"`
+	NotBefore schemas.Timestamp `json:"notBefore,omitempty"`
 	// Refusal is why the last start was refused.
 	Refusal string `json:"refusal,omitempty"`
 }
@@ -103,8 +107,8 @@ type AlwaysResponse struct {
 	V      int             `json:"v,omitempty"`
 	Record *AlwaysOnRecord `json:"record,omitempty"`
 	// Changed is false when the request found nothing to do, because it was carried out before.
-	Changed bool   `json:"changed,omitempty"`
-	Error   *Error `json:"error,omitempty"`
+	Changed bool           `json:"changed,omitempty"`
+	Error   *schemas.Error `json:"error,omitempty"`
 }
 
 // AlwaysListRequest lists always-on workflows by their ids. Prefix is how the id begins.
@@ -121,5 +125,5 @@ type AlwaysListResponse struct {
 	V        int              `json:"v,omitempty"`
 	AlwaysOn []AlwaysOnRecord `json:"alwaysOn"`
 	Cursor   string           `json:"cursor,omitempty"`
-	Error    *Error           `json:"error,omitempty"`
+	Error    *schemas.Error   `json:"error,omitempty"`
 }
