@@ -3,7 +3,6 @@ package flow
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/droverhq/drover/decider"
@@ -42,7 +41,7 @@ func (r *reader) read(e schemas.Event) error {
 	case *schemas.ActivityScheduleFailed:
 		r.refused(a.ActivityID, a.Cause, a.Details)
 	case *schemas.TimerExpired:
-		r.in = append(r.in, machine.Input{Kind: machine.Fired, ID: a.TimerID})
+		r.hears(machine.Input{Kind: machine.Fired, ID: a.TimerID})
 	case *schemas.TimerScheduleFailed:
 		r.refused(a.TimerID, a.Cause, a.Details)
 	case *schemas.Signal:
@@ -54,9 +53,9 @@ func (r *reader) read(e schemas.Event) error {
 		if err != nil { // the sender has been told that it arrived, so it does
 			v = map[string]any{"unreadable": err.Error()}
 		}
-		r.in = append(r.in, machine.Input{Kind: machine.Signal, Name: a.SignalName, Value: v})
+		r.hears(machine.Input{Kind: machine.Signal, Name: a.SignalName, Value: v})
 	case *schemas.WorkflowCancelRequested:
-		r.in = append(r.in, machine.Input{Kind: machine.Stop})
+		r.hears(machine.Input{Kind: machine.Stop})
 	default:
 		return r.readOthers(e)
 	}
@@ -70,9 +69,9 @@ func (r *reader) readOthers(e schemas.Event) error {
 	case *schemas.ChildSuccess:
 		return r.childResult(a)
 	case *schemas.ChildFailed:
-		return r.childFailed(a)
+		return r.childFailed(a.ScheduledEventID, a.Reason, a.Details, false)
 	case *schemas.ChildCanceled:
-		return r.childCanceled(a)
+		return r.childFailed(a.ScheduledEventID, run.NameCanceled, a.Details, true)
 	case *schemas.ChildTerminated:
 		return r.failed(a.ScheduledEventID, "terminated", schemas.Text("the child was terminated"))
 	case *schemas.ChildTimedOut:
@@ -84,18 +83,18 @@ func (r *reader) readOthers(e schemas.Event) error {
 		r.refused(id, a.Cause, a.Details)
 	case *schemas.SignalExternalFailed:
 		f := run.NewFailure(string(a.Cause), "workflow "+a.WorkflowID+": "+string(a.Cause)+" "+a.Details)
-		r.in = append(r.in,
-			machine.Input{Kind: machine.Failed, ID: noted(a.Control), Name: noted(a.Control), Failure: f})
+		id := noted(a.Control)
+		r.hears(machine.Input{Kind: machine.Failed, ID: id, Name: id, Failure: f})
 	case *schemas.LockAcquired:
-		r.in = append(r.in, machine.Input{Kind: machine.Granted, ID: "lock"})
+		r.hears(machine.Input{Kind: machine.Granted, ID: "lock"})
 	case *schemas.LockRefused:
-		f := run.NewFailure(string(a.Cause), fmt.Sprintf("the lock %q is not to be had: %s", a.Lock, a.Details))
-		r.in = append(r.in, machine.Input{Kind: machine.Failed, ID: "lock", Failure: f})
+		r.fails("lock", run.Failuref(
+			string(a.Cause), "the lock %q is not to be had: %s", a.Lock, a.Details))
 	case *schemas.LockReleased:
 		r.s.release(a.Scope, a.Lock)
 	case *schemas.LockBroken:
 		r.s.release(a.Scope, a.Lock)
-		r.in = append(r.in, machine.Input{Kind: machine.Broken, ID: "lock", Name: a.Lock})
+		r.hears(machine.Input{Kind: machine.Broken, ID: "lock", Name: a.Lock})
 	case *schemas.StateRequested:
 		if len(r.s.Asked) > 0 {
 			r.open(e.ID, r.s.Asked[0])
@@ -126,10 +125,16 @@ func (r *reader) stateRefused(a *schemas.StateRefused) {
 	switch {
 	case !ok:
 	case a.Cause == schemas.CauseRequirement:
-		r.in = append(r.in, machine.Input{Kind: machine.Refused, ID: id})
+		r.hears(machine.Input{Kind: machine.Refused, ID: id})
 	default:
 		r.refused(id, a.Cause, a.Details)
 	}
+}
+
+func (r *reader) hears(in machine.Input) { r.in = append(r.in, in) }
+
+func (r *reader) fails(id string, f *run.Failure) {
+	r.hears(machine.Input{Kind: machine.Failed, ID: id, Failure: f})
 }
 
 func (r *reader) open(event int64, id string) {
@@ -162,20 +167,10 @@ func (r *reader) result(event int64, p schemas.Payload) error {
 	}
 	v, err := incoming(content)
 	if err != nil {
-		r.in = append(
-			r.in,
-			machine.Input{
-				Kind: machine.Failed,
-				ID:   id,
-				Failure: run.NewFailure(
-					run.NameExpression,
-					"the answer cannot be used: "+err.Error(),
-				),
-			},
-		)
+		r.fails(id, run.NewFailure(run.NameExpression, "the answer cannot be used: "+err.Error()))
 		return nil
 	}
-	r.in = append(r.in, machine.Input{Kind: machine.Result, ID: id, Value: v})
+	r.hears(machine.Input{Kind: machine.Result, ID: id, Value: v})
 	return nil
 }
 
@@ -194,8 +189,7 @@ func (r *reader) failed(event int64, reason string, details schemas.Payload) err
 	if err != nil {
 		v = nil // the reason says enough
 	}
-	f := failure(reason, v, maxCauses)
-	r.in = append(r.in, machine.Input{Kind: machine.Failed, ID: id, Failure: f})
+	r.fails(id, failure(reason, v, maxCauses))
 	return nil
 }
 
@@ -249,8 +243,7 @@ func ofFlow(reason string, details map[string]any) bool {
 }
 
 func (r *reader) refused(id string, cause schemas.Cause, details string) {
-	f := run.NewFailure(string(cause), "the service refuses it: "+string(cause)+" "+details)
-	r.in = append(r.in, machine.Input{Kind: machine.Failed, ID: id, Failure: f})
+	r.fails(id, run.NewFailure(string(cause), "the service refuses it: "+string(cause)+" "+details))
 }
 
 func (r *reader) childResult(a *schemas.ChildSuccess) error {
@@ -265,52 +258,31 @@ func (r *reader) childResult(a *schemas.ChildSuccess) error {
 	id, open := r.close(a.ScheduledEventID)
 	if open {
 		reduced, _ := o.Reduced.V.(map[string]any)
-		r.in = append(
-			r.in,
-			machine.Input{Kind: machine.Result, ID: id, Value: o.Output.V, Reduced: reduced},
-		)
+		r.hears(machine.Input{Kind: machine.Result, ID: id, Value: o.Output.V, Reduced: reduced})
 	}
 	return nil
 }
 
-func (r *reader) childFailed(a *schemas.ChildFailed) error {
-	content, err := r.task.Payload(r.ctx, a.Details)
+// childFailed reads how a child ended that has not succeeded. What a flow leaves has its state.
+func (r *reader) childFailed(
+	event int64, reason string, details schemas.Payload, canceled bool,
+) error {
+	content, err := r.task.Payload(r.ctx, details)
 	if err != nil {
 		return err
 	}
-	o, ok := unwrap[outcome](content)
-	if !ok || o.Failure == nil {
-		return r.failed(a.ScheduledEventID, a.Reason, content)
-	}
-	if id, open := r.close(a.ScheduledEventID); open {
-		r.in = append(
-			r.in,
-			machine.Input{Kind: machine.Failed, ID: id, Failure: o.Failure, State: o.State},
-		)
-	}
-	return nil
-}
-
-func (r *reader) childCanceled(a *schemas.ChildCanceled) error {
-	content, err := r.task.Payload(r.ctx, a.Details)
-	if err != nil {
-		return err
-	}
-	if len(content) == 0 {
+	if canceled && len(content) == 0 {
 		content = schemas.Text("the child was canceled")
 	}
 	o, ok := unwrap[outcome](content)
 	if !ok || o.Failure == nil {
-		return r.failed(a.ScheduledEventID, run.NameCanceled, content)
+		return r.failed(event, reason, content)
 	}
-	if id, open := r.close(a.ScheduledEventID); open {
-		if !o.Failure.Has(run.NameCanceled) { // it ran out of its own time
+	if id, open := r.close(event); open {
+		if canceled && !o.Failure.Has(run.NameCanceled) { // it ran out of its own time
 			o.Failure.Names = append(o.Failure.Names, run.NameCanceled)
 		}
-		r.in = append(
-			r.in,
-			machine.Input{Kind: machine.Failed, ID: id, Failure: o.Failure, State: o.State},
-		)
+		r.hears(machine.Input{Kind: machine.Failed, ID: id, Failure: o.Failure, State: o.State})
 	}
 	return nil
 }

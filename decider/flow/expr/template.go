@@ -68,13 +68,12 @@ func parseTemplate(text string, onError OnError) (node, error) {
 func parsePart(text string, at int) (part, error) {
 	end := syntax.Braces(text, at)
 	p := part{text: text[at:end], offset: at}
+	refuse := func(at int, problem, hint string) (part, error) {
+		return p, syntax.New(whatTemplate, text, at, problem, hint)
+	}
 	inner, closed := strings.CutSuffix(text[at+2:end], "}")
 	if !closed {
-		return p, syntax.New(
-			whatTemplate,
-			text,
-			at,
-			"the ${ is not closed",
+		return refuse(at, "the ${ is not closed",
 			"write } after the name; quote the word in a let if it is no expression",
 		)
 	}
@@ -82,31 +81,19 @@ func parsePart(text string, at int) (part, error) {
 	switch {
 	case err == nil:
 	case strings.Contains(inner, "${"):
-		return p, syntax.New(
-			whatTemplate,
-			text,
-			at,
-			"there is a ${ inside another",
+		return refuse(at, "there is a ${ inside another",
 			"put the inner one into a variable first, with let",
 		)
 	case strings.ContainsAny(inner, " \t\n"):
 		e, _ := errors.AsType[*syntax.Error](err)
-		return p, syntax.New(
-			whatTemplate,
-			text,
-			at+2+e.Offset,
-			e.Problem,
+		return refuse(at+2+e.Offset, e.Problem,
 			"between ${ and } stands a name or path only; operators work in let, outside the braces",
 		)
 	default:
 		return p, syntax.Within(whatTemplate, text, at+2, err)
 	}
 	if last := path[len(path)-1]; last.Kind == value.Append {
-		return p, syntax.New(
-			whatTemplate,
-			text,
-			at,
-			"nothing can be read after the last element",
+		return refuse(at, "nothing can be read after the last element",
 			"take the last one with the transform last",
 		)
 	}

@@ -270,13 +270,9 @@ func (m *machine) choose(x *act) (result, error) {
 		}
 	}
 	shown, _ := value.Text(v)
-	return result{}, run.NewFailure(
+	return result{}, run.Failuref(
 		run.NameNoCase,
-		fmt.Sprintf(
-			"no case of the switch is for %q: add one without a condition as the last",
-			shown,
-		),
-	)
+		"no case of the switch is for %q: add one without a condition as the last", shown)
 }
 
 // retain changes how the run is kept.
@@ -328,7 +324,7 @@ func (m *machine) poll(x *act, missing error) error {
 	delay := min(time.Second<<min(x.inst.Polls, 10), 30*time.Second)
 	x.inst.Polls = min(x.inst.Polls+1, 10)
 	return m.waitFor(
-		Action{Do: StartTimer, ID: fmt.Sprintf("%s!poll", x.inst.ID(x.st.Ref)), Delay: delay},
+		Action{Do: StartTimer, ID: x.id() + "!poll", Delay: delay},
 	)
 }
 

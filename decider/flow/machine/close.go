@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,12 +16,7 @@ func (m *machine) closeRun() {
 		x := m.act(nil, &s.Whole)
 		x.own = &s.Result
 		v, err := x.eval(m.p.output)
-		if errors.Is(err, errRead) {
-			m.read(x, "")
-			return
-		}
-		if err != nil {
-			m.broke(run.FailureOf(fmt.Errorf("output of the workflow: %w", err)))
+		if m.stuck(x, "output of the workflow", err) {
 			return
 		}
 		s.Result = run.Value{V: v}

@@ -37,10 +37,12 @@ func (m *machine) jump(to string) error {
 			return errMoved
 		}
 	}
-	return run.NewFailure(
-		run.NameExpression,
-		"there is no step with the id "+to+" here or in a block around",
-	)
+	return noStep(to)
+}
+
+func noStep(id string) *run.Failure {
+	return run.Failuref(
+		run.NameExpression, "there is no step with the id %s here or in a block around", id)
 }
 
 // exit leaves the innermost handler as handled.
@@ -159,29 +161,16 @@ const mostResumes = 10
 func (m *machine) unhandled(f *run.Failure, from string) {
 	if m.p.def.Replayable.Automatically && f.Has(run.NameInterrupted) {
 		if !m.resumesAgain(from) {
-			m.do(
-				Action{
-					Do:    LogLine,
-					Level: "warn",
-					Text: fmt.Sprintf(
-						"interrupted at %s %d times in a row: the run does not resume by itself again",
-						from,
-						m.s.Resumes,
-					),
-				},
-			)
+			m.say("warn", fmt.Sprintf(
+				"interrupted at %s %d times in a row: the run does not resume by itself again",
+				from, m.s.Resumes,
+			))
 			m.broke(f)
 			return
 		}
 		err := m.resume(from, false)
 		if err == nil || errors.Is(err, errMoved) {
-			m.do(
-				Action{
-					Do:    LogLine,
-					Level: "info",
-					Text:  "interrupted at " + from + ": the run resumes",
-				},
-			)
+			m.say("info", "interrupted at "+from+": the run resumes")
 			return
 		}
 		f = run.FailureOf(err).Because(f)

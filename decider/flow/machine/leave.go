@@ -1,8 +1,10 @@
 package machine
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/droverhq/drover/decider/flow/run"
-	"github.com/droverhq/drover/decider/flow/value"
 )
 
 // endList leaves a list whose last step is done.
@@ -21,15 +23,8 @@ func (m *machine) endList() {
 		m.rethrow()
 	default:
 		if fr.Skipped {
-			m.do(
-				Action{
-					Do:    LogLine,
-					Level: "warn",
-					Text: "the last item of the handler of " + handlerName(
-						fr,
-					) + " was skipped by its condition; the error is handled all the same",
-				},
-			)
+			m.say("warn", "the last item of the handler of "+handlerName(fr)+
+				" was skipped by its condition; the error is handled all the same")
 		}
 		m.handled()
 	}
@@ -89,19 +84,11 @@ func (m *machine) sweep() {
 			alive[st.Ref] = true
 		}
 	}
-	for _, id := range value.Keys(anyMap(m.s.Timers)) {
+	for _, id := range slices.Sorted(maps.Keys(m.s.Timers)) {
 		if ref := m.s.Timers[id]; ref != wholeRun && (!alive[ref] || id != m.last(ref).Timer(ref)) {
 			m.disarm(id)
 		}
 	}
-}
-
-func anyMap(m map[string]string) map[string]any {
-	out := make(map[string]any, len(m))
-	for k := range m {
-		out[k] = nil
-	}
-	return out
 }
 
 func (m *machine) disarm(id string) {

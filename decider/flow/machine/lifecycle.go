@@ -201,13 +201,7 @@ func (m *machine) stage() {
 			m.broke(run.FailureOf(err))
 			return
 		case !ok:
-			m.do(
-				Action{
-					Do:    LogLine,
-					Level: "info",
-					Text:  "the condition of the workflow does not hold: no step is run",
-				},
-			)
+			m.say("info", "the condition of the workflow does not hold: no step is run")
 			m.close(run.Succeeded, Action{Do: Complete, ID: "end"})
 			return
 		}
@@ -232,17 +226,23 @@ func (m *machine) lock() {
 	if err == nil && l.scope != nil {
 		a.Scope, err = textOf(x.eval(l.scope))
 	}
-	if errors.Is(err, errRead) {
-		m.read(x, "")
-		return
-	}
-	if err != nil {
-		m.broke(run.FailureOf(fmt.Errorf("lock: %w", err)))
+	if m.stuck(x, "lock", err) {
 		return
 	}
 	m.s.Locked = name
 	m.do(a)
 	m.s.Wait = &run.Wait{For: Acquire, ID: a.ID, Whole: true}
+}
+
+// stuck tells whether the run cannot go on: it reads a state key, or fails with what was wrong.
+func (m *machine) stuck(x *act, what string, err error) bool {
+	switch {
+	case errors.Is(err, errRead):
+		m.read(x, "")
+	case err != nil:
+		m.broke(run.FailureOf(fmt.Errorf("%s: %w", what, err)))
+	}
+	return err != nil
 }
 
 // run begins the steps: the lock is held, and the timeout begins to count.
@@ -251,12 +251,7 @@ func (m *machine) run() {
 	x := m.act(nil, &m.s.Whole)
 	if m.p.timeout != nil {
 		d, err := x.duration(m.p.timeout)
-		if errors.Is(err, errRead) {
-			m.read(x, "")
-			return
-		}
-		if err != nil {
-			m.broke(run.FailureOf(fmt.Errorf("timeout: %w", err)))
+		if m.stuck(x, "timeout", err) {
 			return
 		}
 		m.timeout("run!timeout", wholeRun, d)

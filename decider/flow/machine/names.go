@@ -46,6 +46,9 @@ func (m *machine) act(st *step, inst *run.Instance) *act {
 	return x
 }
 
+// id names what the instance of a step asks for.
+func (x *act) id() string { return x.inst.ID(x.st.Ref) }
+
 // keep remembers the inputs that have been evaluated, unless one was made of a state key that was
 // not known.
 func (x *act) keep() {

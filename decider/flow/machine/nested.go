@@ -94,13 +94,10 @@ func (m *machine) targets(x *act) (all []any, many bool, err error) {
 		all = []any{v}
 	}
 	if len(all) > run.MaxTargets {
-		return nil, false, run.NewFailure(
+		return nil, false, run.Failuref(
 			run.NameLimit,
-			fmt.Sprintf(
-				"the loop has %d targets, more than %d: loop over parts of the list in flows of their own",
-				len(all),
-				run.MaxTargets,
-			),
+			"the loop has %d targets, more than %d: loop over parts of the list in flows of their own",
+			len(all), run.MaxTargets,
 		)
 	}
 	return all, many, nil
@@ -120,13 +117,10 @@ func span(text string) ([]any, bool, error) {
 			text,
 		)
 	case uint64(last)-uint64(first) >= run.MaxTargets:
-		return nil, false, run.NewFailure(
+		return nil, false, run.Failuref(
 			run.NameLimit,
-			fmt.Sprintf(
-				"the range %s has more than %d targets: loop over parts of it in flows of their own",
-				text,
-				run.MaxTargets,
-			),
+			"the range %s has more than %d targets: loop over parts of it in flows of their own",
+			text, run.MaxTargets,
 		)
 	}
 	all := make([]any, 0, last-first+1)
@@ -167,7 +161,7 @@ func (m *machine) wanted(x *act, c *run.Child) (bool, error) {
 	return x.holds(x.st.each, condition.Value(c.Target.V))
 }
 
-func (x *act) childID(i int) string { return x.inst.ID(x.st.Ref) + "/" + strconv.Itoa(i) }
+func (x *act) childID(i int) string { return x.id() + "/" + strconv.Itoa(i) }
 
 // openChildren is how many children a run may have open (execution.Config.OpenChildren): those
 // beyond it would be refused, and count as failed.
@@ -192,7 +186,7 @@ func (m *machine) launch(x *act) (result, error) {
 		// The others are started in the next decision. One is in this, however full it is: nothing
 		// under way would be the end of the step.
 		if c.Status == run.Recorded && running > 0 && m.full() {
-			id := x.inst.ID(x.st.Ref) + moreChildren
+			id := x.id() + moreChildren
 			if !slices.ContainsFunc(
 				m.acts,
 				func(a Action) bool { return a.Do == StartTimer && a.ID == id },
@@ -214,8 +208,7 @@ func (m *machine) launch(x *act) (result, error) {
 	}
 	switch {
 	case running > 0:
-		m.s.Wait, m.s.Idle = &run.Wait{For: StartChild, ID: x.inst.ID(x.st.Ref)}, 0
-		return result{}, errWaiting
+		return result{}, m.await(run.Wait{For: StartChild, ID: x.id()})
 	case failed > 0:
 		return result{}, x.failures()
 	}
@@ -258,7 +251,7 @@ func (m *machine) childClosed(x *act, in Input) (result, error) {
 	if in.Kind == Fired {
 		return m.launch(x)
 	}
-	i, err := strconv.Atoi(strings.TrimPrefix(in.ID, x.inst.ID(x.st.Ref)+"/"))
+	i, err := strconv.Atoi(strings.TrimPrefix(in.ID, x.id()+"/"))
 	if err != nil || i < 0 || i >= len(x.inst.Children) || x.inst.Children[i].Status != run.Open {
 		return result{}, errWaiting
 	}

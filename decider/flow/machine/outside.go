@@ -51,7 +51,7 @@ func (m *machine) sleep(x *act) error {
 	if err != nil {
 		return err
 	}
-	return m.waitFor(Action{Do: StartTimer, ID: x.inst.ID(x.st.Ref), Delay: d})
+	return m.waitFor(Action{Do: StartTimer, ID: x.id(), Delay: d})
 }
 
 func (m *machine) wait(x *act) (result, error) {
@@ -79,8 +79,7 @@ func (m *machine) waitForSignal(x *act) (result, error) {
 	if v, ok := m.take(name); ok {
 		return m.signaled(x, v)
 	}
-	m.s.Wait, m.s.Idle = &run.Wait{For: SendSignal, ID: x.inst.ID(x.st.Ref), Key: name}, 0
-	return result{}, errWaiting
+	return result{}, m.await(run.Wait{For: SendSignal, ID: x.id(), Key: name})
 }
 
 func (m *machine) signaled(x *act, v any) (result, error) {
@@ -110,8 +109,7 @@ func (m *machine) approve(x *act) (result, error) {
 		return m.judged(v)
 	}
 	m.do(Action{Do: SetLabels, Labels: map[string]string{approvalLabel: run.Cut(message, 200)}})
-	m.s.Wait, m.s.Idle = &run.Wait{For: SendSignal, ID: x.inst.ID(x.st.Ref), Key: name}, 0
-	return result{}, errWaiting
+	return result{}, m.await(run.Wait{For: SendSignal, ID: x.id(), Key: name})
 }
 
 func (m *machine) approved(_ *act, v any) (result, error) {
@@ -148,12 +146,12 @@ func (m *machine) signal(x *act) error {
 	if err != nil {
 		return err
 	}
-	m.do(Action{Do: SendSignal, ID: x.inst.ID(x.st.Ref), Name: name, Run: to, Value: v})
+	m.do(Action{Do: SendSignal, ID: x.id(), Name: name, Run: to, Value: v})
 	return nil
 }
 
 func (m *machine) changeState(x *act) (result, error) {
-	a := Action{Do: ClearState, ID: x.inst.ID(x.st.Ref)}
+	a := Action{Do: ClearState, ID: x.id()}
 	var err error
 	if x.st.part != nil {
 		a.Name, err = textOf(x.eval(x.st.part.key))
@@ -200,22 +198,27 @@ func (m *machine) changeState(x *act) (result, error) {
 }
 
 func (m *machine) activity(x *act) error {
-	a := Action{
-		Do:         Schedule,
-		ID:         x.inst.ID(x.st.Ref),
+	name, err := x.text("activity")
+	if err != nil {
+		return err
+	}
+	list, err := x.text("list")
+	if err != nil {
+		return err
+	}
+	args, err := x.input("args")
+	if err != nil {
+		return err
+	}
+	return m.schedule(x, name, list, args)
+}
+
+// schedule asks for an activity, and waits for it.
+func (m *machine) schedule(x *act, name, list string, in any) error {
+	return m.waitFor(Action{
+		Do: Schedule, ID: x.id(), Name: name, List: list, Value: in,
 		Idempotent: m.idempotent(x.st) == model.Idempotent,
-	}
-	var err error
-	if a.Name, err = x.text("activity"); err != nil {
-		return err
-	}
-	if a.List, err = x.text("list"); err != nil {
-		return err
-	}
-	if a.Value, err = x.input("args"); err != nil {
-		return err
-	}
-	return m.waitFor(a)
+	})
 }
 
 // kind schedules an activity of the name of the step type, with the inputs of the step.
@@ -236,15 +239,7 @@ func (m *machine) kind(x *act) error {
 			delete(in, name)
 		}
 	}
-	return m.waitFor(
-		Action{
-			Do:         Schedule,
-			ID:         x.inst.ID(x.st.Ref),
-			Name:       x.st.Type,
-			Value:      in,
-			Idempotent: m.idempotent(x.st) == model.Idempotent,
-		},
-	)
+	return m.schedule(x, x.st.Type, "", in)
 }
 
 // once schedules the activity of the service that knows who is the first of a period.
@@ -262,10 +257,7 @@ func (m *machine) once(x *act) error {
 	if in["name"] == nil {
 		return errors.New("input what: it is empty: name what is done once a period")
 	}
-	return m.waitFor(Action{
-		Do: Schedule, ID: x.inst.ID(x.st.Ref), Name: ops.ActivityOnce, List: ops.ServiceList, Value: in,
-		Idempotent: m.idempotent(x.st) == model.Idempotent,
-	})
+	return m.schedule(x, ops.ActivityOnce, ops.ServiceList, in)
 }
 
 // http schedules the activity of that name, whose input has the form of package kinds.
@@ -300,15 +292,7 @@ func (m *machine) http(x *act) error {
 			call[name] = in[name]
 		}
 	}
-	return m.waitFor(
-		Action{
-			Do:         Schedule,
-			ID:         x.inst.ID(x.st.Ref),
-			Name:       "http",
-			Value:      call,
-			Idempotent: m.idempotent(x.st) == model.Idempotent,
-		},
-	)
+	return m.schedule(x, "http", "", call)
 }
 
 func address(in map[string]any) (string, error) {

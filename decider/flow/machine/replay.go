@@ -3,7 +3,6 @@ package machine
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -46,7 +45,7 @@ func (m *machine) trail() *trail {
 }
 
 func notReplayable(format string, args ...any) *run.Failure {
-	return run.NewFailure(run.NameReplay, fmt.Sprintf(format, args...))
+	return run.Failuref(run.NameReplay, format, args...)
 }
 
 // replayLast goes back to the last replay point, but never to the retry step that asks for it.

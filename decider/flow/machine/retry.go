@@ -69,10 +69,8 @@ func (m *machine) retry(x *act) (result, error) {
 	}
 	before := m.s.Retries[a.key]
 	if l, hit := before.Reached(a.limits, m.now); hit {
-		f := run.NewFailure(
-			run.NameRetries,
-			fmt.Sprintf("the limit of %s is reached after %d retries", l, before.Count),
-		)
+		f := run.Failuref(
+			run.NameRetries, "the limit of %s is reached after %d retries", l, before.Count)
 		if h := m.handler(); h != nil {
 			f.Because(h.Failure)
 		}
@@ -84,14 +82,11 @@ func (m *machine) retry(x *act) (result, error) {
 			return result{}, fmt.Errorf("timeout: %w", err)
 		}
 		if before.Expired(d, m.now) {
-			return result{}, run.NewFailure(
-				run.NameTimeout,
-				fmt.Sprintf("the first retry is more than %s ago", d),
-			)
+			return result{}, run.Failuref(run.NameTimeout, "the first retry is more than %s ago", d)
 		}
 	}
 	if d := a.delay.Delay(before.Count, m.random()); d > 0 {
-		return result{}, m.waitFor(Action{Do: StartTimer, ID: x.inst.ID(x.st.Ref), Delay: d})
+		return result{}, m.waitFor(Action{Do: StartTimer, ID: x.id(), Delay: d})
 	}
 	return m.retryNow(x)
 }
@@ -137,13 +132,8 @@ func (m *machine) goBack(x *act, a attempts) error {
 		}
 		return last
 	case word == atEnd && replay:
-		m.do(
-			Action{
-				Do:    LogLine,
-				Level: "warn",
-				Text:  "retry from end at step " + x.st.Ref + " is in no handler: it goes to the last replay point",
-			},
-		)
+		m.say("warn", "retry from end at step "+x.st.Ref+
+			" is in no handler: it goes to the last replay point")
 		return m.replayLast(x.st, force)
 	case word == "" || word == atLast && a.mode != "false":
 		return m.replayLast(x.st, force)
@@ -174,8 +164,5 @@ func (m *machine) find(id string) (string, error) {
 			return l.steps[n].Ref, nil
 		}
 	}
-	return "", run.NewFailure(
-		run.NameExpression,
-		"there is no step with the id "+id+" here or in a block around",
-	)
+	return "", noStep(id)
 }

@@ -61,6 +61,9 @@ func (m *machine) do(a Action) {
 	}
 }
 
+// say writes a line of the log.
+func (m *machine) say(level, text string) { m.do(Action{Do: LogLine, Level: level, Text: text}) }
+
 // full tells that what else there is to be done is left to the next decision.
 func (m *machine) full() bool { return len(m.acts) >= MaxActions || m.bytes >= MaxActionBytes }
 
@@ -115,12 +118,10 @@ func (m *machine) handler() *run.Frame {
 
 func (m *machine) push(fr run.Frame) error {
 	if len(m.s.Stack) >= MaxDepth {
-		return run.NewFailure(
+		return run.Failuref(
 			run.NameLimit,
-			fmt.Sprintf(
-				"more than %d lists of steps are inside each other: move parts into workflows of their own",
-				MaxDepth,
-			),
+			"more than %d lists of steps are inside each other: move parts into workflows of their own",
+			MaxDepth,
 		)
 	}
 	m.s.Stack = append(m.s.Stack, fr)
@@ -140,17 +141,12 @@ func (m *machine) advance() {
 			m.endList()
 		case m.s.Idle >= MaxIdle:
 			m.s.Idle = 0
-			m.broke(
-				run.NewFailure(
-					run.NameLimit,
-					fmt.Sprintf(
-						"%d steps have run, or fewer with as much work, and none of them waits, "+
-							"the last one is %s: the flow goes round in circles; put a sleep or a limit into the loop",
-						MaxIdle,
-						st.Ref,
-					),
-				),
-			)
+			m.broke(run.Failuref(
+				run.NameLimit,
+				"%d steps have run, or fewer with as much work, and none of them waits, the last one is %s: "+
+					"the flow goes round in circles; put a sleep or a limit into the loop",
+				MaxIdle, st.Ref,
+			))
 		case m.full():
 			m.pause()
 		case m.s.Entered:
@@ -471,7 +467,10 @@ func (m *machine) returned(v run.Value) {
 // waitFor makes the run wait for the answer to an action.
 func (m *machine) waitFor(a Action) error {
 	m.do(a)
-	m.s.Wait = &run.Wait{For: a.Do, ID: a.ID}
-	m.s.Idle = 0
+	return m.await(run.Wait{For: a.Do, ID: a.ID})
+}
+
+func (m *machine) await(w run.Wait) error {
+	m.s.Wait, m.s.Idle = &w, 0
 	return errWaiting
 }

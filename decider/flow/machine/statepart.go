@@ -227,10 +227,9 @@ func partOf(v any, path value.Path) (condition.Subject, error) {
 
 // askPart reads the key.
 func (m *machine) askPart(x *act, a Action) error {
-	id := x.inst.ID(x.st.Ref) + "?[]"
+	id := x.id() + "?[]"
 	m.do(Action{Do: ReadState, ID: id, Name: a.Name, Scope: a.Scope})
-	m.s.Wait, m.s.Idle = &run.Wait{For: ReadState, ID: id, Key: partNow}, 0
-	return errWaiting
+	return m.await(run.Wait{For: ReadState, ID: id, Key: partNow})
 }
 
 const (
@@ -265,7 +264,7 @@ func (m *machine) partRefused(x *act) (result, error) {
 	return result{}, m.waitFor(
 		Action{
 			Do:    StartTimer,
-			ID:    x.inst.ID(x.st.Ref) + "!again",
+			ID:    x.id() + "!again",
 			Delay: time.Duration(m.random() * float64(pause)),
 		},
 	)

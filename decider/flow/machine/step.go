@@ -54,13 +54,7 @@ func (m *machine) judge(in Input) {
 		m.stop(run.NewFailure(run.NameCanceled, "the run was asked to end"))
 	case Broken:
 		if cmp.Or(in.Name, m.s.Locked) == m.s.Locked && m.s.Locked != "" && m.s.Status == run.Running {
-			m.do(
-				Action{
-					Do:    LogLine,
-					Level: "warn",
-					Text:  "the lock " + m.s.Locked + " was taken away; the run goes on without it",
-				},
-			)
+			m.say("warn", "the lock "+m.s.Locked+" was taken away; the run goes on without it")
 			m.s.Locked = ""
 		}
 	case Signal:
@@ -84,13 +78,8 @@ func (m *machine) signalCame(in Input) {
 		return
 	}
 	if !m.keepSignal(in.Name, in.Value) {
-		m.do(
-			Action{
-				Do:    LogLine,
-				Level: "error",
-				Text:  "signal " + in.Name + " was thrown away: too many signals wait for a step that takes them",
-			},
-		)
+		m.say("error", "signal "+in.Name+
+			" was thrown away: too many signals wait for a step that takes them")
 	}
 }
 
@@ -117,13 +106,7 @@ func (m *machine) answered(in Input) {
 		m.goOn(in)
 	}
 	if in.Kind == Failed && (w == nil || w.ID != in.ID) && in.Name != "" {
-		m.do(
-			Action{
-				Do:    LogLine,
-				Level: "warn",
-				Text:  "signal " + in.Name + " has reached nobody: " + in.Failure.Message,
-			},
-		)
+		m.say("warn", "signal "+in.Name+" has reached nobody: "+in.Failure.Message)
 	}
 }
 

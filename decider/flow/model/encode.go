@@ -182,15 +182,8 @@ func (s *Step) mapped(c conversion) *Step {
 		return nil
 	}
 	to := *s
-	to.Inputs, to.Condition, to.Output, to.Metadata = c.dict(
-		s.Inputs,
-	), c.value(
-		s.Condition,
-	), c.value(
-		s.Output,
-	), c.value(
-		s.Metadata,
-	)
+	to.Inputs, to.Condition = c.dict(s.Inputs), c.value(s.Condition)
+	to.Output, to.Metadata = c.value(s.Output), c.value(s.Metadata)
 	to.OnError, to.Block, to.Cases = c.steps(s.OnError), c.steps(s.Block), c.steps(s.Cases)
 	to.Then, to.Nested = s.Then.mapped(c), s.Nested.mapped(c)
 	if s.Loop != nil {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -73,6 +74,11 @@ func NewFailure(name, message string) *Failure {
 		f.Names = append(f.Names, alias)
 	}
 	return f
+}
+
+// Failuref is NewFailure with a message that is made of a format.
+func Failuref(name, format string, args ...any) *Failure {
+	return NewFailure(name, fmt.Sprintf(format, args...))
 }
 
 // Because sets the cause, of which only so much is kept.

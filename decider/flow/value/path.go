@@ -30,7 +30,10 @@ type Path []Step
 // MaxPath is how many steps a path may have.
 const MaxPath = 64
 
-const wherePath = "path"
+// wrong is an error about a place in a path.
+func wrong(text string, at int, problem, hint string) error {
+	return syntax.New("path", text, at, problem, hint)
+}
 
 // ParsePath reads a path that begins with a name: names of letters, digits, _ and - with dots
 // between them, ['any text'] or ["any text"] for other keys, [0] for an element, [] or [-1] for the
@@ -49,17 +52,13 @@ func ParseRelative(text string) (Path, error) {
 func parsePath(text string, relative bool) (Path, error) {
 	var p Path
 	if !utf8.ValidString(text) {
-		return nil, syntax.New(wherePath, text, 0, "it is not valid UTF-8", "")
+		return nil, wrong(text, 0, "it is not valid UTF-8", "")
 	}
 	for at := 0; at < len(text) || len(p) == 0; {
 		if len(p) == MaxPath {
-			return nil, syntax.New(
-				wherePath,
-				text,
-				at,
+			return nil, wrong(text, at,
 				"it has too many steps",
-				"take a part of the value in a step before",
-			)
+				"take a part of the value in a step before")
 		}
 		step, end, err := parseStep(text, at, len(p) == 0, relative)
 		if err != nil {
@@ -76,13 +75,9 @@ func parseStep(text string, at int, first, relative bool) (Step, int, error) {
 	}
 	if !first {
 		if text[at] != '.' {
-			return Step{}, 0, syntax.New(
-				wherePath,
-				text,
-				at,
+			return Step{}, 0, wrong(text, at,
 				syntax.Quote(text[at:])+" does not continue a path",
-				pathHint(text[at]),
-			)
+				pathHint(text[at]))
 		}
 		at++
 	}
@@ -94,21 +89,13 @@ func parseStep(text string, at int, first, relative bool) (Step, int, error) {
 		return Step{Kind: Key, Key: text[at:end]}, end, nil
 	}
 	if at == len(text) {
-		return Step{}, 0, syntax.New(
-			wherePath,
-			text,
-			at,
+		return Step{}, 0, wrong(text, at,
 			"a name is missing",
-			"names have letters, digits, _ and -",
-		)
+			"names have letters, digits, _ and -")
 	}
-	return Step{}, 0, syntax.New(
-		wherePath,
-		text,
-		at,
+	return Step{}, 0, wrong(text, at,
 		"a name cannot begin with "+syntax.Quote(text[at:at+1]),
-		pathHint(text[at]),
-	)
+		pathHint(text[at]))
 }
 
 func pathHint(c byte) string {
@@ -130,13 +117,9 @@ func parseBracket(text string, at int) (Step, int, error) {
 	}
 	length := strings.IndexByte(text[from:], ']')
 	if length < 0 {
-		return Step{}, 0, syntax.New(
-			wherePath,
-			text,
-			at,
+		return Step{}, 0, wrong(text, at,
 			"the bracket is not closed",
-			"write ] after the index",
-		)
+			"write ] after the index")
 	}
 	inside, end := text[from:from+length], from+length+1
 	if inside == "" || inside == "-1" {
@@ -145,21 +128,13 @@ func parseBracket(text string, at int) (Step, int, error) {
 	n, err := strconv.Atoi(inside)
 	switch {
 	case err != nil:
-		return Step{}, 0, syntax.New(
-			wherePath,
-			text,
-			from,
+		return Step{}, 0, wrong(text, from,
 			syntax.Quote(inside)+" is no index",
-			"write a number, or a key in quotes, as in a['key']",
-		)
+			"write a number, or a key in quotes, as in a['key']")
 	case n < 0:
-		return Step{}, 0, syntax.New(
-			wherePath,
-			text,
-			from,
+		return Step{}, 0, wrong(text, from,
 			"the index is negative",
-			"only -1 is allowed, for the place after the last element; take others with the transform slice",
-		)
+			"only -1 is allowed, for the place after the last element; take others with the transform slice")
 	}
 	return Step{Kind: Index, Index: n}, end, nil
 }
@@ -177,24 +152,16 @@ func QuotedKey(text string, from int) (key string, end int, err error) {
 		case c != quote:
 			b.WriteByte(c)
 		case i+1 == len(text) || text[i+1] != ']':
-			return "", 0, syntax.New(
-				wherePath,
-				text,
-				i+1,
+			return "", 0, wrong(text, i+1,
 				"the bracket is not closed",
-				"write ] after the key",
-			)
+				"write ] after the key")
 		default:
 			return b.String(), i + 2, nil
 		}
 	}
-	return "", 0, syntax.New(
-		wherePath,
-		text,
-		from,
+	return "", 0, wrong(text, from,
 		"the quote is not closed",
-		"write the same quote after the key",
-	)
+		"write the same quote after the key")
 }
 
 // String writes the path so that ParseRelative, and ParsePath if it begins with a name, reads the

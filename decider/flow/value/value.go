@@ -24,6 +24,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -340,11 +341,4 @@ func instant(t time.Time) (any, error) {
 
 // Keys returns the keys of a map in their order, so that what is computed from a map is always the
 // same.
-func Keys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func Keys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
