@@ -76,6 +76,8 @@ var floors = map[string]int{
 	"examples/":        50,
 	"docs":             50, // tests of the papers
 
+	"broker/namespaces": 22, // a service on topology
+
 	// The parts of a partition, which do not know it.
 	"broker/partition/":          23,
 	"broker/partition/watermark": 22, // all of them use it

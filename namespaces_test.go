@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/namespaces"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
@@ -27,7 +28,7 @@ func keeper(t *testing.T, s *service) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := topology.Serve(ctx, s.conn, topology.ServeOptions{Memory: true}); err != nil {
+		if err := namespaces.Serve(ctx, s.conn, namespaces.ServeOptions{Memory: true}); err != nil {
 			t.Errorf("got %v, want nil", err)
 		}
 	})
@@ -202,7 +203,7 @@ func TestNamespacesNeedAServer(t *testing.T) {
 func exampleKeeper(ctx context.Context, c *drover.Client) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error)
-	go func() { ended <- topology.Serve(ctx, natsconn.Of(c), topology.ServeOptions{Memory: true}) }()
+	go func() { ended <- namespaces.Serve(ctx, natsconn.Of(c), namespaces.ServeOptions{Memory: true}) }()
 	return func() {
 		cancel()
 		if err := <-ended; err != nil {

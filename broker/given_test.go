@@ -16,6 +16,7 @@ import (
 
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
+	"github.com/droverhq/drover/broker/namespaces"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/decider"
@@ -134,7 +135,7 @@ func (f *fleet) victims() *victims {
 	}))
 	for _, serve := range []func() error{
 		func() error { return w.Run(ctx) }, func() error { return d.Run(ctx) },
-		func() error { return topology.Serve(ctx, worker, topology.ServeOptions{Memory: true}) },
+		func() error { return namespaces.Serve(ctx, worker, namespaces.ServeOptions{Memory: true}) },
 	} {
 		go func() { v.stopped <- serve() }()
 	}
@@ -278,7 +279,7 @@ func TestATaskIsNoRequest(t *testing.T) {
 		f.node("a", nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		var served sync.WaitGroup
-		served.Go(func() { _ = topology.Serve(ctx, f.post, topology.ServeOptions{Memory: true}) })
+		served.Go(func() { _ = namespaces.Serve(ctx, f.post, namespaces.ServeOptions{Memory: true}) })
 		defer func() { cancel(); served.Wait() }()
 		f.decider("order", one(""))
 		f.start(startO)

@@ -81,7 +81,7 @@ func api(t *testing.T) string {
 }
 
 func namespaceAPI(t *testing.T) string {
-	return verbs(t, schemas.NamespaceSubject(""), "broker/topology")
+	return verbs(t, schemas.NamespaceSubject(""), "broker/namespaces")
 }
 
 func toJSON(v any) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/namespaces"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/broker/subject"
@@ -179,7 +180,7 @@ func (n *node) serveNamespaces(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close()
-	return topology.Serve(ctx, conn, topology.ServeOptions{
+	return namespaces.Serve(ctx, conn, namespaces.ServeOptions{
 		Memory: n.memory(), Replicas: n.replicas(), Synced: n.single(), Node: n.member.Name(),
 		Version: n.o.semanticVersion(), Logger: n.log,
 	})

@@ -225,11 +225,7 @@ func (d *deletion) mark(ctx context.Context) error {
 }
 
 // tell sends word to the servers. It is a hint, they look by themselves too.
-func (d *deletion) tell() { tell(d.conn, d.ns) }
-
-func tell(conn *natsconn.Conn, ns subject.Namespace) {
-	_ = conn.Publish(schemas.NamespacesChanged, nil, []byte(ns))
-}
+func (d *deletion) tell() { _ = d.conn.Publish(schemas.NamespacesChanged, nil, []byte(d.ns)) }
 
 // letGo waits until nobody holds a claim of the namespace. A stream that is deleted under its owner
 // would make it complain and try again.

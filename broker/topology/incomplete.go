@@ -2,7 +2,6 @@ package topology
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/droverhq/drover/broker/natsconn"
@@ -24,9 +23,9 @@ func (n *Namespace) lacks(have map[string]bool) bool {
 	)
 }
 
-// noteIncomplete notes which namespaces lack something. It asks two questions, however many they
+// NoteIncomplete notes which namespaces lack something. It asks two questions, however many they
 // are.
-func noteIncomplete(ctx context.Context, conn *natsconn.Conn, all []*Info) error {
+func NoteIncomplete(ctx context.Context, conn *natsconn.Conn, all []*Info) error {
 	ctx, stop := untilRefused(ctx, conn)
 	defer stop()
 	w := &work{js: conn.JetStream()}
@@ -44,19 +43,4 @@ func noteIncomplete(ctx context.Context, conn *natsconn.Conn, all []*Info) error
 		i.Incomplete = i.lacks(have)
 	}
 	return nil
-}
-
-// half adds to the refusal of a creation what is left of it, if something is.
-func (s *service) half(ctx context.Context, name string, err error) error {
-	if !errors.Is(err, ErrRefused) {
-		return err
-	}
-	if i, unknown := Describe(ctx, s.conn, subject.Namespace(name)); unknown != nil ||
-		!i.Incomplete {
-		return err
-	}
-	return wireError(
-		err,
-	).WithHint("the namespace is incomplete: what was made by then stays; the same command "+
-		"completes it once NATS takes it, \"drover namespace delete %s\" removes it", name)
 }

@@ -160,10 +160,11 @@ func List(ctx context.Context, conn *natsconn.Conn, log logrus.FieldLogger) ([]*
 	if err != nil {
 		return nil, err
 	}
-	return lookups(ctx, conn, names, log)
+	return Lookups(ctx, conn, names, log)
 }
 
-func lookups(
+// Lookups is [List] for namespaces that are known by name; one that is not there is left out.
+func Lookups(
 	ctx context.Context,
 	conn *natsconn.Conn,
 	names []subject.Namespace,

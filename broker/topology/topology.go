@@ -3,8 +3,8 @@
 //
 // It is called by the server at start ([Ensure]) and by the broker on the first use of a task list
 // ([EnsureList]). [Names], [List], [Describe] and [Delete] keep the namespaces of a NATS account;
-// [Serve] does that for clients, who need no right to JetStream then. Workers never come here: they
-// need no right to create anything.
+// package namespaces does that for clients. Workers never come here: they need no right to create
+// anything.
 //
 // Invariants:
 //   - Every call is idempotent, and any number of processes may make the same call at once. Nothing

@@ -1,17 +1,17 @@
-package topology_test
+package namespaces_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/broker/namespaces"
 	"github.com/droverhq/drover/schemas"
 )
 
 // A creation that NATS refuses halfway leaves what was made by then. It is not called ready, says what completes it, and is completed by it.
 func TestServiceTellsHalfANamespace(t *testing.T) {
-	o := openOn(t, 1, embedded.Options{MaxStore: 300 << 20}, topology.ServeOptions{})
+	o := openOn(t, 1, embedded.Options{MaxStore: 300 << 20}, namespaces.ServeOptions{})
 	status := func(name string) (listed, described schemas.NamespaceStatus) {
 		for _, i := range ask[schemas.NamespaceListResponse](t, o, "list", `{}`).Namespaces {
 			if i.Name == name {

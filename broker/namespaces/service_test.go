@@ -1,4 +1,4 @@
-package topology_test
+package namespaces_test
 
 import (
 	"context"
@@ -15,8 +15,10 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
+	"github.com/droverhq/drover/broker/namespaces"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -27,13 +29,13 @@ type office struct {
 }
 
 // open starts n processes that serve.
-func open(t *testing.T, n int, o topology.ServeOptions) *office {
+func open(t *testing.T, n int, o namespaces.ServeOptions) *office {
 	t.Helper()
 	return openOn(t, n, embedded.Options{}, o)
 }
 
 // openOn is open on a server that is not like the others.
-func openOn(t *testing.T, n int, at embedded.Options, o topology.ServeOptions) *office {
+func openOn(t *testing.T, n int, at embedded.Options, o namespaces.ServeOptions) *office {
 	t.Helper()
 	at.DontListen = true
 	s := embeddedtest.Serve(t, at)
@@ -43,7 +45,7 @@ func openOn(t *testing.T, n int, at embedded.Options, o topology.ServeOptions) *
 	for range n {
 		conn := connect(t, natsconn.Options{InProcess: s.Conn()})
 		wg.Go(func() {
-			if err := topology.Serve(ctx, conn, o); err != nil {
+			if err := namespaces.Serve(ctx, conn, o); err != nil {
 				t.Errorf("got %v, want nil", err)
 			}
 		})
@@ -92,7 +94,7 @@ func (o *office) ok(t *testing.T, verb, body string) *schemas.NamespaceInfo {
 }
 
 func TestServiceCreates(t *testing.T) {
-	o := open(t, 2, topology.ServeOptions{Memory: true, Version: "1.2.3"})
+	o := open(t, 2, namespaces.ServeOptions{Memory: true, Version: "1.2.3"})
 	got := o.ok(t, "create", `{"name":"shop","partitions":2,"maxBytes":33554432,"compression":"s2","requireTypes":true,"description":"a shop"}`)
 	want := &schemas.NamespaceInfo{
 		Name: "shop", Status: schemas.NamespaceReady, Partitions: 2, Replicas: 1, MaxBytes: 32 << 20, Compression: "s2", RequireTypes: true, Description: "a shop", Storage: "memory",
@@ -112,7 +114,11 @@ func TestServiceCreates(t *testing.T) {
 	if got := o.ok(t, "describe", `{"name":"shop"}`); len(got.Usage) < 5 {
 		t.Fatalf("got %+v, want its usage", got)
 	}
-	if v := config(t, o.Conn, "drover-shop-dead").Metadata["drover.version"]; v != "1.2.3" {
+	dead, err := o.JetStream().Stream(t.Context(), "drover-shop-dead")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := dead.CachedInfo().Config.Metadata["drover.version"]; v != "1.2.3" {
 		t.Fatalf("got version %q, want that of the server", v)
 	}
 }
@@ -123,7 +129,7 @@ func TestServiceReflectsNothing(t *testing.T) {
 	serving, conn := connect(t, natsconn.Options{InProcess: s.Conn()}), connect(t, natsconn.Options{InProcess: s.Conn()})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- topology.Serve(ctx, serving, topology.ServeOptions{Memory: true}) }()
+	go func() { ended <- namespaces.Serve(ctx, serving, namespaces.ServeOptions{Memory: true}) }()
 	o := &office{Conn: conn, server: s}
 	o.ready(t)
 	const to = "drover.default.signal.w.go"
@@ -155,7 +161,7 @@ func TestServiceReflectsNothing(t *testing.T) {
 
 // A server that makes streams in files still keeps a namespace as it is.
 func TestServiceKeepsTheStorage(t *testing.T) {
-	o := open(t, 1, topology.ServeOptions{})
+	o := open(t, 1, namespaces.ServeOptions{})
 	ensure(t, o.Conn, topology.Options{Namespace: "old"})
 	if got := o.ok(t, "create", `{"name":"old"}`); got.Storage != "memory" {
 		t.Fatalf("got %+v, want it in memory", got)
@@ -163,7 +169,7 @@ func TestServiceKeepsTheStorage(t *testing.T) {
 }
 
 func TestServiceRefuses(t *testing.T) {
-	o := open(t, 1, topology.ServeOptions{Memory: true})
+	o := open(t, 1, namespaces.ServeOptions{Memory: true})
 	ensure(t, o.Conn, topology.Options{Namespace: "a", Partitions: 2})
 	history(t, o.Conn, "a", "w", "open")
 	for _, tc := range []struct {
@@ -196,7 +202,7 @@ func TestServiceRefuses(t *testing.T) {
 }
 
 func TestServiceLists(t *testing.T) {
-	o := open(t, 1, topology.ServeOptions{Memory: true})
+	o := open(t, 1, namespaces.ServeOptions{Memory: true})
 	if got := ask[schemas.NamespaceListResponse](t, o, "list", `{}`); got.Namespaces == nil || len(got.Namespaces) != 0 || got.After != "" {
 		t.Fatalf("got %+v, want an empty list", got)
 	}
@@ -228,11 +234,11 @@ func TestServiceLists(t *testing.T) {
 
 // A deletion that takes long is answered while it goes on, by whichever process is asked, and completed when it can be.
 func TestServiceDeletes(t *testing.T) {
-	bubble(t, deletes)
+	virtual.Run(t, deletes)
 }
 
 func deletes(t *testing.T) {
-	o := open(t, 3, topology.ServeOptions{Memory: true})
+	o := open(t, 3, namespaces.ServeOptions{Memory: true})
 	ns := ensure(t, o.Conn, topology.Options{Namespace: "a"}).Name
 	rev, err := o.KVCreate(t.Context(), ns.BucketClaims(), "partition.0", []byte("x"), 0)
 	if err != nil {

@@ -1,4 +1,6 @@
-package topology
+// Package namespaces serves the requests of clients to create, list, describe and delete namespaces,
+// so that clients need no right to JetStream. What it does is in package topology.
+package namespaces
 
 import (
 	"cmp"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
 )
@@ -30,7 +33,7 @@ const (
 // ServeOptions of [Serve].
 type ServeOptions struct {
 	// Memory, Replicas and Synced are what a namespace is made with that does not say otherwise.
-	// Default to those of [Options].
+	// Default to those of [topology.Options].
 	Memory   bool
 	Replicas int
 	Synced   bool
@@ -56,7 +59,7 @@ func Serve(ctx context.Context, conn *natsconn.Conn, o ServeOptions) error {
 		Metadata: map[string]string{"node": o.Node},
 	})
 	if err != nil {
-		return fmt.Errorf("topology: register the service: %w", err)
+		return fmt.Errorf("namespaces: register the service: %w", err)
 	}
 	for _, v := range []struct {
 		verb, about string
@@ -79,7 +82,7 @@ func Serve(ctx context.Context, conn *natsconn.Conn, o ServeOptions) error {
 			micro.WithEndpointMetadata(map[string]string{"about": v.about}),
 		)
 		if err != nil {
-			return fmt.Errorf("topology: register the verb %s: %w", v.verb, err)
+			return fmt.Errorf("namespaces: register the verb %s: %w", v.verb, err)
 		}
 	}
 	<-ctx.Done()
@@ -158,20 +161,20 @@ func (s *service) answer(
 	}
 }
 
-// wireErrors is the one table from the errors of this package to codes. The texts tell the way out.
+// wireErrors is the one table from the errors of package topology to codes. The texts tell the way out.
 var wireErrors = []struct {
 	err  error
 	code schemas.Code
 }{
-	{ErrInvalidOptions, schemas.CodeInvalid},
+	{topology.ErrInvalidOptions, schemas.CodeInvalid},
 	{subject.ErrInvalidID, schemas.CodeInvalid},
-	{ErrNoNamespace, schemas.CodeNotFound},
-	{ErrOpenRuns, schemas.CodeConflict},
-	{ErrDeleting, schemas.CodeConflict},
-	{ErrConflict, schemas.CodeConflict},
-	{ErrRefused, schemas.CodeLimit},
-	{ErrServerTooOld, schemas.CodeUnsupported},
-	{ErrNoJetStream, schemas.CodeUnsupported},
+	{topology.ErrNoNamespace, schemas.CodeNotFound},
+	{topology.ErrOpenRuns, schemas.CodeConflict},
+	{topology.ErrDeleting, schemas.CodeConflict},
+	{topology.ErrConflict, schemas.CodeConflict},
+	{topology.ErrRefused, schemas.CodeLimit},
+	{topology.ErrServerTooOld, schemas.CodeUnsupported},
+	{topology.ErrNoJetStream, schemas.CodeUnsupported},
 }
 
 func wireError(err error) *schemas.Error {
@@ -193,39 +196,55 @@ func (s *service) create(q *schemas.NamespaceRequest) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, requestLimit)
 	defer cancel()
-	o := Options{
+	o := topology.Options{
 		Namespace: q.Name, Partitions: q.Partitions, Replicas: cmp.Or(q.Replicas, s.o.Replicas),
 		Memory: s.o.Memory, Synced: s.o.Synced,
 		MaxBytes: q.MaxBytes, Compression: q.Compression, RequireTypes: q.RequireTypes, Description: q.Description,
 		FlowRetention: q.FlowRetention, Retention: q.Retention, Version: s.o.Version, Logger: s.o.Logger,
 	}
 	// The default of this server is for new ones: one that exists keeps its storage and its copies.
-	have, err := Lookup(ctx, s.conn, subject.Namespace(q.Name))
+	have, err := topology.Lookup(ctx, s.conn, subject.Namespace(q.Name))
 	switch {
 	case err == nil:
 		o.Memory, o.Replicas = have.Memory, q.Replicas
-	case !errors.Is(err, ErrNoNamespace):
+	case !errors.Is(err, topology.ErrNoNamespace):
 		return nil, err
 	}
-	if _, err := Ensure(ctx, s.conn, o); err != nil {
+	if _, err := topology.Ensure(ctx, s.conn, o); err != nil {
 		return nil, s.half(ctx, q.Name, err)
 	}
-	tell(s.conn, subject.Namespace(q.Name))
-	i, err := Lookup(ctx, s.conn, subject.Namespace(q.Name))
+	// It is a hint to the servers, they look by themselves too.
+	_ = s.conn.Publish(schemas.NamespacesChanged, nil, []byte(q.Name))
+	i, err := topology.Lookup(ctx, s.conn, subject.Namespace(q.Name))
 	return response(i), err
+}
+
+// half adds to the refusal of a creation what is left of it, if something is.
+func (s *service) half(ctx context.Context, name string, err error) error {
+	if !errors.Is(err, topology.ErrRefused) {
+		return err
+	}
+	if i, unknown := topology.Describe(ctx, s.conn, subject.Namespace(name)); unknown != nil ||
+		!i.Incomplete {
+		return err
+	}
+	return wireError(
+		err,
+	).WithHint("the namespace is incomplete: what was made by then stays; the same command "+
+		"completes it once NATS takes it, \"drover namespace delete %s\" removes it", name)
 }
 
 func (s *service) describe(q *schemas.NamespaceRequest) (any, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, requestLimit)
 	defer cancel()
-	i, err := Describe(ctx, s.conn, subject.Namespace(q.Name))
+	i, err := topology.Describe(ctx, s.conn, subject.Namespace(q.Name))
 	return response(i), err
 }
 
 func (s *service) list(q *schemas.NamespaceRequest) (any, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, requestLimit)
 	defer cancel()
-	names, err := Names(ctx, s.conn)
+	names, err := topology.Names(ctx, s.conn)
 	if err != nil {
 		return nil, err
 	}
@@ -243,12 +262,12 @@ func (s *service) list(q *schemas.NamespaceRequest) (any, error) {
 		names = names[:limit]
 		a.After = string(names[limit-1])
 	}
-	infos, err := lookups(ctx, s.conn, names, s.o.Logger)
-	if noted := noteIncomplete(ctx, s.conn, infos); err == nil {
+	infos, err := topology.Lookups(ctx, s.conn, names, s.o.Logger)
+	if noted := topology.NoteIncomplete(ctx, s.conn, infos); err == nil {
 		err = noted
 	}
 	for _, i := range infos {
-		a.Namespaces = append(a.Namespaces, i.wire())
+		a.Namespaces = append(a.Namespaces, wire(i))
 	}
 	return a, err
 }
@@ -268,8 +287,8 @@ func (s *service) delete(q *schemas.NamespaceRequest) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, requestLimit)
 	defer cancel()
-	i, err := Lookup(ctx, s.conn, ns)
-	if errors.Is(err, ErrNoNamespace) || err == nil && !i.Deleting {
+	i, err := topology.Lookup(ctx, s.conn, ns)
+	if errors.Is(err, topology.ErrNoNamespace) || err == nil && !i.Deleting {
 		<-j.done // it is at its very end, or still counts the open runs
 		return &schemas.NamespaceResponse{V: schemas.Version}, j.err
 	}
@@ -286,12 +305,13 @@ func (s *service) deletion(ns subject.Namespace, q *schemas.NamespaceRequest) *j
 	s.deletions[ns] = j
 	log := s.o.Logger.WithField("by", q.Identity)
 	s.wg.Go(func() {
-		j.err = remove(
+		err := topology.Delete(
 			s.ctx,
 			s.conn,
 			ns,
-			DeleteOptions{Force: q.Force, Made: q.CreatedAt.Time(), Reason: q.Reason, Logger: log},
+			topology.DeleteOptions{Force: q.Force, Made: q.CreatedAt.Time(), Reason: q.Reason, Logger: log},
 		)
+		j.err = errors.Unwrap(err) // without what was asked for
 		s.mu.Lock()
 		if s.deletions[ns] == j {
 			delete(s.deletions, ns)
@@ -302,16 +322,16 @@ func (s *service) deletion(ns subject.Namespace, q *schemas.NamespaceRequest) *j
 	return j
 }
 
-func response(i *Info) *schemas.NamespaceResponse {
+func response(i *topology.Info) *schemas.NamespaceResponse {
 	a := &schemas.NamespaceResponse{V: schemas.Version}
 	if i != nil {
-		a.Namespace = new(i.wire())
+		a.Namespace = new(wire(i))
 	}
 	return a
 }
 
 // wire is how a namespace travels.
-func (i *Info) wire() schemas.NamespaceInfo {
+func wire(i *topology.Info) schemas.NamespaceInfo {
 	w := schemas.NamespaceInfo{
 		Name: string(
 			i.Name,
