@@ -15,7 +15,7 @@ import (
 // is changed: with the default number of partitions nobody would find its workflows.
 func TestSignalsStreamIsGone(t *testing.T) {
 	conn := dial(t, embedded.Options{StoreDir: t.TempDir(), Profile: embedded.ProfileDev})
-	made := topology.Options{Partitions: 2, MaxBytes: 1 << 30, Compression: topology.CompressionS2, Synced: true}
+	made := topology.Options{Partitions: 2, MaxBytes: 128 << 20, Compression: topology.CompressionS2, Synced: true}
 	before, err := topology.Ensure(t.Context(), conn, made)
 	if err != nil {
 		t.Fatal(err)

@@ -32,8 +32,8 @@ func TestEnsureMakesANamespace(t *testing.T) {
 		{
 			"file",
 			embedded.Options{StoreDir: t.TempDir(), Profile: embedded.ProfileDev},
-			topology.Options{Namespace: "shop", Partitions: 2, MaxBytes: 1 << 30, Compression: "s2"},
-			topology.Namespace{Name: "shop", Partitions: 2, Replicas: 1, MaxBytes: 1 << 30, Compression: "s2"},
+			topology.Options{Namespace: "shop", Partitions: 2, MaxBytes: 128 << 20, Compression: "s2"},
+			topology.Namespace{Name: "shop", Partitions: 2, Replicas: 1, MaxBytes: 128 << 20, Compression: "s2"},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
