@@ -114,58 +114,35 @@ func (w *wanted) conflict(have *jetstream.StreamConfig) error {
 				have.Metadata[metaNamespace] == w.Metadata[metaNamespace] {
 				hint = hintEdited
 			}
-			return &ConflictError{Stream: w.Name, Field: f.field, Have: h, Want: n, Hint: hint}
+			return w.differs(f.field, h, n, hint)
 		}
 	}
 	// These two may be switched on, not off.
 	if have.DenyDelete && !w.DenyDelete {
-		return &ConflictError{
-			Stream: w.Name,
-			Field:  "deny_delete",
-			Have:   yes(true),
-			Want:   yes(false),
-			Hint:   hintUnset,
-		}
+		return w.differs("deny_delete", yes(true), yes(false), hintUnset)
 	}
 	if have.AllowMsgTTL && !w.AllowMsgTTL {
-		return &ConflictError{
-			Stream: w.Name,
-			Field:  "allow_msg_ttl",
-			Have:   yes(true),
-			Want:   yes(false),
-			Hint:   hintUnset,
-		}
+		return w.differs("allow_msg_ttl", yes(true), yes(false), hintUnset)
 	}
 	for _, key := range []string{metaNamespace, metaPartitions} {
 		if h, n := have.Metadata[key], w.Metadata[key]; h != "" && n != "" && h != n {
 			hint := hintForeign
 			if key == metaPartitions {
-				hint = fmt.Sprintf(
-					hintPartitions,
-					h,
-					subject.Namespace(w.Metadata[metaNamespace]).StreamSignals(),
-				)
+				ns := subject.Namespace(w.Metadata[metaNamespace])
+				hint = fmt.Sprintf(hintPartitions, h, ns.StreamSignals())
 			}
-			return &ConflictError{
-				Stream: w.Name,
-				Field:  "metadata " + key,
-				Have:   h,
-				Want:   n,
-				Hint:   hint,
-			}
+			return w.differs("metadata "+key, h, n, hint)
 		}
 	}
-	if h, err := strconv.Atoi(cmp.Or(have.Metadata[metaSchema], "0")); err != nil ||
-		h > atoi(w.Metadata[metaSchema]) {
-		return &ConflictError{
-			Stream: w.Name,
-			Field:  "metadata " + metaSchema,
-			Have:   quoted(have.Metadata[metaSchema]),
-			Want:   w.Metadata[metaSchema],
-			Hint:   hintNewer,
-		}
+	schema, want := have.Metadata[metaSchema], w.Metadata[metaSchema]
+	if h, err := strconv.Atoi(cmp.Or(schema, "0")); err != nil || h > atoi(want) {
+		return w.differs("metadata "+metaSchema, quoted(schema), want, hintNewer)
 	}
 	return w.formatConflict(have)
+}
+
+func (w *wanted) differs(field, have, want, hint string) error {
+	return &ConflictError{Stream: w.Name, Field: field, Have: have, Want: want, Hint: hint}
 }
 
 // formatConflict refuses a signals stream whose namespace is stored in a form that this program
@@ -180,13 +157,7 @@ func (w *wanted) formatConflict(have *jetstream.StreamConfig) error {
 	if n, err := strconv.Atoi(format); err == nil && n < storeFormat {
 		hint = hintOlder
 	}
-	return &ConflictError{
-		Stream: w.Name,
-		Field:  "metadata " + metaFormat,
-		Have:   quoted(format),
-		Want:   quoted(want),
-		Hint:   hint,
-	}
+	return w.differs("metadata "+metaFormat, quoted(format), quoted(want), hint)
 }
 
 // formatOf is the format number of a namespace, from its signals stream. Not all programs that

@@ -71,7 +71,7 @@ func Keep(p Policy, runs []Run, now time.Time) (verdicts []Verdict, next time.Ti
 			Why:  "Kept: it, or a run above it, is open or can still go on, so it does not count.",
 		}
 		if r.Expirable {
-			v = p.judge(r, place[r.ID], count, now)
+			v = p.Judge(r, place[r.ID], count, now)
 		}
 		if !v.Until.IsZero() && (next.IsZero() || v.Until.Before(next)) {
 			next = v.Until
@@ -90,10 +90,6 @@ func latestFirst(runs []Run) []Run {
 // Judge is the verdict on a run of a rank, 0 for the one that closed last, in a group of so many.
 // [Keep] says the same of all.
 func (p Policy) Judge(r Run, rank, count int, now time.Time) Verdict {
-	return p.judge(r, rank, count, now)
-}
-
-func (p Policy) judge(r Run, rank, count int, now time.Time) Verdict {
 	who := fmt.Sprintf(
 		"It is the %s of %d in its group and closed %s ago",
 		ordinal(rank+1),
