@@ -14,9 +14,7 @@ import (
 //
 // Errors: [ErrInvalid], which names the field; [ErrNotFound] or [ErrDeprecated] if the type may not
 // be started; [ErrUnavailable], [ErrTimeout].
-func (c *Client) AddAlwaysOn(
-	ctx context.Context, w ops.AlwaysOn,
-) (*ops.AlwaysResponse, error) {
+func (c *Client) AddAlwaysOn(ctx context.Context, w ops.AlwaysOn) (*ops.AlwaysResponse, error) {
 	req := &ops.AlwaysAddRequest{V: schemas.Version, AlwaysOn: w, Identity: c.name}
 	return c.always(ctx, "alwaysAdd", w.Start.WorkflowID, req)
 }
@@ -39,9 +37,8 @@ func (c *Client) AlwaysOn(
 		req := &ops.AlwaysListRequest{
 			V: schemas.Version, Prefix: o.Prefix, Limit: size, Cursor: cursor,
 		}
-		page, err := call(
-			ctx, c, q, req, func(a *ops.AlwaysListResponse) *schemas.Error { return a.Error },
-		)
+		page, err := call(ctx, c, q, req,
+			func(a *ops.AlwaysListResponse) *schemas.Error { return a.Error })
 		if err != nil {
 			return nil, "", err
 		}

@@ -10,8 +10,7 @@ import (
 // counts for up to 5 s; if there are more than it meets in that time, truncated says so and the
 // count is a lower bound.
 func (c *Client) Count(
-	ctx context.Context,
-	o ListOptions,
+	ctx context.Context, o ListOptions,
 ) (count int64, truncated bool, err error) {
 	l := o.request()
 	q := query{verb: "count", hold: hold}
@@ -21,13 +20,8 @@ func (c *Client) Count(
 		After: l.After, Before: l.Before, ClosedAfter: l.ClosedAfter, ClosedBefore: l.ClosedBefore,
 		TopLevel: l.TopLevel, Wait: schemas.Duration(hold),
 	}
-	out, err := call(
-		ctx,
-		c,
-		q,
-		req,
-		func(a *schemas.CountResponse) *schemas.Error { return a.Error },
-	)
+	out, err := call(ctx, c, q, req,
+		func(a *schemas.CountResponse) *schemas.Error { return a.Error })
 	if err != nil {
 		return 0, false, err
 	}
@@ -39,13 +33,8 @@ func (c *Client) Count(
 // of all of them at one time.
 func (c *Client) TaskLists(ctx context.Context) ([]schemas.TaskListInfo, error) {
 	req := &schemas.TaskListsRequest{V: schemas.Version}
-	out, err := call(
-		ctx,
-		c,
-		query{verb: "lists"},
-		req,
-		func(a *schemas.TaskListsResponse) *schemas.Error { return a.Error },
-	)
+	out, err := call(ctx, c, query{verb: "lists"}, req,
+		func(a *schemas.TaskListsResponse) *schemas.Error { return a.Error })
 	if err != nil {
 		return nil, err
 	}
@@ -56,13 +45,8 @@ func (c *Client) TaskLists(ctx context.Context) ([]schemas.TaskListInfo, error) 
 // o only Reason and After matter.
 func (c *Client) CountDeadLetters(ctx context.Context, o DeadOptions) ([]schemas.DeadCount, error) {
 	req := &schemas.DeadRequest{V: schemas.Version, Reason: o.Reason, After: o.After, Count: true}
-	out, err := call(
-		ctx,
-		c,
-		query{verb: "dead"},
-		req,
-		func(a *schemas.DeadResponse) *schemas.Error { return a.Error },
-	)
+	out, err := call(ctx, c, query{verb: "dead"}, req,
+		func(a *schemas.DeadResponse) *schemas.Error { return a.Error })
 	if err != nil {
 		return nil, err
 	}

@@ -39,13 +39,7 @@ func (r *Run) Terminate(ctx context.Context, o *TerminateOptions) error {
 	if err != nil {
 		return newError(query{verb: "terminate", id: r.ID, run: r.RunID}, err)
 	}
-	return r.operate(
-		ctx,
-		"terminate",
-		schemas.ExecutionRequest{
-			Reason:      opts.Reason,
-			Details:     details,
-			ChildPolicy: opts.ChildPolicy,
-		},
-	)
+	return r.operate(ctx, "terminate", schemas.ExecutionRequest{
+		Reason: opts.Reason, Details: details, ChildPolicy: opts.ChildPolicy,
+	})
 }

@@ -51,21 +51,13 @@ func (r *Run) history(ctx context.Context, o HistoryOptions, yield func(schemas.
 	for after := max(o.After, 0); ; {
 		asked := time.Now()
 		req := &schemas.HistoryRequest{
-			V:          schemas.Version,
-			WorkflowID: r.ID,
-			Run:        q.run,
-			After:      after,
+			V: schemas.Version, WorkflowID: r.ID, Run: q.run, After: after,
 		}
 		if o.Follow {
 			req.Wait = holds(ctx)
 		}
-		page, err := call(
-			ctx,
-			r.client,
-			q,
-			req,
-			func(a *schemas.HistoryResponse) *schemas.Error { return a.Error },
-		)
+		page, err := call(ctx, r.client, q, req,
+			func(a *schemas.HistoryResponse) *schemas.Error { return a.Error })
 		if err != nil {
 			return err
 		}
@@ -82,14 +74,8 @@ func (r *Run) history(ctx context.Context, o HistoryOptions, yield func(schemas.
 				continue
 			}
 			if e.ID != after+1 {
-				return newError(
-					q,
-					fmt.Errorf(
-						"the history has event %d after event %d: run \"drover verify\"",
-						e.ID,
-						after,
-					),
-				)
+				return newError(q, fmt.Errorf(
+					"the history has event %d after event %d: run \"drover verify\"", e.ID, after))
 			}
 			if !yield(e) {
 				return nil
@@ -102,13 +88,9 @@ func (r *Run) history(ctx context.Context, o HistoryOptions, yield func(schemas.
 		switch {
 		case page.More && len(page.Events) > 0:
 		case page.More:
-			return newError(
-				q,
-				fmt.Errorf(
-					"an empty page after event %d says that there is more: run \"drover verify\"",
-					after,
-				),
-			)
+			return newError(q, fmt.Errorf(
+				"an empty page after event %d says that there is more: run \"drover verify\"",
+				after))
 		case page.Closed || !o.Follow:
 			return nil
 		case len(page.Events) > 0:

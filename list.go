@@ -46,13 +46,8 @@ func (c *Client) List(ctx context.Context, o ListOptions) iter.Seq2[schemas.Exec
 	fetch := func(cursor string, size int) ([]schemas.ExecutionInfo, string, error) {
 		ask := req
 		ask.Cursor, ask.Limit = cursor, size
-		page, err := call(
-			ctx,
-			c,
-			q,
-			&ask,
-			func(a *schemas.ListResponse) *schemas.Error { return a.Error },
-		)
+		page, err := call(ctx, c, q, &ask,
+			func(a *schemas.ListResponse) *schemas.Error { return a.Error })
 		if err != nil {
 			return nil, "", err
 		}
@@ -65,11 +60,9 @@ func (c *Client) List(ctx context.Context, o ListOptions) iter.Seq2[schemas.Exec
 func (o ListOptions) request() schemas.ListRequest {
 	return schemas.ListRequest{
 		V: schemas.Version, Status: o.Status, Type: o.Type, WorkflowID: o.WorkflowID,
-		Prefix: o.Prefix, Tag: o.Tag, Parent: o.Parent,
-		After: schemas.At(o.StartedAfter), Before: schemas.At(o.StartedBefore),
-		ClosedAfter: schemas.At(
-			o.ClosedAfter,
-		), ClosedBefore: schemas.At(o.ClosedBefore), TopLevel: o.TopLevel,
+		Prefix: o.Prefix, Tag: o.Tag, Parent: o.Parent, After: schemas.At(o.StartedAfter),
+		Before: schemas.At(o.StartedBefore), ClosedAfter: schemas.At(o.ClosedAfter),
+		ClosedBefore: schemas.At(o.ClosedBefore), TopLevel: o.TopLevel,
 	}
 }
 
@@ -86,24 +79,15 @@ type DeadOptions struct {
 // DeadLetters yields the messages that could not be applied, the oldest first. The sequence ends
 // with the last letter, or with an error, which is its last value.
 func (c *Client) DeadLetters(
-	ctx context.Context,
-	o DeadOptions,
+	ctx context.Context, o DeadOptions,
 ) iter.Seq2[schemas.DeadEntry, error] {
 	q := query{verb: "dead"}
 	fetch := func(after uint64, size int) ([]schemas.DeadEntry, uint64, error) {
 		req := &schemas.DeadRequest{
-			V:      schemas.Version,
-			Reason: o.Reason,
-			Limit:  size,
-			After:  max(after, o.After),
+			V: schemas.Version, Reason: o.Reason, Limit: size, After: max(after, o.After),
 		}
-		page, err := call(
-			ctx,
-			c,
-			q,
-			req,
-			func(a *schemas.DeadResponse) *schemas.Error { return a.Error },
-		)
+		page, err := call(ctx, c, q, req,
+			func(a *schemas.DeadResponse) *schemas.Error { return a.Error })
 		if err != nil {
 			return nil, 0, err
 		}
@@ -114,25 +98,14 @@ func (c *Client) DeadLetters(
 
 // pages walks a list page by page until its cursor is the zero value or limit lines were yielded.
 func pages[Line any, Cursor comparable](
-	q query,
-	limit int,
-	fetch func(at Cursor, size int) ([]Line, Cursor, error),
+	q query, limit int, fetch func(at Cursor, size int) ([]Line, Cursor, error),
 ) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		var zero Line
 		var at, end Cursor
 		if limit < 0 {
-			yield(
-				zero,
-				newError(
-					q,
-					fmt.Errorf(
-						"%w: Limit is %d, want 0 for all or more",
-						natsconn.ErrInvalid,
-						limit,
-					),
-				),
-			)
+			yield(zero, newError(q,
+				fmt.Errorf("%w: Limit is %d, want 0 for all or more", natsconn.ErrInvalid, limit)))
 			return
 		}
 		for sent, most := 0, pageSize; ; {
@@ -161,16 +134,8 @@ func pages[Line any, Cursor comparable](
 			case next == end:
 				return
 			case next == at:
-				yield(
-					zero,
-					newError(
-						q,
-						fmt.Errorf(
-							"the list does not go on after %v: the server repeats its page",
-							at,
-						),
-					),
-				)
+				yield(zero, newError(q, fmt.Errorf(
+					"the list does not go on after %v: the server repeats its page", at)))
 				return
 			}
 			at = next

@@ -23,19 +23,10 @@ func (c *Client) Locks(ctx context.Context, o LocksOptions) iter.Seq2[schemas.Lo
 	q := query{verb: "locks"}
 	fetch := func(cursor string, size int) ([]schemas.LockRecord, string, error) {
 		req := &schemas.LocksRequest{
-			V:      schemas.Version,
-			Lock:   o.Lock,
-			Scope:  o.Scope,
-			Limit:  size,
-			Cursor: cursor,
+			V: schemas.Version, Lock: o.Lock, Scope: o.Scope, Limit: size, Cursor: cursor,
 		}
-		page, err := call(
-			ctx,
-			c,
-			q,
-			req,
-			func(a *schemas.LocksResponse) *schemas.Error { return a.Error },
-		)
+		page, err := call(ctx, c, q, req,
+			func(a *schemas.LocksResponse) *schemas.Error { return a.Error })
 		if err != nil {
 			return nil, "", err
 		}
@@ -51,9 +42,6 @@ func (c *Client) Locks(ctx context.Context, o LocksOptions) iter.Seq2[schemas.Lo
 // Errors: [ErrNotFound], [ErrClosed], [ErrConflict] if the run does not hold the lock,
 // [ErrInvalid], [ErrUnavailable], [ErrTimeout].
 func (r *Run) BreakLock(ctx context.Context, lock, scope, reason string) error {
-	return r.operate(
-		ctx,
-		"breakLock",
-		schemas.ExecutionRequest{Lock: lock, Scope: scope, Reason: reason},
-	)
+	return r.operate(ctx, "breakLock",
+		schemas.ExecutionRequest{Lock: lock, Scope: scope, Reason: reason})
 }

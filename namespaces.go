@@ -52,9 +52,7 @@ type NamespaceOptions struct {
 // deleted, or [ErrLimit] if NATS has too little room or too few servers: what is made by then
 // stays, and the next call completes it.
 func (c *Client) CreateNamespace(
-	ctx context.Context,
-	name string,
-	o *NamespaceOptions,
+	ctx context.Context, name string, o *NamespaceOptions,
 ) (*schemas.NamespaceInfo, error) {
 	if o == nil {
 		o = &NamespaceOptions{}
@@ -73,8 +71,7 @@ func (c *Client) CreateNamespace(
 // DescribeNamespace tells what a namespace is, what its streams hold and which task lists it has.
 // Errors match [ErrNotFound] if there is none of the name.
 func (c *Client) DescribeNamespace(
-	ctx context.Context,
-	name string,
+	ctx context.Context, name string,
 ) (*schemas.NamespaceInfo, error) {
 	a, err := c.namespaces(ctx, "describe", 0, &schemas.NamespaceRequest{Name: name})
 	if err != nil {
@@ -89,13 +86,8 @@ func (c *Client) ListNamespaces(ctx context.Context) iter.Seq2[schemas.Namespace
 	q := query{verb: "namespace list", subject: schemas.NamespaceSubject("list")}
 	fetch := func(after string, size int) ([]schemas.NamespaceInfo, string, error) {
 		req := &schemas.NamespaceRequest{V: schemas.Version, After: after, Limit: size}
-		page, err := call(
-			ctx,
-			c,
-			q,
-			req,
-			func(a *schemas.NamespaceListResponse) *schemas.Error { return a.Error },
-		)
+		page, err := call(ctx, c, q, req,
+			func(a *schemas.NamespaceListResponse) *schemas.Error { return a.Error })
 		if err != nil {
 			return nil, "", namespaceError(q, err)
 		}
@@ -120,9 +112,7 @@ type DeleteNamespaceOptions struct {
 // Errors match [ErrNotFound] if there is none of the name, and [ErrConflict] if runs are open and
 // it is not forced.
 func (c *Client) DeleteNamespace(
-	ctx context.Context,
-	name string,
-	o *DeleteNamespaceOptions,
+	ctx context.Context, name string, o *DeleteNamespaceOptions,
 ) error {
 	if o == nil {
 		o = &DeleteNamespaceOptions{}
@@ -151,25 +141,15 @@ func (c *Client) DeleteNamespace(
 
 // namespaces asks the service that keeps the namespaces.
 func (c *Client) namespaces(
-	ctx context.Context,
-	verb string,
-	hold time.Duration,
-	req *schemas.NamespaceRequest,
+	ctx context.Context, verb string, hold time.Duration, req *schemas.NamespaceRequest,
 ) (*schemas.NamespaceResponse, error) {
 	req.V = schemas.Version
 	q := query{
-		verb:    "namespace " + verb,
-		id:      req.Name,
-		subject: schemas.NamespaceSubject(verb),
-		hold:    hold,
+		verb: "namespace " + verb, id: req.Name, subject: schemas.NamespaceSubject(verb),
+		hold: hold,
 	}
-	a, err := call(
-		ctx,
-		c,
-		q,
-		req,
-		func(a *schemas.NamespaceResponse) *schemas.Error { return a.Error },
-	)
+	a, err := call(ctx, c, q, req,
+		func(a *schemas.NamespaceResponse) *schemas.Error { return a.Error })
 	if err != nil {
 		return nil, namespaceError(q, err)
 	}

@@ -47,11 +47,6 @@ func (c *Client) AskOnce(
 		Caller: cmp.Or(o.Caller, ulid.Make().String()), WorkflowID: o.WorkflowID, Run: o.RunID,
 		Identity: c.name,
 	}
-	return call(
-		ctx,
-		c,
-		query{verb: "once"},
-		req,
-		func(a *ops.OnceResponse) *schemas.Error { return a.Error },
-	)
+	return call(ctx, c, query{verb: "once"}, req,
+		func(a *ops.OnceResponse) *schemas.Error { return a.Error })
 }

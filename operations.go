@@ -32,9 +32,8 @@ func (c *Client) Operations(
 		if after == 0 {
 			req.Latest = o.Latest
 		}
-		page, err := call(
-			ctx, c, q, req, func(a *ops.OperationsResponse) *schemas.Error { return a.Error },
-		)
+		page, err := call(ctx, c, q, req,
+			func(a *ops.OperationsResponse) *schemas.Error { return a.Error })
 		if err != nil {
 			return nil, 0, err
 		}

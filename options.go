@@ -92,19 +92,14 @@ func (o Options) validate() error {
 		return fmt.Errorf("Options.Namespace: %w", err)
 	}
 	if o.Timeout < 0 {
-		return fmt.Errorf(
-			"%w: Options.Timeout is %v, want 0 for %v or more",
-			natsconn.ErrInvalid,
-			o.Timeout,
-			defaultTimeout,
-		)
+		return fmt.Errorf("%w: Options.Timeout is %v, want 0 for %v or more",
+			natsconn.ErrInvalid, o.Timeout, defaultTimeout)
 	}
-	if o.Conn != nil &&
-		(o.URL != "" || o.dial().String() != (natsconn.Options{Name: o.Name, APIPrefix: o.APIPrefix}).String()) {
+	if o.Conn != nil && (o.URL != "" ||
+		o.dial().String() != (natsconn.Options{Name: o.Name, APIPrefix: o.APIPrefix}).String()) {
 		return fmt.Errorf(
 			"%w: Options.Conn is given together with where or how to connect: leave out one of them",
-			natsconn.ErrInvalid,
-		)
+			natsconn.ErrInvalid)
 	}
 	return nil
 }

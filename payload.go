@@ -67,8 +67,8 @@ func (c *Client) payloads() *payloads.Client {
 // spillStart hands over what is too large in a start: each payload that is, and then the larger one
 // if the message does not take both. The input is removed by the service if that refuses the start.
 func (c *Client) spillStart(ctx context.Context, q query, req *schemas.StartRequest) error {
-	of := c.payloads().
-		For(req.WorkflowID, cmp.Or(req.Run, runid.OfRequest(req.WorkflowID, req.RequestID)))
+	of := c.payloads().For(req.WorkflowID,
+		cmp.Or(req.Run, runid.OfRequest(req.WorkflowID, req.RequestID)))
 	err := spill(ctx, of.Spill, q, "input", &req.Input)
 	if err != nil || req.Signal == nil {
 		return err
@@ -87,11 +87,8 @@ func (c *Client) spillStart(ctx context.Context, q query, req *schemas.StartRequ
 }
 
 func spill(
-	ctx context.Context,
-	by func(context.Context, schemas.Payload) (schemas.Payload, error),
-	q query,
-	field string,
-	p *schemas.Payload,
+	ctx context.Context, by func(context.Context, schemas.Payload) (schemas.Payload, error),
+	q query, field string, p *schemas.Payload,
 ) error {
 	small, err := by(ctx, *p)
 	if refusal, ok := errors.AsType[*schemas.Error](err); ok {

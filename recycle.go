@@ -15,15 +15,10 @@ import (
 // Errors match [ErrInvalid], or [ErrConflict] if the namespace is the home of no server. It needs a
 // server with the role ops.
 func (c *Client) SetRecycle(
-	ctx context.Context,
-	r ops.Recycle,
-	reason string,
+	ctx context.Context, r ops.Recycle, reason string,
 ) (*ops.RecycleResponse, error) {
-	return c.recycle(
-		ctx,
-		"recycleSet",
-		&ops.RecycleRequest{Recycle: &r, Reason: reason, Identity: c.name},
-	)
+	return c.recycle(ctx, "recycleSet",
+		&ops.RecycleRequest{Recycle: &r, Reason: reason, Identity: c.name})
 }
 
 // RecycleNow has those servers restart their roles after a notice, 0 to 24 h, one after the other.
@@ -33,15 +28,10 @@ func (c *Client) SetRecycle(
 // Errors are those of [Client.SetRecycle]. A repeat announces another recycle in place of the first
 // one.
 func (c *Client) RecycleNow(
-	ctx context.Context,
-	notice time.Duration,
-	reason string,
+	ctx context.Context, notice time.Duration, reason string,
 ) (*ops.RecycleResponse, error) {
-	return c.recycle(
-		ctx,
-		"recycleNow",
-		&ops.RecycleRequest{Notice: schemas.Duration(notice), Reason: reason, Identity: c.name},
-	)
+	return c.recycle(ctx, "recycleNow",
+		&ops.RecycleRequest{Notice: schemas.Duration(notice), Reason: reason, Identity: c.name})
 }
 
 // ShowRecycle tells when the servers whose home is this namespace restart their roles, since when
@@ -52,16 +42,9 @@ func (c *Client) ShowRecycle(ctx context.Context) (*ops.RecycleResponse, error) 
 }
 
 func (c *Client) recycle(
-	ctx context.Context,
-	verb string,
-	req *ops.RecycleRequest,
+	ctx context.Context, verb string, req *ops.RecycleRequest,
 ) (*ops.RecycleResponse, error) {
 	req.V = schemas.Version
-	return call(
-		ctx,
-		c,
-		query{verb: verb},
-		req,
-		func(a *ops.RecycleResponse) *schemas.Error { return a.Error },
-	)
+	return call(ctx, c, query{verb: verb}, req,
+		func(a *ops.RecycleResponse) *schemas.Error { return a.Error })
 }

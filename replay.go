@@ -66,22 +66,14 @@ func (r *Run) Replay(ctx context.Context, o *ReplayOptions) (*Replayed, error) {
 	}
 	req := &schemas.ReplayRequest{
 		V: schemas.Version, WorkflowID: r.ID, Run: r.RunID, From: opts.From, DryRun: opts.DryRun,
-		LatestOnly: opts.LatestOnly,
-		RequestID: cmp.Or(
-			opts.RequestID,
-			ulid.Make().String(),
-		), Reason: opts.Reason, Identity: r.client.name,
+		LatestOnly: opts.LatestOnly, RequestID: cmp.Or(opts.RequestID, ulid.Make().String()),
+		Reason: opts.Reason, Identity: r.client.name,
 	}
 	if err := req.Validate(); err != nil {
 		return nil, newError(q, err)
 	}
-	out, err := call(
-		ctx,
-		r.client,
-		q,
-		req,
-		func(a *schemas.ReplayResponse) *schemas.Error { return a.Error },
-	)
+	out, err := call(ctx, r.client, q, req,
+		func(a *schemas.ReplayResponse) *schemas.Error { return a.Error })
 	if err != nil {
 		return nil, err
 	}

@@ -80,26 +80,15 @@ func holds(ctx context.Context) schemas.Duration {
 // each time, so that the ids in them make the repeat of a write harmless. Errors are of type
 // [*Error].
 func call[Answer any](
-	ctx context.Context,
-	c *Client,
-	q query,
-	in any,
-	refusal func(*Answer) *schemas.Error,
+	ctx context.Context, c *Client, q query, in any, refusal func(*Answer) *schemas.Error,
 ) (*Answer, error) {
 	body, err := schemas.Marshal(in)
 	if err != nil {
 		return nil, newError(q, fmt.Errorf("%w: %w", errEncode, err))
 	}
 	if most := c.conn.MaxPayload(); most > 0 && int64(len(body)) > most {
-		return nil, newError(
-			q,
-			fmt.Errorf(
-				"%w: the request has %d bytes, the server takes %d",
-				natsconn.ErrTooLarge,
-				len(body),
-				most,
-			),
-		)
+		return nil, newError(q, fmt.Errorf("%w: the request has %d bytes, the server takes %d",
+			natsconn.ErrTooLarge, len(body), most))
 	}
 	wait := patience{client: c, query: q, began: time.Now()}
 	var before error
@@ -132,11 +121,7 @@ func call[Answer any](
 
 // ask is one try.
 func ask[Answer any](
-	ctx context.Context,
-	c *Client,
-	q query,
-	body []byte,
-	limit time.Duration,
+	ctx context.Context, c *Client, q query, body []byte, limit time.Duration,
 	refusal func(*Answer) *schemas.Error,
 ) (*Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -148,13 +133,8 @@ func ask[Answer any](
 	if limit <= every {
 		every = 0
 	}
-	msg, err := c.conn.RequestEvery(
-		ctx,
-		every,
-		cmp.Or(q.subject, c.namespace.API(q.verb)),
-		head,
-		body,
-	)
+	msg, err := c.conn.RequestEvery(ctx, every, cmp.Or(q.subject, c.namespace.API(q.verb)), head,
+		body)
 	if err != nil {
 		if t.again.Load() {
 			err = fmt.Errorf("%w: %w", errOwned, err)
@@ -244,8 +224,8 @@ func (p *patience) again(ctx context.Context, err error) bool {
 	}
 	if !p.told && time.Since(p.began) >= quiet {
 		p.told = true
-		p.client.log.WithField("err", err).
-			Warnf("%s: no answer yet, asking again for %v", p.query.verb, p.left().Round(time.Second))
+		p.client.log.WithField("err", err).Warnf("%s: no answer yet, asking again for %v",
+			p.query.verb, p.left().Round(time.Second))
 	}
 	return sleep.For(ctx, wait) == nil
 }
@@ -260,20 +240,13 @@ func (p *patience) missing(ctx context.Context, err error) error {
 	}
 	p.looked = true
 	body, err := schemas.Marshal(
-		&schemas.NamespaceRequest{V: schemas.Version, Name: string(c.namespace)},
-	)
+		&schemas.NamespaceRequest{V: schemas.Version, Name: string(c.namespace)})
 	if err != nil {
 		return nil
 	}
 	q := query{verb: "namespace describe", subject: schemas.NamespaceSubject("describe")}
-	_, err = ask(
-		ctx,
-		c,
-		q,
-		body,
-		quiet,
-		func(a *schemas.NamespaceResponse) *schemas.Error { return a.Error },
-	)
+	_, err = ask(ctx, c, q, body, quiet,
+		func(a *schemas.NamespaceResponse) *schemas.Error { return a.Error })
 	if refusal, ok := errors.AsType[*schemas.Error](err); ok &&
 		refusal.Code == schemas.CodeNotFound {
 		return refusal

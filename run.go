@@ -59,11 +59,7 @@ func (o *Outcome) Err() error {
 		return nil
 	}
 	return &WorkflowError{
-		ID:      o.ID,
-		Run:     o.Run,
-		Status:  o.Status,
-		Reason:  o.Reason,
-		Details: o.Details,
+		ID: o.ID, Run: o.Run, Status: o.Status, Reason: o.Reason, Details: o.Details,
 	}
 }
 
@@ -83,10 +79,8 @@ func (r *Run) Result(ctx context.Context, out any) error {
 		return err
 	}
 	if err := decode(o.Result, out); err != nil {
-		return newError(
-			query{verb: "result", id: o.ID, run: o.Run},
-			fmt.Errorf("%w: %w", errDecode, err),
-		)
+		return newError(query{verb: "result", id: o.ID, run: o.Run},
+			fmt.Errorf("%w: %w", errDecode, err))
 	}
 	return nil
 }
@@ -101,22 +95,14 @@ func (r *Run) Wait(ctx context.Context) (*Outcome, error) {
 	for {
 		asked := time.Now()
 		req := &schemas.ExecutionRequest{
-			V:          schemas.Version,
-			WorkflowID: r.ID,
-			Run:        q.run,
-			Wait:       holds(ctx),
-			Inline:     natsconn.BulkBytes,
+			V: schemas.Version, WorkflowID: r.ID, Run: q.run, Wait: holds(ctx),
+			Inline: natsconn.BulkBytes,
 		}
 		out, err := call(ctx, r.client, q, req, resultRefusal)
 		if err == nil && out.Large > 0 {
 			req.Run, req.Wait, req.Inline = cmp.Or(out.Run, q.run), 0, 0
-			out, err = call(
-				ctx,
-				r.client,
-				query{verb: q.verb, id: q.id, run: req.Run, answer: out.Large},
-				req,
-				resultRefusal,
-			)
+			out, err = call(ctx, r.client,
+				query{verb: q.verb, id: q.id, run: req.Run, answer: out.Large}, req, resultRefusal)
 		}
 		if err != nil {
 			return nil, err
@@ -152,25 +138,16 @@ func (r *Run) outcome(ctx context.Context, q query, out *schemas.ResultResponse)
 		return nil, err
 	}
 	return &Outcome{
-		ID:      r.ID,
-		Run:     q.run,
-		Status:  out.Status,
-		Result:  result,
-		Reason:  out.Reason,
-		Details: details,
-		Soft:    out.Soft,
+		ID: r.ID, Run: q.run, Status: out.Status, Result: result, Reason: out.Reason,
+		Details: details, Soft: out.Soft,
 	}, nil
 }
 
 // Describe tells all about the execution but its history: status, open activities and timers,
 // owner, deadlines.
 func (r *Run) Describe(ctx context.Context) (*schemas.DescribeResponse, error) {
-	return ask1(
-		ctx,
-		r,
-		"describe",
-		func(a *schemas.DescribeResponse) *schemas.Error { return a.Error },
-	)
+	return ask1(ctx, r, "describe",
+		func(a *schemas.DescribeResponse) *schemas.Error { return a.Error })
 }
 
 // Why tells in one sentence what the execution waits for.
@@ -187,20 +164,13 @@ func (r *Run) Why(ctx context.Context) (string, error) {
 //
 // Errors: [ErrNotFound], [ErrUnavailable], [ErrTimeout].
 func (r *Run) Retention(ctx context.Context) (*schemas.RetentionResponse, error) {
-	return ask1(
-		ctx,
-		r,
-		"retention",
-		func(a *schemas.RetentionResponse) *schemas.Error { return a.Error },
-	)
+	return ask1(ctx, r, "retention",
+		func(a *schemas.RetentionResponse) *schemas.Error { return a.Error })
 }
 
 // ask1 asks a verb that takes nothing but the execution.
 func ask1[Answer any](
-	ctx context.Context,
-	r *Run,
-	verb string,
-	refusal func(*Answer) *schemas.Error,
+	ctx context.Context, r *Run, verb string, refusal func(*Answer) *schemas.Error,
 ) (*Answer, error) {
 	q, err := r.query(verb, 0)
 	if err != nil {
@@ -232,19 +202,11 @@ func (r *Run) Signal(ctx context.Context, name string, input any) error {
 		return err
 	}
 	req := &schemas.SignalRequest{
-		V:          schemas.Version,
-		WorkflowID: r.ID,
-		Name:       name,
-		Input:      payload,
-		RequestID:  ulid.Make().String(),
+		V: schemas.Version, WorkflowID: r.ID, Name: name, Input: payload,
+		RequestID: ulid.Make().String(),
 	}
-	_, err = call(
-		ctx,
-		r.client,
-		q,
-		req,
-		func(a *schemas.SignalResponse) *schemas.Error { return a.Error },
-	)
+	_, err = call(ctx, r.client, q, req,
+		func(a *schemas.SignalResponse) *schemas.Error { return a.Error })
 	return err
 }
 
@@ -298,13 +260,8 @@ func (r *Run) operate(ctx context.Context, verb string, req schemas.ExecutionReq
 	req.V, req.WorkflowID, req.Run = schemas.Version, r.ID, q.run
 	req.Chain = r.RunID == "" // it may continue as new meanwhile
 	req.RequestID, req.Identity = ulid.Make().String(), r.client.name
-	_, err = call(
-		ctx,
-		r.client,
-		q,
-		&req,
-		func(a *schemas.AckResponse) *schemas.Error { return a.Error },
-	)
+	_, err = call(ctx, r.client, q, &req,
+		func(a *schemas.AckResponse) *schemas.Error { return a.Error })
 	return err
 }
 

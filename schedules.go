@@ -46,9 +46,8 @@ func (c *Client) UpdateSchedule(
 func (c *Client) ShowSchedule(
 	ctx context.Context, id string, next int,
 ) (*ops.ScheduleResponse, error) {
-	return c.schedule(
-		ctx, "scheduleShow", &ops.ScheduleRequest{V: schemas.Version, ID: id, Next: next},
-	)
+	return c.schedule(ctx, "scheduleShow",
+		&ops.ScheduleRequest{V: schemas.Version, ID: id, Next: next})
 }
 
 // SchedulesOptions filter [Client.Schedules]. Empty fields match all.
@@ -69,9 +68,8 @@ func (c *Client) Schedules(
 		req := &ops.ScheduleListRequest{
 			V: schemas.Version, Prefix: o.Prefix, Limit: size, Cursor: cursor,
 		}
-		page, err := call(
-			ctx, c, q, req, func(a *ops.ScheduleListResponse) *schemas.Error { return a.Error },
-		)
+		page, err := call(ctx, c, q, req,
+			func(a *ops.ScheduleListResponse) *schemas.Error { return a.Error })
 		if err != nil {
 			return nil, "", err
 		}
@@ -140,8 +138,9 @@ func (c *Client) BackfillSchedule(
 		o = &SlotOptions{}
 	}
 	return c.schedule(ctx, "scheduleBackfill", &ops.ScheduleBackfillRequest{
-		V: schemas.Version, ID: id, From: schemas.At(from), Until: schemas.At(until), Overlap: o.Overlap,
-		RequestID: cmp.Or(o.RequestID, ulid.Make().String()), Reason: o.Reason, Identity: c.name,
+		V: schemas.Version, ID: id, From: schemas.At(from), Until: schemas.At(until),
+		Overlap: o.Overlap, RequestID: cmp.Or(o.RequestID, ulid.Make().String()), Reason: o.Reason,
+		Identity: c.name,
 	})
 }
 

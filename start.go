@@ -106,22 +106,13 @@ func (c *Client) Start(ctx context.Context, typ string, input any, o *StartOptio
 // opts.ID is required. The conflict policy may be ConflictTerminateExisting, to begin anew in any
 // case.
 func (c *Client) SignalWithStart(
-	ctx context.Context,
-	typ string,
-	input any,
-	signal string,
-	signalInput any,
-	opts *StartOptions,
+	ctx context.Context, typ string, input any, signal string, signalInput any, opts *StartOptions,
 ) (*Run, error) {
 	q := query{verb: "start"}
 	if opts == nil || opts.ID == "" {
-		return nil, newError(
-			q,
-			fmt.Errorf(
-				"%w: StartOptions.ID is empty, want the workflow id that is signaled",
-				natsconn.ErrInvalid,
-			),
-		)
+		return nil, newError(q,
+			fmt.Errorf("%w: StartOptions.ID is empty, want the workflow id that is signaled",
+				natsconn.ErrInvalid))
 	}
 	q.id = opts.ID
 	req, err := c.startRequest(typ, input, *opts)
@@ -144,13 +135,8 @@ func (c *Client) start(ctx context.Context, q query, req *schemas.StartRequest) 
 	if err := c.spillStart(ctx, q, req); err != nil {
 		return nil, err
 	}
-	out, err := call(
-		ctx,
-		c,
-		q,
-		req,
-		func(r *schemas.StartResponse) *schemas.Error { return r.Error },
-	)
+	out, err := call(ctx, c, q, req,
+		func(r *schemas.StartResponse) *schemas.Error { return r.Error })
 	if err != nil {
 		return nil, err
 	}
@@ -160,9 +146,7 @@ func (c *Client) start(ctx context.Context, q query, req *schemas.StartRequest) 
 }
 
 func (c *Client) startRequest(
-	typ string,
-	input any,
-	o StartOptions,
+	typ string, input any, o StartOptions,
 ) (*schemas.StartRequest, error) {
 	if err := subject.ValidateID("workflow id", o.ID); err != nil {
 		return nil, err
@@ -182,10 +166,7 @@ func (c *Client) startRequest(
 		if d.value < 0 && d.value != Unlimited {
 			return nil, fmt.Errorf(
 				"%w: StartOptions.%s is %v, want more than 0, 0 for the default, or Unlimited",
-				natsconn.ErrInvalid,
-				d.field,
-				d.value,
-			)
+				natsconn.ErrInvalid, d.field, d.value)
 		}
 		limits[i] = schemas.Duration(d.value)
 	}

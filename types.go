@@ -32,18 +32,15 @@ type TypeOptions struct {
 // [ErrUnavailable], [ErrTimeout]. After the last two it is unknown whether the type is registered;
 // a repeat finds out.
 func (c *Client) RegisterType(
-	ctx context.Context,
-	kind schemas.TypeKind,
-	name string,
-	o *TypeOptions,
+	ctx context.Context, kind schemas.TypeKind, name string, o *TypeOptions,
 ) (*schemas.TypeInfo, error) {
 	var opts TypeOptions
 	if o != nil {
 		opts = *o
 	}
 	req := &schemas.TypeRegisterRequest{
-		V: schemas.Version, Kind: kind, Name: name, Version: opts.Version, Description: opts.Description,
-		Workflow: opts.Workflow, Activity: opts.Activity,
+		V: schemas.Version, Kind: kind, Name: name, Version: opts.Version,
+		Description: opts.Description, Workflow: opts.Workflow, Activity: opts.Activity,
 	}
 	q := query{verb: "typeRegister"}
 	if err := req.Validate(); err != nil {
@@ -58,18 +55,14 @@ func (c *Client) RegisterType(
 // Errors, also of [Client.UndeprecateType], [Client.DeleteType] and [Client.DescribeType]:
 // [ErrNotFound], [ErrInvalid], [ErrUnavailable], [ErrTimeout].
 func (c *Client) DeprecateType(
-	ctx context.Context,
-	kind schemas.TypeKind,
-	name, version string,
+	ctx context.Context, kind schemas.TypeKind, name, version string,
 ) (*schemas.TypeInfo, error) {
 	return c.typeRequest(ctx, "typeDeprecate", kind, name, version)
 }
 
 // UndeprecateType undoes [Client.DeprecateType]. A repeat does nothing.
 func (c *Client) UndeprecateType(
-	ctx context.Context,
-	kind schemas.TypeKind,
-	name, version string,
+	ctx context.Context, kind schemas.TypeKind, name, version string,
 ) (*schemas.TypeInfo, error) {
 	return c.typeRequest(ctx, "typeUndeprecate", kind, name, version)
 }
@@ -79,9 +72,7 @@ func (c *Client) UndeprecateType(
 // registered types, a deleted type may be started again, as any that was never registered. A repeat
 // does nothing.
 func (c *Client) DeleteType(
-	ctx context.Context,
-	kind schemas.TypeKind,
-	name, version string,
+	ctx context.Context, kind schemas.TypeKind, name, version string,
 ) error {
 	_, err := c.typeRequest(ctx, "typeDelete", kind, name, version)
 	return err
@@ -89,18 +80,13 @@ func (c *Client) DeleteType(
 
 // DescribeType returns a type with its defaults and its status.
 func (c *Client) DescribeType(
-	ctx context.Context,
-	kind schemas.TypeKind,
-	name, version string,
+	ctx context.Context, kind schemas.TypeKind, name, version string,
 ) (*schemas.TypeInfo, error) {
 	return c.typeRequest(ctx, "typeDescribe", kind, name, version)
 }
 
 func (c *Client) typeRequest(
-	ctx context.Context,
-	verb string,
-	kind schemas.TypeKind,
-	name, version string,
+	ctx context.Context, verb string, kind schemas.TypeKind, name, version string,
 ) (*schemas.TypeInfo, error) {
 	req := &schemas.TypeRequest{V: schemas.Version, Kind: kind, Name: name, Version: version}
 	q := query{verb: verb}
@@ -131,26 +117,17 @@ type TypeListOptions struct {
 // the last type, or with an error, which is its last value. A change that another server made a
 // moment ago may not be seen yet.
 func (c *Client) ListTypes(
-	ctx context.Context,
-	o TypeListOptions,
+	ctx context.Context, o TypeListOptions,
 ) iter.Seq2[schemas.TypeInfo, error] {
 	req := schemas.TypeListRequest{
-		V:      schemas.Version,
-		Kind:   o.Kind,
-		Prefix: o.Prefix,
-		Status: o.Status,
+		V: schemas.Version, Kind: o.Kind, Prefix: o.Prefix, Status: o.Status,
 	}
 	q := query{verb: "typeList"}
 	fetch := func(cursor string, size int) ([]schemas.TypeInfo, string, error) {
 		ask := req
 		ask.Cursor, ask.Limit = cursor, size
-		page, err := call(
-			ctx,
-			c,
-			q,
-			&ask,
-			func(a *schemas.TypeListResponse) *schemas.Error { return a.Error },
-		)
+		page, err := call(ctx, c, q, &ask,
+			func(a *schemas.TypeListResponse) *schemas.Error { return a.Error })
 		if err != nil {
 			return nil, "", err
 		}

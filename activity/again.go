@@ -84,8 +84,7 @@ func (s *term) stale(d *delivery, now time.Time) bool {
 	if !d.offered {
 		return false
 	}
-	if s.clock.Now(now).
-		Sub(max(d.task.ScheduledAt, d.task.DispatchedAt).Time()) >
+	if s.clock.Now(now).Sub(max(d.task.ScheduledAt, d.task.DispatchedAt).Time()) >
 		schemas.OfferPatience {
 		return true
 	}

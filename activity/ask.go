@@ -80,10 +80,7 @@ func (s *term) permission(ctx context.Context, d *delivery, straight bool) bool 
 
 // question repeats the question until it is answered or ctx ends.
 func (s *term) question(
-	ctx context.Context,
-	d *delivery,
-	body []byte,
-	answers <-chan schemas.Permission,
+	ctx context.Context, d *delivery, body []byte, answers <-chan schemas.Permission,
 ) (p schemas.Permission, ok bool) {
 	timer := time.NewTimer(askAgain)
 	defer timer.Stop()
@@ -98,9 +95,8 @@ func (s *term) question(
 				return p, true
 			case err := <-stored:
 				if err != nil {
-					d.log().
-						WithField("err", err).
-						Log(level, "a question was not stored; asking again")
+					d.log().WithField("err", err).Log(level,
+						"a question was not stored; asking again")
 					// during an election each task in hand asks some six times a second
 					level = logrus.DebugLevel
 					timer.Reset(askRetry)

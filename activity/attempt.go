@@ -72,12 +72,9 @@ func (s *term) attempt(work, wire context.Context, d *delivery, h handler) {
 		a.beats.stop()
 		if !returned {
 			v = verdict{
-				report: failed(
-					&Failure{
-						Reason:  ReasonPanic,
-						Details: schemas.Text("the function ended its goroutine"),
-					},
-				),
+				report: failed(&Failure{
+					Reason: ReasonPanic, Details: schemas.Text("the function ended its goroutine"),
+				}),
 			}
 		}
 		if v.mayFollow() {

@@ -45,11 +45,8 @@ func Heartbeat(ctx context.Context, details any) error {
 	// bytes are the caller's, who may use them again while these wait
 	p := slices.Clone(describe(details))
 	if limit := int(a.beats.conn.MaxPayload()) - headerBudget; len(p) > limit {
-		return fmt.Errorf(
-			"activity: heartbeat details have %d bytes: want at most %d",
-			len(p),
-			limit,
-		)
+		return fmt.Errorf("activity: heartbeat details have %d bytes: want at most %d",
+			len(p), limit)
 	}
 	return a.beats.beat(ctx, p)
 }
@@ -180,8 +177,7 @@ func (b *beats) end(why error, reason string) {
 }
 
 func (b *beats) request(
-	ctx context.Context,
-	h *schemas.Heartbeat,
+	ctx context.Context, h *schemas.Heartbeat,
 ) (a schemas.BeatAnswer, err error) {
 	body, err := schemas.Marshal(h)
 	if err != nil {
@@ -216,10 +212,7 @@ func (b *beats) cause(why error, done bool) error {
 // long: one that is away holds up no outcome.
 func (b *beats) farewell(ctx context.Context) {
 	b.mu.Lock()
-	h, due := &schemas.Heartbeat{
-		Token:   b.token,
-		Details: b.details,
-	}, b.pending &&
+	h, due := &schemas.Heartbeat{Token: b.token, Details: b.details}, b.pending &&
 		!errors.Is(b.err, ErrGone)
 	b.pending = false
 	b.mu.Unlock()

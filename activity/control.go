@@ -48,15 +48,12 @@ type drainOrder struct {
 // gone a moment after the word.
 func (s *term) toldToDrain(c *schemas.Control, m natsconn.Msg) {
 	answer := schemas.ControlAnswer{
-		V:      schemas.Version,
-		Node:   s.opts.Identity,
-		Status: schemas.NodeDraining,
+		V: schemas.Version, Node: s.opts.Identity, Status: schemas.NodeDraining,
 	}
 	if c.Timeout < 0 {
-		answer.Status, answer.Error = schemas.NodeReady,
-			schemas.Errorf(schemas.CodeInvalid, "timeout is %v: want more than 0, or 0 for %v",
-				c.Timeout, s.opts.DrainTimeout).
-				InField("timeout")
+		answer.Status, answer.Error = schemas.NodeReady, schemas.Errorf(schemas.CodeInvalid,
+			"timeout is %v: want more than 0, or 0 for %v", c.Timeout, s.opts.DrainTimeout).
+			InField("timeout")
 	}
 	s.tell(m, &answer)
 	if answer.Error == nil && s.order.given.CompareAndSwap(false, true) {
@@ -105,8 +102,7 @@ func (s *term) holds(c *schemas.Control, m natsconn.Msg) {
 		return
 	}
 	body, err := schemas.MarshalJSON(
-		&schemas.ControlAnswer{V: schemas.Version, Node: s.opts.Identity, Holds: true},
-	)
+		&schemas.ControlAnswer{V: schemas.Version, Node: s.opts.Identity, Holds: true})
 	if err == nil {
 		err = s.respond(m, body)
 	}

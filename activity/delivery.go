@@ -65,8 +65,7 @@ func (d *delivery) log() logrus.FieldLogger {
 	log := d.bareLog()
 	if t := d.task; t != nil {
 		log = log.WithFields(
-			logrus.Fields{"run": t.Run, "task": t.ActivityID, "type": t.Type, "attempt": d.number},
-		)
+			logrus.Fields{"run": t.Run, "task": t.ActivityID, "type": t.Type, "attempt": d.number})
 	}
 	return log
 }
@@ -169,12 +168,8 @@ func (d *delivery) decode() error {
 	}
 	for _, f := range []struct{ field, value string }{{"report", t.Report}, {"beat", t.Beat}} {
 		if strings.ContainsAny(f.value, " \t\r\n*>") {
-			return fmt.Errorf(
-				"%w: %q is %q, which is no subject to publish to",
-				schemas.ErrMalformed,
-				f.field,
-				f.value,
-			)
+			return fmt.Errorf("%w: %q is %q, which is no subject to publish to",
+				schemas.ErrMalformed, f.field, f.value)
 		}
 	}
 	d.task, d.token, d.number, d.resume = t, t.Token, t.Attempt, t.HeartbeatDetails
@@ -218,18 +213,15 @@ func (s *term) bury(ctx context.Context, d *delivery, cause error) {
 	ctx, cancel := context.WithTimeout(ctx, buryPatience)
 	defer cancel()
 	place := dead.Place{
-		Partition:   "tasks",
-		Stream:      d.list,
-		Incarnation: dead.Digest(d.Subject, d.Data),
-		Sequence:    d.Seq,
+		Partition: "tasks", Stream: d.list, Incarnation: dead.Digest(d.Subject, d.Data),
+		Sequence: d.Seq,
 	}
 	err := dead.Bury(ctx, s.conn, s.ns, place, schemas.DeadLetter{
 		Reason: dead.ReasonUndecodableTask, Details: cause.Error(), Subject: d.Subject,
 		Time: schemas.At(d.Time), Body: d.Data,
 	})
 	if err != nil {
-		d.log().
-			WithField("err", err).
+		d.log().WithField("err", err).
 			Error("the dead letter could not be written; the task stays on its list")
 		d.settle(giveBack, againDelay)
 		return
@@ -240,6 +232,5 @@ func (s *term) bury(ctx context.Context, d *delivery, cause error) {
 // permanent tells whether a publish was refused for a reason that trying again does not change.
 func permanent(err error) bool {
 	return errors.Is(err, natsconn.ErrTooLarge) || errors.Is(err, natsconn.ErrInvalid) ||
-		errors.Is(err, natsconn.ErrClosed) ||
-		errors.Is(err, natsconn.ErrPermission)
+		errors.Is(err, natsconn.ErrClosed) || errors.Is(err, natsconn.ErrPermission)
 }

@@ -25,9 +25,7 @@ var directHeader = natsconn.Header{schemas.ReportHeader: {"1"}}
 //
 // The error is that of encoding it.
 func (s *term) reportDirectly(
-	ctx context.Context,
-	d *delivery,
-	r *schemas.Report,
+	ctx context.Context, d *delivery, r *schemas.Report,
 ) (stored bool, err error) {
 	if d.task.Beat == "" {
 		return false, nil
@@ -54,8 +52,7 @@ func (s *term) reportDirectly(
 	select {
 	case err := <-answer:
 		if err != nil {
-			d.log().
-				WithField("err", err).
+			d.log().WithField("err", err).
 				Debug("a report was not taken by the owner of its workflow; the inbox takes it")
 		}
 		return err == nil, nil

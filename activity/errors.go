@@ -27,16 +27,14 @@ var (
 	ErrDrained = errors.New("activity: the worker stops")
 	// ErrNoActivity is returned by [Heartbeat] for a context that is not an activity's.
 	ErrNoActivity = errors.New(
-		"activity: the context is not that of a running activity: pass the one that the function was given",
-	)
+		"activity: the context is not that of a running activity: pass the one that the function was given")
 )
 
 // Errors of [Worker.Run].
 var (
 	// ErrRunning says that the worker runs already.
 	ErrRunning = errors.New(
-		"activity: the worker runs already: make another one, or wait until Run has returned",
-	)
+		"activity: the worker runs already: make another one, or wait until Run has returned")
 	// ErrDrainTimeout says that the worker has stopped, but not all its activities had ended in
 	// time. Their tasks were handed back.
 	ErrDrainTimeout = errors.New("activity: drain timeout")

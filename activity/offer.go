@@ -22,9 +22,7 @@ const (
 // start is announced the owner asks whether we are still at it when somebody else is given that
 // message.
 func (s *term) hear(
-	list string,
-	p *natsconn.Puller,
-	begin func(*delivery) bool,
+	list string, p *natsconn.Puller, begin func(*delivery) bool,
 ) (natsconn.Subscription, error) {
 	t := &acceptor{term: s, list: list, puller: p, start: begin}
 	sub, err := s.conn.Subscribe(s.ns.Offer(list), offerQueue, func(m natsconn.Msg) {
@@ -37,10 +35,8 @@ func (s *term) hear(
 		}
 	})
 	if err == nil {
-		s.leave = append(
-			s.leave,
-			nearby.On(s.conn).Register(nearby.List{Namespace: s.opts.Namespace, Name: list}, t),
-		)
+		s.leave = append(s.leave,
+			nearby.On(s.conn).Register(nearby.List{Namespace: s.opts.Namespace, Name: list}, t))
 	}
 	return sub, err
 }
@@ -103,8 +99,7 @@ func (s *term) settleOffer(d *delivery, how ending) {
 	}
 	s.outbox.Send(d.task.Report, nil, body, func(a natsconn.Ack) {
 		if a.Err != nil {
-			d.bareLog().
-				WithField("err", a.Err).
+			d.bareLog().WithField("err", a.Err).
 				Warn("an offer was not given back; its owner finds out")
 		}
 	})

@@ -99,8 +99,7 @@ func (s *term) openUntilDone(ctx context.Context, list string, o opening) {
 			told = true
 			log.Warnf(
 				"nobody opens the task list: is there a server for the namespace %s? trying again",
-				s.ns,
-			)
+				s.ns)
 		default:
 			log.Debug("nobody opens the task list yet; trying again")
 		}

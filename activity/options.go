@@ -117,32 +117,17 @@ func (o Options) validate() error {
 	}
 	switch {
 	case o.Concurrency < len(o.Lists):
-		return bad(
-			"Concurrency is %d for %d lists: use at least one for each list, or 0 for %d",
-			o.Concurrency,
-			len(o.Lists),
-			defaultConcurrency,
-		)
+		return bad("Concurrency is %d for %d lists: use at least one for each list, or 0 for %d",
+			o.Concurrency, len(o.Lists), defaultConcurrency)
 	case o.DrainTimeout < 0:
-		return bad(
-			"DrainTimeout is %v: use more than 0, or 0 for %v",
-			o.DrainTimeout,
-			defaultDrainTimeout,
-		)
+		return bad("DrainTimeout is %v: use more than 0, or 0 for %v",
+			o.DrainTimeout, defaultDrainTimeout)
 	case o.StartedAfter < 0:
-		return bad(
-			"StartedAfter is %v: use more than 0, or 0 for %v",
-			o.StartedAfter,
-			defaultStartedAfter,
-		)
+		return bad("StartedAfter is %v: use more than 0, or 0 for %v",
+			o.StartedAfter, defaultStartedAfter)
 	case o.KeepAlive < minKeepAlive || o.KeepAlive > maxKeepAlive:
-		return bad(
-			"KeepAlive is %v: use %v to %v, or 0 for %v",
-			o.KeepAlive,
-			minKeepAlive,
-			maxKeepAlive,
-			defaultKeepAlive,
-		)
+		return bad("KeepAlive is %v: use %v to %v, or 0 for %v",
+			o.KeepAlive, minKeepAlive, maxKeepAlive, defaultKeepAlive)
 	}
 	return nil
 }

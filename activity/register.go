@@ -25,9 +25,7 @@ type handler func(ctx context.Context, in schemas.Payload) (schemas.Payload, err
 // Register panics on mistakes of the program: an empty or repeated type, a nil function, or a
 // worker that runs.
 func Register[In, Out any](
-	w *Worker,
-	typ string,
-	fn func(ctx context.Context, in In) (Out, error),
+	w *Worker, typ string, fn func(ctx context.Context, in In) (Out, error),
 ) {
 	if fn == nil {
 		panic(fmt.Sprintf("activity: Register(%q): the function is nil", typ))

@@ -65,10 +65,7 @@ func (n *notice) end() (started bool) {
 // publishStart reports the start until it is stored, stop is closed or ctx ends.
 func (s *term) publishStart(ctx context.Context, stop <-chan struct{}, a *attempt) error {
 	r := &schemas.Report{
-		Kind:    schemas.ReportStarted,
-		Token:   a.token,
-		Elapsed: elapsed(a),
-		Offered: a.offered,
+		Kind: schemas.ReportStarted, Token: a.token, Elapsed: elapsed(a), Offered: a.offered,
 	}
 	s.origin(r, a.delivery)
 	body, err := schemas.Marshal(r)
@@ -114,8 +111,7 @@ func (s *term) concluded(a *attempt, err error) {
 	case errors.Is(err, ErrDrained):
 		a.giveBack()
 	case a.settle(giveBack, againDelay): // unless the end of the worker has
-		a.log().
-			WithField("err", err).
+		a.log().WithField("err", err).
 			Error("an outcome could not be stored; the task goes back to its list")
 	}
 }
@@ -123,10 +119,7 @@ func (s *term) concluded(a *attempt, err error) {
 // publishOutcome reports an outcome until it is stored or ctx ends, unless the delivery ends
 // elsewhere. One that is too large becomes a failure that says so.
 func (s *term) publishOutcome(
-	ctx context.Context,
-	a *attempt,
-	r *schemas.Report,
-	started bool,
+	ctx context.Context, a *attempt, r *schemas.Report, started bool,
 ) error {
 	r.Token, r.Elapsed = a.token, elapsed(a)
 	if !a.begun { // what is handed over may overtake an announcement that is in the inbox
@@ -169,8 +162,7 @@ func (s *term) tellOutcome(ctx context.Context, a *attempt, r *schemas.Report) e
 		}
 	}
 	shrink(r, len(body))
-	a.log().
-		WithField("bytes", len(body)).
+	a.log().WithField("bytes", len(body)).
 		Warn("an outcome is too large for a message; its result or details are left out")
 	if body, err = schemas.Marshal(r); err != nil {
 		return err
@@ -183,8 +175,7 @@ func (s *term) tellOutcome(ctx context.Context, a *attempt, r *schemas.Report) e
 func shrink(r *schemas.Report, size int) {
 	text := fmt.Sprintf(
 		"the outcome has %d bytes, which no message can hold: store what is large elsewhere and return where",
-		size,
-	)
+		size)
 	r.Details = schemas.Text(text)
 	if r.Kind == schemas.ReportSuccess {
 		r.Kind, r.Reason, r.Result = schemas.ReportFailed, ReasonTooLarge, nil

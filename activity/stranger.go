@@ -49,8 +49,8 @@ type strangers struct {
 // stranger gives back a task of a type that is not registered here.
 func (s *term) stranger(d *delivery) {
 	if s.firstSight(d.task.Type) {
-		d.log().
-			Warn("no function is registered for this type of activity; its tasks go back to the list for other workers")
+		d.log().Warn(
+			"no function is registered for this type of activity; its tasks go back to the list for other workers")
 	}
 	d.settle(giveBack, s.strangers.delay(strangerAt{d.list, d.Seq}, time.Now()))
 }

@@ -103,8 +103,8 @@ func (s *term) connect() (err error) {
 	if s.outbox, err = s.conn.NewOutbox(natsconn.OutboxOptions{}); err != nil {
 		return err
 	}
-	if s.owners,
-		err = s.conn.NewOutbox(natsconn.OutboxOptions{Timeout: directPatience, Grace: directGrace}); err != nil {
+	if s.owners, err = s.conn.NewOutbox(
+		natsconn.OutboxOptions{Timeout: directPatience, Grace: directGrace}); err != nil {
 		return err
 	}
 	if s.sub, err = s.conn.Subscribe(s.inbox, "", s.permitted); err != nil {
@@ -173,16 +173,11 @@ func (s *term) run(ctx context.Context) error {
 	}
 	for i, list := range s.opts.Lists {
 		o := natsconn.PullOptions{
-			Stream:    s.ns.StreamTasks(list),
-			Consumers: subject.Consumers(),
-			Max:       s.opts.share(i),
-			Gone:      func() { once(s.openings[list].gone) },
+			Stream: s.ns.StreamTasks(list), Consumers: subject.Consumers(), Max: s.opts.share(i),
+			Gone: func() { once(s.openings[list].gone) },
 		}
-		p, err := s.conn.Pull(
-			context.WithoutCancel(ctx),
-			o,
-			func(t natsconn.Task) { s.accept(work, wire, list, t) },
-		)
+		p, err := s.conn.Pull(context.WithoutCancel(ctx), o,
+			func(t natsconn.Task) { s.accept(work, wire, list, t) })
 		if err != nil {
 			stop()
 			hangUp(ErrDrained)
@@ -330,10 +325,7 @@ func (s *term) drain(cut, hangUp context.CancelCauseFunc) error {
 	if n := s.returned.Load(); n > 0 {
 		return fmt.Errorf(
 			"%w: %d tasks had not ended within %v and were handed back to their lists",
-			ErrDrainTimeout,
-			n,
-			s.order.limit,
-		)
+			ErrDrainTimeout, n, s.order.limit)
 	}
 	return nil
 }

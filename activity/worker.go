@@ -36,10 +36,9 @@ func New(conn Conn, opts *Options) *Worker {
 	}
 	o := opts.withDefaults()
 	return &Worker{
-		conn: natsconn.Of(
-			conn,
-		), opts: o, ns: subject.Namespace(o.Namespace), log: o.Logger.WithField("worker", o.Identity),
-		handlers: make(map[string]handler), strange: make(map[string]struct{}),
+		conn: natsconn.Of(conn), opts: o, ns: subject.Namespace(o.Namespace),
+		log: o.Logger.WithField("worker", o.Identity), handlers: make(map[string]handler),
+		strange: make(map[string]struct{}),
 	}
 }
 
@@ -62,10 +61,8 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	if w.conn == nil {
-		return fmt.Errorf(
-			"%w: New has a nil connection, or one that is closed: give it a client",
-			ErrInvalidOptions,
-		)
+		return fmt.Errorf("%w: New has a nil connection, or one that is closed: give it a client",
+			ErrInvalidOptions)
 	}
 	if err := w.enter(); err != nil {
 		return err

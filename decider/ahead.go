@@ -48,12 +48,8 @@ type localTask struct {
 // aheadOf takes a task of a list that this process works, or refuses it.
 func (s *session) aheadOf(a *ask, of []string) {
 	if len(of) == 2 && !s.draining.Load() &&
-		s.nearby.Take(
-			nearby.List{Namespace: s.opts.Namespace, Name: of[0]},
-			of[1],
-			a.msg,
-			&localTask{s: s, a: a},
-		) {
+		s.nearby.Take(nearby.List{Namespace: s.opts.Namespace, Name: of[0]}, of[1], a.msg,
+			&localTask{s: s, a: a}) {
 		return
 	}
 	if err := a.msg.Respond(nil, []byte("busy")); err != nil {
@@ -73,27 +69,17 @@ func (e *localTask) Open() (*schemas.ActivityTask, nearby.Decide, error) {
 	if ahead == nil {
 		return nil, nil, fmt.Errorf("%w: ahead is missing", ErrInvalidTask)
 	}
-	i := slices.IndexFunc(
-		dt.Events,
-		func(ev schemas.Event) bool { return ev.ID == ahead.Task.ScheduledEventID },
-	)
+	i := slices.IndexFunc(dt.Events,
+		func(ev schemas.Event) bool { return ev.ID == ahead.Task.ScheduledEventID })
 	if i < 0 || dt.More || history.WindowEnd(dt) != dt.StartedID-schemas.AheadEvents {
-		return nil, nil, fmt.Errorf(
-			"%w: the window ends at event %d, want %d, with event %d",
-			ErrInvalidTask,
-			history.WindowEnd(dt),
-			dt.StartedID-schemas.AheadEvents,
-			ahead.Task.ScheduledEventID,
-		)
+		return nil, nil, fmt.Errorf("%w: the window ends at event %d, want %d, with event %d",
+			ErrInvalidTask, history.WindowEnd(dt), dt.StartedID-schemas.AheadEvents,
+			ahead.Task.ScheduledEventID)
 	}
 	scheduled, ok := dt.Events[i].Attributes.(*schemas.ActivityScheduled)
 	if !ok {
-		return nil, nil, fmt.Errorf(
-			"%w: event %d is %s, want ActivityScheduled",
-			ErrInvalidTask,
-			ahead.Task.ScheduledEventID,
-			dt.Events[i].Type(),
-		)
+		return nil, nil, fmt.Errorf("%w: event %d is %s, want ActivityScheduled",
+			ErrInvalidTask, ahead.Task.ScheduledEventID, dt.Events[i].Type())
 	}
 	// the function's own: the decider sees the event, and the cache keeps it
 	ahead.Task.Input = slices.Clone(scheduled.Input)
@@ -119,8 +105,7 @@ func contextIn(window []schemas.Event) (schemas.Payload, bool) {
 // answer back, took 4 % of the CPU of a worker whose tasks take microseconds. So a decider that is
 // late keeps that goroutine, and the outcome goes elsewhere.
 func (e *localTask) decide(
-	r *schemas.Report,
-	elsewhere func(),
+	r *schemas.Report, elsewhere func(),
 ) (d *schemas.AheadDecision, told bool) {
 	if r.Kind != schemas.ReportSuccess || e.s.draining.Load() || e.s.latency.skips(e.a.typ) {
 		return nil, false
@@ -208,18 +193,15 @@ func foreseen(dt *schemas.DecisionTask, r *schemas.Report, at schemas.Timestamp)
 			TaskSequence: r.TaskSequence, Nonce: r.Nonce,
 		}},
 		{
-			ID:   last.ID + 2,
-			Time: at,
+			ID: last.ID + 2, Time: at,
 			Attributes: &schemas.ActivitySuccess{
-				ScheduledEventID: scheduled,
-				StartedEventID:   last.ID + 1,
-				Result:           slices.Clone(r.Result),
+				ScheduledEventID: scheduled, StartedEventID: last.ID + 1,
+				Result: slices.Clone(r.Result),
 			},
 		},
 		{ID: last.ID + 3, Time: at, Attributes: &next},
 		{
-			ID:         last.ID + 4,
-			Time:       at,
+			ID: last.ID + 4, Time: at,
 			Attributes: &schemas.DeciderStarted{ScheduledEventID: last.ID + 3},
 		},
 	}

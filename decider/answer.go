@@ -78,17 +78,11 @@ func (s *session) begin(a *ask) (*outcome, error) {
 	case a.msg.Reply == "":
 		return nil, fmt.Errorf("%w: it has no reply subject: send it as a request", ErrInvalidTask)
 	case dt.Token == "":
-		return nil, fmt.Errorf(
-			"%w: token is empty: an answer could not be told from another",
-			ErrInvalidTask,
-		)
+		return nil, fmt.Errorf("%w: token is empty: an answer could not be told from another",
+			ErrInvalidTask)
 	case dt.Type != a.typ:
-		return nil, fmt.Errorf(
-			"%w: type is %q on the subject of type %q",
-			ErrInvalidTask,
-			dt.Type,
-			a.typ,
-		)
+		return nil, fmt.Errorf("%w: type is %q on the subject of type %q",
+			ErrInvalidTask, dt.Type, a.typ)
 	}
 	if err := t.check(); err != nil {
 		return nil, err
@@ -134,9 +128,7 @@ func safeError(err error) (safe error) {
 // the arrival of the task. So a worker with a wrong clock still answers, and one that is overrun
 // still drops what has waited too long in its queue.
 func limit(
-	dt *schemas.DecisionTask,
-	arrived, now time.Time,
-	timeout time.Duration,
+	dt *schemas.DecisionTask, arrived, now time.Time, timeout time.Duration,
 ) (until time.Time, cause error) {
 	if dt.Deadline != 0 {
 		left, newest := dt.Deadline.Sub(schemas.At(arrived)), schemas.Timestamp(0)

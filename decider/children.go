@@ -33,15 +33,8 @@ const (
 )
 
 var childStatuses = [...]string{
-	"unscheduled",
-	"scheduled",
-	"started",
-	"succeeded",
-	"failed",
-	"timed out",
-	"canceled",
-	"terminated",
-	"refused",
+	"unscheduled", "scheduled", "started", "succeeded", "failed", "timed out", "canceled",
+	"terminated", "refused",
 }
 
 // String returns a word or two.
@@ -158,11 +151,8 @@ func (k *children) refuse(a *schemas.ChildStartFailed) {
 	case c == nil || !c.Status.Open():
 		return
 	}
-	c.Status, c.Reason, c.Cause, c.Details = ChildRefused, string(
-		a.Cause,
-	), a.Cause, schemas.Payload(
-		a.Details,
-	)
+	c.Status, c.Reason, c.Cause, c.Details = ChildRefused, string(a.Cause), a.Cause,
+		schemas.Payload(a.Details)
 	if c.ScheduledID == 0 {
 		k.add(c)
 		return

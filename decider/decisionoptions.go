@@ -69,9 +69,7 @@ func (o option) forContinue(c *schemas.ContinueAsNew)    { o.next(c) }
 func (o option) forSignal(s *schemas.SignalExternal)     { o.signal(s) }
 func (o option) forCancel(c *schemas.CancelExternal)     { o.cancel(c) }
 
-func forActivity(
-	set func(*schemas.ScheduleActivity),
-) ActivityOption {
+func forActivity(set func(*schemas.ScheduleActivity)) ActivityOption {
 	return option{activity: set}
 }
 
@@ -82,30 +80,30 @@ func List(name string) ActivityOption {
 
 // StartToClose bounds one attempt, from the moment a worker takes it. Defaults to 10 minutes.
 func StartToClose(d time.Duration) ActivityOption {
-	return forActivity(
-		func(a *schemas.ScheduleActivity) { a.StartToCloseTimeout = schemas.Duration(d) },
-	)
+	return forActivity(func(a *schemas.ScheduleActivity) {
+		a.StartToCloseTimeout = schemas.Duration(d)
+	})
 }
 
 // ScheduleToStart bounds the wait for a worker. Defaults to no limit.
 func ScheduleToStart(d time.Duration) ActivityOption {
-	return forActivity(
-		func(a *schemas.ScheduleActivity) { a.ScheduleToStartTimeout = schemas.Duration(d) },
-	)
+	return forActivity(func(a *schemas.ScheduleActivity) {
+		a.ScheduleToStartTimeout = schemas.Duration(d)
+	})
 }
 
 // ScheduleToClose bounds the activity as a whole, with every attempt. Defaults to no limit.
 func ScheduleToClose(d time.Duration) ActivityOption {
-	return forActivity(
-		func(a *schemas.ScheduleActivity) { a.ScheduleToCloseTimeout = schemas.Duration(d) },
-	)
+	return forActivity(func(a *schemas.ScheduleActivity) {
+		a.ScheduleToCloseTimeout = schemas.Duration(d)
+	})
 }
 
 // Heartbeat bounds the time between two heartbeats. Defaults to no limit: then none is needed.
 func Heartbeat(d time.Duration) ActivityOption {
-	return forActivity(
-		func(a *schemas.ScheduleActivity) { a.HeartbeatTimeout = schemas.Duration(d) },
-	)
+	return forActivity(func(a *schemas.ScheduleActivity) {
+		a.HeartbeatTimeout = schemas.Duration(d)
+	})
 }
 
 // StartDelay holds the task back for d.
@@ -180,7 +178,11 @@ func ToRun(run string) ExternalOption {
 func ExecutionStartToClose(d time.Duration) WorkflowOption {
 	return option{
 		child: func(c *schemas.StartChild) { c.ExecutionStartToCloseTimeout = schemas.Duration(d) },
-		next:  func(c *schemas.ContinueAsNew) { c.ExecutionStartToCloseTimeout = schemas.Duration(d) },
+		next: func(
+			c *schemas.ContinueAsNew,
+		) {
+			c.ExecutionStartToCloseTimeout = schemas.Duration(d)
+		},
 	}
 }
 

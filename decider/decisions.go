@@ -35,9 +35,7 @@ func payload(v any) schemas.Payload {
 // they are.
 func Schedule(activityID, activityType string, input any, opts ...ActivityOption) schemas.Decision {
 	a := &schemas.ScheduleActivity{
-		ActivityID:   activityID,
-		ActivityType: activityType,
-		Input:        payload(input),
+		ActivityID: activityID, ActivityType: activityType, Input: payload(input),
 	}
 	for _, opt := range opts {
 		opt.forActivity(a)
@@ -88,9 +86,7 @@ func SetAttributes(attributes map[string]string) schemas.Decision {
 // refused child may be asked for again.
 func StartChild(workflowID, workflowType string, input any, opts ...ChildOption) schemas.Decision {
 	c := &schemas.StartChild{
-		WorkflowID:   workflowID,
-		WorkflowType: workflowType,
-		Input:        payload(input),
+		WorkflowID: workflowID, WorkflowType: workflowType, Input: payload(input),
 	}
 	for _, opt := range opts {
 		opt.forChild(c)

@@ -20,8 +20,7 @@ var (
 	ErrRunning = errors.New("the decider worker runs already")
 	// ErrDrainTimeout is returned by Run when deciders had to be canceled to stop in time.
 	ErrDrainTimeout = errors.New(
-		"deciders were canceled, they did not finish within Options.DrainTimeout",
-	)
+		"deciders were canceled, they did not finish within Options.DrainTimeout")
 
 	// ErrTimeout is the cause with which the context of a Decide ends that takes longer than
 	// Options.Timeout.
@@ -45,8 +44,7 @@ var errGoexit = errors.New("Decide ended its goroutine by runtime.Goexit: return
 
 // errReplayGoexit is the same of a Replay.
 var errReplayGoexit = errors.New(
-	"a Replay ended its goroutine by runtime.Goexit: return an error instead",
-)
+	"a Replay ended its goroutine by runtime.Goexit: return an error instead")
 
 // panicError is a recovered panic.
 type panicError struct {

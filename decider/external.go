@@ -67,11 +67,14 @@ func (v *View) addExternal(e schemas.Event) {
 	case *schemas.ExternalCancelRequested:
 		v.delivered(a.ScheduledEventID, a.WorkflowExecution)
 	case *schemas.SignalExternalFailed:
-		v.undelivered(a.ScheduledEventID,
-			External{WorkflowID: a.WorkflowID, Run: a.Run, Cause: a.Cause, Details: a.Details, Control: a.Control})
+		v.undelivered(a.ScheduledEventID, External{
+			WorkflowID: a.WorkflowID, Run: a.Run, Cause: a.Cause, Details: a.Details,
+			Control: a.Control,
+		})
 	case *schemas.CancelExternalFailed:
 		v.undelivered(a.ScheduledEventID, External{
-			WorkflowID: a.WorkflowID, Run: a.Run, Cancel: true, Cause: a.Cause, Details: a.Details, Control: a.Control,
+			WorkflowID: a.WorkflowID, Run: a.Run, Cancel: true, Cause: a.Cause, Details: a.Details,
+			Control: a.Control,
 		})
 	}
 }

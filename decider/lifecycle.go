@@ -9,9 +9,7 @@ import (
 
 // stop ends a Run: no more tasks, then those that run or wait, then, when time is up, none.
 func (s *session) stop(
-	work context.Context,
-	cancel context.CancelCauseFunc,
-	unsubscribe func(context.Context),
+	work context.Context, cancel context.CancelCauseFunc, unsubscribe func(context.Context),
 ) error {
 	s.draining.Store(true)
 	drained, done := context.WithTimeout(work, max(s.opts.DrainTimeout, 0))
@@ -32,13 +30,8 @@ func (s *session) stop(
 	for _, a := range waiting {
 		s.decline(work, a, ErrStopped)
 	}
-	err := fmt.Errorf(
-		"%w: %d were running and %d waiting after %v: the broker asks them again",
-		ErrDrainTimeout,
-		running,
-		len(waiting),
-		s.opts.DrainTimeout,
-	)
+	err := fmt.Errorf("%w: %d were running and %d waiting after %v: the broker asks them again",
+		ErrDrainTimeout, running, len(waiting), s.opts.DrainTimeout)
 	patience := time.NewTimer(abandonAfter)
 	defer patience.Stop()
 	select {

@@ -137,11 +137,8 @@ func (v *View) addLock(e schemas.Event) {
 // inheritLocks takes the locks that a run has from the one it continues.
 func (v *View) inheritLocks(held []schemas.HeldLock) {
 	for _, h := range held {
-		v.setLock(
-			h.Lock,
-			h.Scope,
-			Lock{Status: LockHeld, Fence: h.Fence, Expires: h.Expires, Holder: h.Holder},
-		)
+		v.setLock(h.Lock, h.Scope,
+			Lock{Status: LockHeld, Fence: h.Fence, Expires: h.Expires, Holder: h.Holder})
 	}
 }
 

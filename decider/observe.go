@@ -29,15 +29,7 @@ const (
 )
 
 var outcomes = [...]string{
-	"",
-	"decided",
-	"failed",
-	"panicked",
-	"timed out",
-	"late",
-	"stopped",
-	"invalid",
-	"unsent",
+	"", "decided", "failed", "panicked", "timed out", "late", "stopped", "invalid", "unsent",
 }
 
 // String returns a word or two.

@@ -95,40 +95,24 @@ func (o Options) validate() error {
 	}
 	switch {
 	case len(o.Identity) > maxIdentity:
-		return bad(
-			"Identity has %d bytes: use up to %d, or leave it out for host:pid",
-			len(o.Identity),
-			maxIdentity,
-		)
+		return bad("Identity has %d bytes: use up to %d, or leave it out for host:pid",
+			len(o.Identity), maxIdentity)
 	case o.Concurrency < 1:
-		return bad(
-			"Concurrency is %d: use 1 or more, or 0 for %d",
-			o.Concurrency,
-			defaultConcurrency,
-		)
+		return bad("Concurrency is %d: use 1 or more, or 0 for %d",
+			o.Concurrency, defaultConcurrency)
 	case o.Timeout < 0:
-		return bad(
-			"Timeout is %v: use a positive duration, or 0 for the deadline of each task",
-			o.Timeout,
-		)
+		return bad("Timeout is %v: use a positive duration, or 0 for the deadline of each task",
+			o.Timeout)
 	case o.StickyCache < off:
-		return bad(
-			"StickyCache is %d: use 1 or more, 0 for %d, or -1 for none",
-			o.StickyCache,
-			defaultStickyRuns,
-		)
+		return bad("StickyCache is %d: use 1 or more, 0 for %d, or -1 for none",
+			o.StickyCache, defaultStickyRuns)
 	case o.StickyBytes < 0:
 		return bad(
 			"StickyBytes is %d: use a positive number, or 0 for %d; StickyCache -1 switches the cache off",
-			o.StickyBytes,
-			defaultStickyBytes,
-		)
+			o.StickyBytes, defaultStickyBytes)
 	case o.DrainTimeout < off:
-		return bad(
-			"DrainTimeout is %v: use a positive duration, 0 for %v, or -1 to cancel at once",
-			o.DrainTimeout,
-			defaultDrainTimeout,
-		)
+		return bad("DrainTimeout is %v: use a positive duration, 0 for %v, or -1 to cancel at once",
+			o.DrainTimeout, defaultDrainTimeout)
 	}
 	return nil
 }

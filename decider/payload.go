@@ -32,11 +32,8 @@ func (t *Task) Payload(ctx context.Context, p schemas.Payload) (schemas.Payload,
 		return p, nil
 	}
 	if t.payloads == nil {
-		return nil, fmt.Errorf(
-			"%w: the task has no worker, and object %s is elsewhere",
-			ErrPayload,
-			ref.Object,
-		)
+		return nil, fmt.Errorf("%w: the task has no worker, and object %s is elsewhere",
+			ErrPayload, ref.Object)
 	}
 	content, err := t.payloads.Download(ctx, ref)
 	if err != nil {
@@ -55,8 +52,7 @@ const (
 // and puts references in its place: what is above schemas.PayloadThreshold, and then the largest
 // until the reply fits. The author's values stay as they are.
 func (t *Task) spill(
-	ctx context.Context,
-	decisions []schemas.Decision,
+	ctx context.Context, decisions []schemas.Decision,
 ) ([]schemas.Decision, error) {
 	if t.payloads == nil {
 		return decisions, nil
@@ -65,11 +61,8 @@ func (t *Task) spill(
 	if bytes+besideDecision*len(decisions) <= replyBudget {
 		return decisions, nil
 	}
-	most := payloads.RecordLimit(
-		t.payloads.MaxPayload(),
-	) - besideDecision*len(
-		decisions,
-	) - replyBudget
+	most := payloads.RecordLimit(t.payloads.MaxPayload()) - besideDecision*len(
+		decisions) - replyBudget
 	fields := make([]*schemas.Payload, len(all))
 	for i := range all {
 		fields[i] = &all[i].content

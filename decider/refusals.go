@@ -40,23 +40,23 @@ func (v *View) addRefusal(e schemas.Event) {
 		r = Refusal{Decision: schemas.DecideRecordMarker, ID: a.MarkerName, Cause: a.Cause, Details: a.Details}
 	case *schemas.ChildStartFailed:
 		r = Refusal{
-			Decision: schemas.DecideStartChild, ID: a.WorkflowID, Cause: a.Cause, Details: a.Details,
-			ScheduledID: a.ScheduledEventID, Control: a.Control,
+			Decision: schemas.DecideStartChild, ID: a.WorkflowID, Cause: a.Cause,
+			Details: a.Details, ScheduledID: a.ScheduledEventID, Control: a.Control,
 		}
 	case *schemas.SignalExternalFailed:
 		r = Refusal{
-			Decision: schemas.DecideSignalExternal, ID: a.WorkflowID, Cause: a.Cause, Details: a.Details,
-			ScheduledID: a.ScheduledEventID, Control: a.Control,
+			Decision: schemas.DecideSignalExternal, ID: a.WorkflowID, Cause: a.Cause,
+			Details: a.Details, ScheduledID: a.ScheduledEventID, Control: a.Control,
 		}
 	case *schemas.CancelExternalFailed:
 		r = Refusal{
-			Decision: schemas.DecideCancelExternal, ID: a.WorkflowID, Cause: a.Cause, Details: a.Details,
-			ScheduledID: a.ScheduledEventID, Control: a.Control,
+			Decision: schemas.DecideCancelExternal, ID: a.WorkflowID, Cause: a.Cause,
+			Details: a.Details, ScheduledID: a.ScheduledEventID, Control: a.Control,
 		}
 	case *schemas.LockRefused:
 		r = Refusal{
-			Decision: cmp.Or(a.Decision, schemas.DecideAcquireLock), ID: a.Lock, Cause: a.Cause, Details: a.Details,
-			ScheduledID: a.ScheduledEventID,
+			Decision: cmp.Or(a.Decision, schemas.DecideAcquireLock), ID: a.Lock, Cause: a.Cause,
+			Details: a.Details, ScheduledID: a.ScheduledEventID,
 		}
 	case *schemas.WorkflowCloseFailed:
 		r = Refusal{Decision: a.Decision, Cause: a.Cause, Details: a.Details}

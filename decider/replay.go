@@ -40,16 +40,11 @@ func (s *session) question(work context.Context, a *ask, t *Task) {
 
 // tell answers a question, or says why there is no answer.
 func (s *session) tell(
-	work context.Context,
-	a *ask,
-	dt *schemas.DecisionTask,
-	answer *schemas.ReplayAnswer,
-	err error,
+	work context.Context, a *ask, dt *schemas.DecisionTask, answer *schemas.ReplayAnswer, err error,
 	until time.Time,
 ) {
-	log := s.log.WithField("workflow", dt.WorkflowID).
-		WithField("run", dt.Run).
-		WithField("type", dt.Type)
+	log := s.log.WithField("workflow", dt.WorkflowID).WithField("run", dt.Run).WithField("type",
+		dt.Type)
 	if err != nil {
 		log.WithField("err", clip(fmt.Sprint(err), maxReason)).
 			Warn("a decider cannot tell how a run is replayed")
@@ -58,15 +53,9 @@ func (s *session) tell(
 		}
 		return
 	}
-	body, err := encode(
-		a,
-		&schemas.DecisionReply{
-			Token:     dt.Token,
-			Decisions: []schemas.Decision{},
-			Identity:  s.opts.Identity,
-			Replay:    answer,
-		},
-	)
+	body, err := encode(a, &schemas.DecisionReply{
+		Token: dt.Token, Decisions: []schemas.Decision{}, Identity: s.opts.Identity, Replay: answer,
+	})
 	if err == nil {
 		err = s.send(work, a.msg, body, until)
 	}
@@ -96,8 +85,7 @@ func plainReplay(t *Task) *schemas.ReplayAnswer {
 	return &schemas.ReplayAnswer{
 		Refused: fmt.Sprintf(
 			"the decider of type %q keeps no replay points: a run of it can be replayed from start only",
-			t.task.Type,
-		),
+			t.task.Type),
 		Hint: "say --from start: the new run begins with the same input",
 	}
 }

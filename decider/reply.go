@@ -52,10 +52,7 @@ func (o *outcome) reply(work context.Context, decisions []schemas.Decision) {
 	if most := o.s.conn.MaxPayload(); most > 0 && int64(len(body)) > most {
 		o.refuse(work, OutcomeFailed, schemas.CauseDecisionTooLarge, fmt.Errorf(
 			"the reply has %d bytes and the server takes %d: split it over several decisions, "+
-				"or keep large data elsewhere and pass its name",
-			len(body),
-			most,
-		))
+				"or keep large data elsewhere and pass its name", len(body), most))
 		return
 	}
 	o.keep(body, decisions)
@@ -70,10 +67,8 @@ func (o *outcome) reply(work context.Context, decisions []schemas.Decision) {
 // body encodes decisions.
 func (o *outcome) body(decisions []schemas.Decision) ([]byte, error) {
 	r := &schemas.DecisionReply{
-		Token:     o.t.task.Token,
-		Decisions: decisions,
-		Context:   o.t.context,
-		Identity:  o.s.opts.Identity,
+		Token: o.t.task.Token, Decisions: decisions, Context: o.t.context,
+		Identity: o.s.opts.Identity,
 	}
 	if r.Decisions == nil {
 		r.Decisions = []schemas.Decision{} // null would be no list to a broker in another language
@@ -84,10 +79,8 @@ func (o *outcome) body(decisions []schemas.Decision) ([]byte, error) {
 	}
 	body, err := encode(o.a, r)
 	if err != nil {
-		return nil, fmt.Errorf(
-			"the decisions cannot be encoded: %w",
-			cmp.Or(o.culprit(decisions), err),
-		)
+		return nil, fmt.Errorf("the decisions cannot be encoded: %w",
+			cmp.Or(o.culprit(decisions), err))
 	}
 	return body, nil
 }
@@ -177,11 +170,10 @@ func (o *outcome) log(err error) *logrus.Entry {
 func (o *outcome) observe(as Outcome, decisions int, err error) {
 	dt := &o.t.task
 	safecall.Tell(o.s.log, o.s.opts.Observer, Observation{
-		Type: dt.Type, WorkflowID: dt.WorkflowID, Run: dt.Run, StartedID: dt.StartedID, Attempt: dt.Attempt,
-		Sticky: o.a.sticky, Continues: o.t.Continues(), Pages: o.t.known.Reads(),
-		Waited: o.began.Sub(
-			o.a.arrived,
-		), Took: time.Since(o.began), Decisions: decisions, Outcome: as, Err: err,
+		Type: dt.Type, WorkflowID: dt.WorkflowID, Run: dt.Run, StartedID: dt.StartedID,
+		Attempt: dt.Attempt, Sticky: o.a.sticky, Continues: o.t.Continues(),
+		Pages: o.t.known.Reads(), Waited: o.began.Sub(o.a.arrived), Took: time.Since(o.began),
+		Decisions: decisions, Outcome: as, Err: err,
 	})
 }
 
@@ -206,17 +198,10 @@ func (s *session) invalid(work context.Context, a *ask, err error) {
 			log.WithField("err", sent).Warn("an unusable decision task could not be answered")
 		}
 	}
-	safecall.Tell(
-		s.log,
-		s.opts.Observer,
-		Observation{
-			Type:    a.typ,
-			Sticky:  a.sticky,
-			Waited:  time.Since(a.arrived),
-			Outcome: OutcomeInvalid,
-			Err:     err,
-		},
-	)
+	safecall.Tell(s.log, s.opts.Observer, Observation{
+		Type: a.typ, Sticky: a.sticky, Waited: time.Since(a.arrived), Outcome: OutcomeInvalid,
+		Err: err,
+	})
 }
 
 // tokenOf looks for the token in a body that is no proper task.
@@ -233,12 +218,7 @@ func tokenOf(body []byte) string {
 }
 
 func (s *session) sendError(
-	work context.Context,
-	a *ask,
-	token string,
-	cause schemas.Cause,
-	err error,
-	until time.Time,
+	work context.Context, a *ask, token string, cause schemas.Cause, err error, until time.Time,
 ) error {
 	text := fmt.Sprint(err) // survives an Error method that panics
 	e := &schemas.DecisionError{Cause: cause, Reason: clip(text, maxReason)}
@@ -247,15 +227,9 @@ func (s *session) sendError(
 	} else if len(text) > maxReason {
 		e.Details = clip(text, maxDetails)
 	}
-	body, err := encode(
-		a,
-		&schemas.DecisionReply{
-			Token:     token,
-			Decisions: []schemas.Decision{},
-			Identity:  s.opts.Identity,
-			Error:     e,
-		},
-	)
+	body, err := encode(a, &schemas.DecisionReply{
+		Token: token, Decisions: []schemas.Decision{}, Identity: s.opts.Identity, Error: e,
+	})
 	if err != nil {
 		return err
 	}

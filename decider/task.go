@@ -37,10 +37,7 @@ func NewTask(t schemas.DecisionTask) (*Task, error) {
 	if history.Lacking(&task.task) {
 		return nil, fmt.Errorf(
 			"%w: the window ends at event %d before startedId %d: give the task all of it",
-			ErrInvalidTask,
-			history.WindowEnd(&task.task),
-			t.StartedID,
-		)
+			ErrInvalidTask, history.WindowEnd(&task.task), t.StartedID)
 	}
 	return task, nil
 }
@@ -50,21 +47,14 @@ func (t *Task) check() error {
 	dt := &t.task
 	switch {
 	case dt.WorkflowID == "" || dt.Run == "":
-		return fmt.Errorf(
-			"%w: workflowId is %q and run is %q: name both",
-			ErrInvalidTask,
-			dt.WorkflowID,
-			dt.Run,
-		)
+		return fmt.Errorf("%w: workflowId is %q and run is %q: name both",
+			ErrInvalidTask, dt.WorkflowID, dt.Run)
 	case dt.Replay != nil: // no decision, and no window
 		dt.Events, dt.PreviousStartedID, dt.StartedID = nil, 0, 0
 	case dt.StartedID < 1 || dt.PreviousStartedID < 0 || dt.PreviousStartedID >= dt.StartedID:
 		return fmt.Errorf(
 			"%w: previousStartedId is %d and startedId is %d: want 0 ≤ previousStartedId < startedId",
-			ErrInvalidTask,
-			dt.PreviousStartedID,
-			dt.StartedID,
-		)
+			ErrInvalidTask, dt.PreviousStartedID, dt.StartedID)
 	}
 	dt.Events = history.Contiguous(dt.Events, dt.PreviousStartedID, dt.StartedID)
 	t.context = dt.Context

@@ -32,13 +32,7 @@ const (
 )
 
 var activityStatuses = [...]string{
-	"unscheduled",
-	"scheduled",
-	"started",
-	"succeeded",
-	"failed",
-	"timed out",
-	"canceled",
+	"unscheduled", "scheduled", "started", "succeeded", "failed", "timed out", "canceled",
 	"refused",
 }
 
@@ -118,10 +112,9 @@ type activity struct {
 // NewView returns the view of a run without events.
 func NewView() *View {
 	return &View{
-		activities: make(
-			map[string]*activity,
-		), byEvent: make(map[int64]*activity), timers: make(map[string]TimerStatus),
-		signals: make(map[string][]schemas.Payload), markers: make(map[string][]schemas.Payload),
+		activities: make(map[string]*activity), byEvent: make(map[int64]*activity),
+		timers: make(map[string]TimerStatus), signals: make(map[string][]schemas.Payload),
+		markers: make(map[string][]schemas.Payload),
 	}
 }
 

@@ -46,10 +46,7 @@ func New(conn Conn, opts *Options) *Worker {
 	}
 	o = o.withDefaults()
 	w := &Worker{
-		conn:     natsconn.Of(conn),
-		opts:     o,
-		deciders: make(map[string]Decider),
-		invalid:  o.validate(),
+		conn: natsconn.Of(conn), opts: o, deciders: make(map[string]Decider), invalid: o.validate(),
 	}
 	if w.invalid == nil && w.conn == nil {
 		w.invalid = fmt.Errorf("connection: %w", natsconn.ErrClosed)
@@ -71,9 +68,8 @@ func (w *Worker) Register(typ string, d Decider) {
 		panic(fmt.Sprintf("decider: Register %q: the type is registered already", typ))
 	}
 	if w.running.Load() {
-		panic(
-			fmt.Sprintf("decider: Register %q: the worker runs already: register before Run", typ),
-		)
+		panic(fmt.Sprintf("decider: Register %q: the worker runs already: register before Run",
+			typ))
 	}
 	w.deciders[typ] = d
 }
@@ -151,11 +147,8 @@ func (s *session) run(ctx context.Context, deciders map[string]Decider, sources 
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(ErrStopped)
 	s.ahead = func(e *localTask) []byte { return e.make(work) }
-	s.pool = newPool(
-		s.opts.Concurrency,
-		max(minQueue, 16*s.opts.Concurrency),
-		func(a *ask) { s.answer(work, a) },
-	)
+	s.pool = newPool(s.opts.Concurrency, max(minQueue, 16*s.opts.Concurrency),
+		func(a *ask) { s.answer(work, a) })
 	s.listener.Drain = func(unsubscribe func(context.Context)) error {
 		return s.stop(work, cancel, unsubscribe)
 	}

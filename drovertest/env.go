@@ -58,8 +58,8 @@ func open(t testing.TB, o *Options, virtual bool) *Env {
 	}
 	log, endLog := opts.logger(t)
 	e := &Env{
-		t: t, o: opts, ns: subject.Namespace(opts.Namespace), log: log, virtual: virtual, dir: t.TempDir(), port: -1,
-		door: newDoor(), house: newHouse(),
+		t: t, o: opts, ns: subject.Namespace(opts.Namespace), log: log, virtual: virtual,
+		dir: t.TempDir(), port: -1, door: newDoor(), house: newHouse(),
 	}
 	t.Cleanup(func() {
 		e.end()
@@ -81,8 +81,7 @@ func (e *Env) begin(ctx context.Context) error {
 	if e.conn, err = natsconn.Dial(ctx, natsconn.Options{InProcess: e.door, Name: "client"}); err != nil {
 		return err
 	}
-	if e.Client,
-		err = drover.Connect(ctx,
+	if e.Client, err = drover.Connect(ctx,
 		&drover.Options{Conn: e.conn.NATS(), Namespace: e.o.Namespace, Logger: e.log}); err != nil {
 		return err
 	}
@@ -133,7 +132,8 @@ func (e *Env) stopServer(p provider) {
 
 func (e *Env) startRoles(ctx context.Context) (err error) {
 	e.roles, err = startRoles(ctx, rolesOptions{
-		ns: e.ns, partitions: e.o.Partitions, server: e.server, door: e.door, virtual: e.virtual, log: e.log, t: e.t,
+		ns: e.ns, partitions: e.o.Partitions, server: e.server, door: e.door, virtual: e.virtual,
+		log: e.log, t: e.t,
 	})
 	return err
 }
@@ -218,11 +218,8 @@ func (e *Env) reconnected() func(context.Context) error {
 	})
 	return func(ctx context.Context) error {
 		defer forget()
-		ctx, cancel := context.WithTimeoutCause(
-			ctx,
-			ownLimit,
-			errors.New("the client has not reconnected in time"),
-		)
+		ctx, cancel := context.WithTimeoutCause(ctx, ownLimit,
+			errors.New("the client has not reconnected in time"))
 		defer cancel()
 		select {
 		case <-back:

@@ -43,9 +43,9 @@ func (h History) String() string { return h.lines(func(schemas.Event) string { r
 
 // timeline is String with the time since the start.
 func (h History) timeline() string {
-	return h.lines(
-		func(e schemas.Event) string { return fmt.Sprintf(" +%v", e.Time.Sub(h[0].Time)) },
-	)
+	return h.lines(func(e schemas.Event) string {
+		return fmt.Sprintf(" +%v", e.Time.Sub(h[0].Time))
+	})
 }
 
 func (h History) lines(note func(schemas.Event) string) string {
@@ -67,13 +67,7 @@ func (h History) lines(note func(schemas.Event) string) string {
 // tomorrow has its line without a change here.
 var (
 	nameFields = []string{
-		"ActivityID",
-		"TimerID",
-		"SignalName",
-		"MarkerName",
-		"Lock",
-		"Key",
-		"Name",
+		"ActivityID", "TimerID", "SignalName", "MarkerName", "Lock", "Key", "Name",
 	}
 	causeFields = []string{"TimeoutType", "Cause", "Reason"}
 )

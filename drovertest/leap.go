@@ -97,8 +97,7 @@ func (e *Env) nextDue() (due time.Time, err error) {
 	before, at := e.naps.seen, e.naps.seenAt
 	if before == seen.String() && time.Since(at) >= look && !at.IsZero() {
 		for _, run := range lonely {
-			e.log.WithField("workflow", run.WorkflowID).
-				WithField("type", run.Type).
+			e.log.WithField("workflow", run.WorkflowID).WithField("type", run.Type).
 				Warn("the run waits for a decider, and nobody listens")
 		}
 		return due, nil

@@ -45,12 +45,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("Options.Namespace: %w", err)
 	}
 	if o.Partitions < 1 || o.Partitions > subject.MaxPartitions {
-		return fmt.Errorf(
-			"Options.Partitions is %d: use 1 to %d, or 0 for %d",
-			o.Partitions,
-			subject.MaxPartitions,
-			defaultPartitions,
-		)
+		return fmt.Errorf("Options.Partitions is %d: use 1 to %d, or 0 for %d",
+			o.Partitions, subject.MaxPartitions, defaultPartitions)
 	}
 	return nil
 }

@@ -84,26 +84,18 @@ func startRoles(ctx context.Context, o rolesOptions) (*roles, error) {
 			r.shutdown()
 			return nil, fmt.Errorf(
 				"the broker owns partitions %v after %v, want %d of them: see the log",
-				b.Owned(),
-				ownLimit,
-				o.partitions,
-			)
+				b.Owned(), ownLimit, o.partitions)
 		}
 	}
 	return r, nil
 }
 
 func (r *roles) start(
-	ctx context.Context,
-	dial func(context.Context, string) (*natsconn.Conn, error),
-	o rolesOptions,
+	ctx context.Context, dial func(context.Context, string) (*natsconn.Conn, error), o rolesOptions,
 ) (*broker.Broker, error) {
 	log := o.log.WithField("node", node)
 	co := claims.Options{
-		Node:    node,
-		StoreID: o.server.StoreID(),
-		Boot:    o.server.Boot(),
-		Logger:  log,
+		Node: node, StoreID: o.server.StoreID(), Boot: o.server.Boot(), Logger: log,
 	}
 	var bo broker.Options
 	if o.virtual {
@@ -114,12 +106,8 @@ func (r *roles) start(
 		return nil, err
 	}
 	roles := &wiring.Wiring{
-		Conn:       r.conn,
-		Dial:       dial,
-		Namespace:  o.ns,
-		Partitions: o.partitions,
-		Claims:     held,
-		Logger:     log,
+		Conn: r.conn, Dial: dial, Namespace: o.ns, Partitions: o.partitions, Claims: held,
+		Logger: log,
 	}
 	b, err := roles.Broker(bo)
 	if err != nil {

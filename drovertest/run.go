@@ -25,8 +25,7 @@ func Run(t *testing.T, o *Options, f func(t *testing.T, e *Env)) {
 	t.Helper()
 	if inside.Load() == t {
 		panic(
-			"drovertest: Run inside another Run: one Env serves any number of workflows and workers",
-		)
+			"drovertest: Run inside another Run: one Env serves any number of workflows and workers")
 	}
 	running.Lock()
 	defer running.Unlock()

@@ -77,13 +77,8 @@ func (e *Env) Await(id string, typ schemas.EventType) schemas.Event {
 				return nil
 			}
 		}
-		return fmt.Errorf(
-			"workflow %q run %s has ended (%s) without the event %s",
-			id,
-			run.RunID,
-			last.Type(),
-			typ,
-		)
+		return fmt.Errorf("workflow %q run %s has ended (%s) without the event %s",
+			id, run.RunID, last.Type(), typ)
 	})
 	return found
 }

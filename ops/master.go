@@ -81,19 +81,14 @@ type Master struct {
 // NewMaster checks the options.
 func NewMaster(o MasterOptions) (*Master, error) {
 	if o.Claims == nil {
-		return nil, fmt.Errorf(
-			"ops: %w: Claims is nil: open those of the namespace",
-			ErrInvalidOptions,
-		)
+		return nil, fmt.Errorf("ops: %w: Claims is nil: open those of the namespace",
+			ErrInvalidOptions)
 	}
 	o.Interval = cmp.Or(o.Interval, o.Claims.TTL()/2)
 	if o.Interval < minInterval {
 		return nil, fmt.Errorf(
 			"ops: %w: Interval is %v: use at least %v, or 0 for half the TTL of Claims",
-			ErrInvalidOptions,
-			o.Interval,
-			minInterval,
-		)
+			ErrInvalidOptions, o.Interval, minInterval)
 	}
 	o.Logger = logx.Or(o.Logger)
 	return &Master{opts: o}, nil

@@ -60,26 +60,19 @@ type Reverter struct {
 // NewReverter checks the options. A Reverter is used by one goroutine.
 func NewReverter(o ReverterOptions) (*Reverter, error) {
 	if o.Conn == nil || o.Namespace == "" {
-		return nil, fmt.Errorf(
-			"ops: %w: Conn and Namespace of ReverterOptions are required",
-			ErrInvalidOptions,
-		)
+		return nil, fmt.Errorf("ops: %w: Conn and Namespace of ReverterOptions are required",
+			ErrInvalidOptions)
 	}
 	o.AtOnce, o.Answer = cmp.Or(o.AtOnce, defaultLostAtOnce), cmp.Or(o.Answer, defaultLostAnswer)
 	if o.AtOnce < 0 || o.Answer < 0 {
 		return nil, fmt.Errorf(
 			"ops: %w: AtOnce is %d and Answer %v: use more than 0, or 0 for the defaults",
-			ErrInvalidOptions,
-			o.AtOnce,
-			o.Answer,
-		)
+			ErrInvalidOptions, o.AtOnce, o.Answer)
 	}
 	o.Logger = logx.Or(o.Logger)
 	return &Reverter{
-		opts:     o,
-		deserted: map[string]bool{},
-		standing: map[string]*standing{},
-		nonce:    "lost-" + rand.Text()[:12] + "-",
+		opts: o, deserted: map[string]bool{}, standing: map[string]*standing{},
+		nonce: "lost-" + rand.Text()[:12] + "-",
 	}, nil
 }
 
@@ -117,13 +110,8 @@ func (r *Reverter) Revert(ctx context.Context) (reverted, failed int, err error)
 				continue // its worker may just be between two requests
 			}
 			r.standing[key] = cmp.Or(stood[key], newStanding(r.opts.AtOnce))
-			back, gone, err := r.sweep(
-				ctx,
-				stream,
-				consumer,
-				r.standing[key],
-				int(min(w.Working, int64(r.opts.AtOnce))),
-			)
+			back, gone, err := r.sweep(ctx, stream, consumer, r.standing[key],
+				int(min(w.Working, int64(r.opts.AtOnce))))
 			reverted, failed = reverted+back, failed+gone
 			if err != nil && ctx.Err() == nil {
 				errs = append(errs, fmt.Errorf("ops: %s: %w", key, err))
@@ -136,10 +124,7 @@ func (r *Reverter) Revert(ctx context.Context) (reverted, failed int, err error)
 // sweep takes the tasks of one consumer whose lease is over. Those that stand are handed back at
 // the end: the server would give them to us again.
 func (r *Reverter) sweep(
-	ctx context.Context,
-	stream, consumer string,
-	known *standing,
-	most int,
+	ctx context.Context, stream, consumer string, known *standing, most int,
 ) (reverted, failed int, err error) {
 	var stand []natsconn.Task
 	defer func() {
@@ -251,19 +236,15 @@ func (r *Reverter) ask(ctx context.Context, t natsconn.Task) (schemas.LostTask, 
 	case p := <-answers:
 		if p.Done == schemas.LostReverted || p.Done == schemas.LostFailed {
 			r.opts.Logger.WithFields(logrus.Fields{
-				"workflow": task.WorkflowID, "run": task.Run,
-				"task": task.ActivityID, "attempt": task.Attempt, "list": task.List,
+				"workflow": task.WorkflowID, "run": task.Run, "task": task.ActivityID,
+				"attempt": task.Attempt, "list": task.List,
 			}).
 				Infof("the worker of an activity is lost: %s", p.Done)
 		}
 		return p.Done, nil
 	case <-ctx.Done():
 		r.silent[partition] = true
-		return "", fmt.Errorf(
-			"%w: the owner of workflow %q has not answered about activity %q",
-			natsconn.ErrTimeout,
-			task.WorkflowID,
-			task.ActivityID,
-		)
+		return "", fmt.Errorf("%w: the owner of workflow %q has not answered about activity %q",
+			natsconn.ErrTimeout, task.WorkflowID, task.ActivityID)
 	}
 }

@@ -20,9 +20,7 @@ type stood struct {
 	next      int // the sweep that asks
 }
 
-func newStanding(
-	atOnce int,
-) *standing {
+func newStanding(atOnce int) *standing {
 	return &standing{most: 4 * atOnce, tasks: map[uint64]stood{}}
 }
 

@@ -85,9 +85,7 @@ func (m *Master) revert(ctx context.Context, _ *claims.Lease, s *Sweep) (err err
 
 // remove removes one expired claim, a partition's after a fence.
 func (m *Master) remove(
-	ctx context.Context,
-	l *claims.Lease,
-	i claims.Info,
+	ctx context.Context, l *claims.Lease, i claims.Info,
 ) (removed bool, err error) {
 	if p, ok := claims.ParsePartition(i.Key); ok {
 		// The revision of our own last renewal is a good number for the fence: revisions are those

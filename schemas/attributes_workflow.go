@@ -24,14 +24,8 @@ func (p ChildPolicy) Validate(field string) error {
 	case "", ChildTerminate, ChildRequestCancel, ChildAbandon:
 		return nil
 	}
-	return fmt.Errorf(
-		"%s is %q; want %s, %s or %s",
-		field,
-		string(p),
-		ChildTerminate,
-		ChildRequestCancel,
-		ChildAbandon,
-	)
+	return fmt.Errorf("%s is %q; want %s, %s or %s",
+		field, string(p), ChildTerminate, ChildRequestCancel, ChildAbandon)
 }
 
 // TimeoutType says which limit ran out.

@@ -55,10 +55,7 @@ func MarshalTo(v any, use func(body []byte) error) error { return vocabulary.Enc
 func MarshalJSON(v any) ([]byte, error) { return vocabulary.EncodeJSON(v) }
 
 // MarshalJSONTo encodes v as [MarshalJSON] does, and is otherwise like [MarshalTo].
-func MarshalJSONTo(
-	v any,
-	use func(body []byte) error,
-) error {
+func MarshalJSONTo(v any, use func(body []byte) error) error {
 	return vocabulary.EncodeJSONTo(v, use)
 }
 

@@ -20,12 +20,7 @@ const (
 // StartModes are all of them.
 func StartModes() []StartMode {
 	return []StartMode{
-		ModeManual,
-		ModeSchedule,
-		ModeChild,
-		ModeReplay,
-		ModeAutoStart,
-		ModeContinuation,
+		ModeManual, ModeSchedule, ModeChild, ModeReplay, ModeAutoStart, ModeContinuation,
 	}
 }
 
@@ -36,21 +31,11 @@ func (m StartMode) ValidateRequested(field string) error {
 	case "", ModeManual, ModeSchedule, ModeAutoStart:
 		return nil
 	case ModeChild, ModeReplay, ModeContinuation:
-		return Errorf(
-			CodeInvalid,
-			"%s: %q is given by brokers, to no start from outside",
-			field,
-			string(m),
-		).
-			InField(field).
-			WithHint("say Manual, Schedule or AutoStart, or leave it out")
+		return Errorf(CodeInvalid, "%s: %q is given by brokers, to no start from outside",
+			field, string(m)).
+			InField(field).WithHint("say Manual, Schedule or AutoStart, or leave it out")
 	}
-	return Errorf(
-		CodeInvalid,
-		"%s: %q is no start mode",
-		field,
-		string(m),
-	).InField(field).
+	return Errorf(CodeInvalid, "%s: %q is no start mode", field, string(m)).InField(field).
 		WithHint("say Manual, Schedule or AutoStart, or leave it out")
 }
 
@@ -100,12 +85,12 @@ func (p *ContinuationPolicy) Validate(field string) error {
 		return nil
 	case p.After != 0 && p.After < MinContinuationAfter:
 		return Errorf(CodeInvalid, "%s.after: %s is too short", field, p.After).
-			InField(field+".after").
-			WithHint("say at least %s, or 0 for no limit of age", MinContinuationAfter)
+			InField(field+".after").WithHint("say at least %s, or 0 for no limit of age",
+			MinContinuationAfter)
 	case p.Events != 0 && p.Events < MinContinuationEvents:
 		return Errorf(CodeInvalid, "%s.events: %d is too few", field, p.Events).
-			InField(field+".events").
-			WithHint("say at least %d, or 0 for no limit of events", MinContinuationEvents)
+			InField(field+".events").WithHint("say at least %d, or 0 for no limit of events",
+			MinContinuationEvents)
 	}
 	return nil
 }

@@ -22,33 +22,24 @@ func validateLimits(prefix string, all ...namedLimit) *Error {
 // ValidateLimits checks the durations of the request, those of the defaults of its activities
 // included. The error names the field.
 func (q *StartRequest) ValidateLimits() *Error {
-	return validateRun(
-		q.ActivityDefaults,
+	return validateRun(q.ActivityDefaults,
 		namedLimit{"executionStartToCloseTimeout", q.ExecutionStartToCloseTimeout},
-		namedLimit{
-			"taskStartToCloseTimeout",
-			q.TaskStartToCloseTimeout,
-		},
-		namedLimit{"taskScheduleToStartTimeout", q.TaskScheduleToStartTimeout},
-	)
+		namedLimit{"taskStartToCloseTimeout", q.TaskStartToCloseTimeout},
+		namedLimit{"taskScheduleToStartTimeout", q.TaskScheduleToStartTimeout})
 }
 
 // ValidateLimits checks the durations of the decision, as [StartRequest.ValidateLimits] does.
 func (a *StartChild) ValidateLimits() *Error {
-	return validateRun(
-		a.ActivityDefaults,
+	return validateRun(a.ActivityDefaults,
 		namedLimit{"executionStartToCloseTimeout", a.ExecutionStartToCloseTimeout},
-		namedLimit{"taskStartToCloseTimeout", a.TaskStartToCloseTimeout},
-	)
+		namedLimit{"taskStartToCloseTimeout", a.TaskStartToCloseTimeout})
 }
 
 // ValidateLimits checks the durations of the decision, as [StartRequest.ValidateLimits] does.
 func (a *ContinueAsNew) ValidateLimits() *Error {
-	return validateRun(
-		a.ActivityDefaults,
+	return validateRun(a.ActivityDefaults,
 		namedLimit{"executionStartToCloseTimeout", a.ExecutionStartToCloseTimeout},
-		namedLimit{"taskStartToCloseTimeout", a.TaskStartToCloseTimeout},
-	)
+		namedLimit{"taskStartToCloseTimeout", a.TaskStartToCloseTimeout})
 }
 
 func validateRun(d *ActivityDefaults, limits ...namedLimit) *Error {
@@ -61,25 +52,14 @@ func validateRun(d *ActivityDefaults, limits ...namedLimit) *Error {
 // ValidateLimits checks the durations of the decision, and how its attempts follow each other. The
 // error names the field.
 func (a *ScheduleActivity) ValidateLimits() *Error {
-	err := validateLimits(
-		"",
-		namedLimit{"scheduleToStartTimeout", a.ScheduleToStartTimeout},
+	err := validateLimits("", namedLimit{"scheduleToStartTimeout", a.ScheduleToStartTimeout},
 		namedLimit{"startToCloseTimeout", a.StartToCloseTimeout},
-		namedLimit{
-			"scheduleToCloseTimeout",
-			a.ScheduleToCloseTimeout,
-		},
-		namedLimit{"heartbeatTimeout", a.HeartbeatTimeout},
-		namedLimit{"startDelay", a.StartDelay},
-	)
+		namedLimit{"scheduleToCloseTimeout", a.ScheduleToCloseTimeout},
+		namedLimit{"heartbeatTimeout", a.HeartbeatTimeout}, namedLimit{"startDelay", a.StartDelay})
 	if err == nil && a.MaximumInterruptions < UnlimitedInterruptions {
-		err = invalidType(
-			"maximumInterruptions",
+		err = invalidType("maximumInterruptions",
 			"it is %d; want 1 or more, 0 for %d, or %d for no limit",
-			a.MaximumInterruptions,
-			DefaultMaximumInterruptions,
-			UnlimitedInterruptions,
-		)
+			a.MaximumInterruptions, DefaultMaximumInterruptions, UnlimitedInterruptions)
 	}
 	if err != nil || a.Retry == nil {
 		return err
@@ -93,39 +73,24 @@ func (a *AcquireLock) ValidateLimits() *Error {
 }
 
 func (d *ActivityDefaults) validateLimits(prefix string) *Error {
-	return validateLimits(
-		prefix,
-		namedLimit{"scheduleToStartTimeout", d.ScheduleToStartTimeout},
+	return validateLimits(prefix, namedLimit{"scheduleToStartTimeout", d.ScheduleToStartTimeout},
 		namedLimit{"startToCloseTimeout", d.StartToCloseTimeout},
-		namedLimit{
-			"scheduleToCloseTimeout",
-			d.ScheduleToCloseTimeout,
-		},
-		namedLimit{"heartbeatTimeout", d.HeartbeatTimeout},
-	)
+		namedLimit{"scheduleToCloseTimeout", d.ScheduleToCloseTimeout},
+		namedLimit{"heartbeatTimeout", d.HeartbeatTimeout})
 }
 
 func (r *RetryPolicy) validateLimits(prefix string) *Error {
 	switch {
 	case !r.validBackoff():
-		return invalidType(
-			prefix+"backoffCoefficient",
+		return invalidType(prefix+"backoffCoefficient",
 			"it is %v; want a number from 1 to %d, or 0 for 2",
-			r.BackoffCoefficient,
-			maxBackoffCoefficient,
-		)
+			r.BackoffCoefficient, maxBackoffCoefficient)
 	case r.MaximumAttempts < 0:
-		return invalidType(
-			prefix+"maximumAttempts",
-			"it is %d; want 1 or more, or 0 for no limit",
-			r.MaximumAttempts,
-		)
+		return invalidType(prefix+"maximumAttempts", "it is %d; want 1 or more, or 0 for no limit",
+			r.MaximumAttempts)
 	}
-	return validateLimits(
-		prefix,
-		namedLimit{"initialInterval", r.InitialInterval},
-		namedLimit{"maximumInterval", r.MaximumInterval},
-	)
+	return validateLimits(prefix, namedLimit{"initialInterval", r.InitialInterval},
+		namedLimit{"maximumInterval", r.MaximumInterval})
 }
 
 // MaxAttributes bounds the names and values of a run's attributes together, in bytes: they stand in
@@ -151,12 +116,8 @@ func WordsSize(words []string) (n int) {
 // ValidateTags checks how many tags there are, and how long they are.
 func ValidateTags(tags []string) *Error {
 	if len(tags) > MaxTags {
-		return Errorf(
-			CodeInvalid,
-			"tagList: %d tags; want at most %d",
-			len(tags),
-			MaxTags,
-		).InField("tagList")
+		return Errorf(CodeInvalid, "tagList: %d tags; want at most %d", len(tags), MaxTags).
+			InField("tagList")
 	}
 	for _, tag := range tags {
 		if err := ValidateLength("tagList", tag); err != nil {
@@ -170,13 +131,8 @@ func ValidateTags(tags []string) *Error {
 // remembered by runs, or stand in the headers of their records: larger ones would not fit there.
 func ValidateLength(field, word string) *Error {
 	if len(word) > MaxIDLen {
-		return Errorf(
-			CodeInvalid,
-			"%s: %d bytes; want at most %d",
-			field,
-			len(word),
-			MaxIDLen,
-		).InField(field)
+		return Errorf(CodeInvalid, "%s: %d bytes; want at most %d", field, len(word), MaxIDLen).
+			InField(field)
 	}
 	return nil
 }
@@ -189,13 +145,9 @@ func ValidateSignalRequestID(field, id string) *Error {
 		return err
 	}
 	if strings.Trim(id, " \t") != id || strings.ContainsAny(id, "\r\n") {
-		return Errorf(
-			CodeInvalid,
+		return Errorf(CodeInvalid,
 			"%s: %q has white space at an end, or a line break, which the header of a signal "+
-				"does not keep; want an id without",
-			field,
-			id,
-		).InField(field)
+				"does not keep; want an id without", field, id).InField(field)
 	}
 	return nil
 }

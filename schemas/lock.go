@@ -88,13 +88,8 @@ func ParseLock(key string, value []byte) (*LockRecord, error) {
 		return nil, fmt.Errorf("%w: the value belongs to the key %s", ErrMalformed, own)
 	}
 	if r.Limit < 1 || r.Limit > MaxLockLimit || len(r.Holders) > r.Limit {
-		return nil, fmt.Errorf(
-			"%w: %d holders and a limit of %d; want a limit from 1 to %d",
-			ErrMalformed,
-			len(r.Holders),
-			r.Limit,
-			MaxLockLimit,
-		)
+		return nil, fmt.Errorf("%w: %d holders and a limit of %d; want a limit from 1 to %d",
+			ErrMalformed, len(r.Holders), r.Limit, MaxLockLimit)
 	}
 	last := uint64(0)
 	for i, h := range r.Holders {
@@ -102,10 +97,7 @@ func ParseLock(key string, value []byte) (*LockRecord, error) {
 			h.Fence >= r.Next {
 			return nil, fmt.Errorf(
 				"%w: holders[%d] needs a workflowId, a run, an eventId, and a fence above those "+
-					"before it and below next",
-				ErrMalformed,
-				i,
-			)
+					"before it and below next", ErrMalformed, i)
 		}
 		last = h.Fence
 	}
@@ -113,9 +105,7 @@ func ParseLock(key string, value []byte) (*LockRecord, error) {
 		if w.WorkflowID == "" || w.Run == "" || w.EventID < 1 || w.Fence != 0 {
 			return nil, fmt.Errorf(
 				"%w: waiters[%d] needs a workflowId, a run and an eventId, and no fence",
-				ErrMalformed,
-				i,
-			)
+				ErrMalformed, i)
 		}
 	}
 	return r, nil

@@ -51,12 +51,8 @@ func (p Payload) Decode(v any) error {
 		return nil
 	}
 	if r, ok := p.Ref(); ok {
-		return fmt.Errorf(
-			"%w to %d bytes in object %s: fetch it before you decode it",
-			ErrReference,
-			r.Size,
-			r.Object,
-		)
+		return fmt.Errorf("%w to %d bytes in object %s: fetch it before you decode it",
+			ErrReference, r.Size, r.Object)
 	}
 	if s, ok := v.(*string); ok && s != nil && len(p) >= 2 && p[0] == '"' && p[len(p)-1] == '"' &&
 		codec.Plain(p[1:len(p)-1]) {
@@ -82,8 +78,7 @@ func (p Payload) MarshalJSON() ([]byte, error) {
 	}
 	if _, ok := p.Ref(); ok {
 		return json.Marshal(
-			map[string]json.RawMessage{payloadRef: json.RawMessage(p[len(refPrefix):])},
-		)
+			map[string]json.RawMessage{payloadRef: json.RawMessage(p[len(refPrefix):])})
 	}
 	if utf8.Valid(p) {
 		return json.Marshal(map[string]string{payloadText: string(p)})

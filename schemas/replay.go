@@ -61,13 +61,8 @@ func (q *ReplayRequest) Validate() error {
 		}
 	}
 	if len(q.Reason) > MaxReplayReason {
-		return Errorf(
-			CodeInvalid,
-			"reason: %d bytes; want at most %d",
-			len(q.Reason),
-			MaxReplayReason,
-		).InField("reason").
-			WithHint("say it shorter")
+		return Errorf(CodeInvalid, "reason: %d bytes; want at most %d",
+			len(q.Reason), MaxReplayReason).InField("reason").WithHint("say it shorter")
 	}
 	return nil
 }

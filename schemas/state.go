@@ -91,11 +91,8 @@ func ParseState(key string, value []byte) (*StateRecord, error) {
 	}
 	for i, w := range r.Unsettled {
 		if w.WorkflowID == "" || w.Run == "" || w.EventID < 1 {
-			return nil, fmt.Errorf(
-				"%w: unsettled[%d] needs a workflowId, a run and an eventId",
-				ErrMalformed,
-				i,
-			)
+			return nil, fmt.Errorf("%w: unsettled[%d] needs a workflowId, a run and an eventId",
+				ErrMalformed, i)
 		}
 	}
 	return r, nil

@@ -99,10 +99,7 @@ func texts(types []EventType) []string {
 
 func codedEvent(e *Event) codec.Event {
 	coded := codec.Event{
-		ID:         e.ID,
-		Type:       string(e.Type()),
-		Time:       int64(e.Time),
-		Attributes: e.Attributes,
+		ID: e.ID, Type: string(e.Type()), Time: int64(e.Time), Attributes: e.Attributes,
 	}
 	if u, ok := e.Attributes.(*Unknown); ok {
 		coded.Unknown, coded.Raw = true, u.Raw

@@ -135,22 +135,16 @@ func (q *TypeRegisterRequest) Type() *TypeRequest {
 // Info is the type that the request registers at a time.
 func (q *TypeRegisterRequest) Info(at Timestamp) *TypeInfo {
 	return &TypeInfo{
-		V: Version, Kind: q.Kind, Name: q.Name, Version: q.Version, Description: q.Description, Status: TypeRegistered,
-		CreatedAt: at, Workflow: q.Workflow, Activity: q.Activity,
+		V: Version, Kind: q.Kind, Name: q.Name, Version: q.Version, Description: q.Description,
+		Status: TypeRegistered, CreatedAt: at, Workflow: q.Workflow, Activity: q.Activity,
 	}
 }
 
 // Key is the type's key in the bucket: <kind>.<name>.<version>. Every byte of name and version
 // outside A-Z a-z 0-9 _ - is written =XX, and no version is "=", which looks like no escape.
 func (q *TypeRequest) Key() string {
-	return string(
-		q.Kind,
-	) + "." + bucketkey.Escape(
-		q.Name,
-	) + "." + cmp.Or(
-		bucketkey.Escape(q.Version),
-		"=",
-	)
+	return string(q.Kind) + "." + bucketkey.Escape(q.Name) + "." +
+		cmp.Or(bucketkey.Escape(q.Version), "=")
 }
 
 // String names the type as the arguments of the command line do.
@@ -183,11 +177,8 @@ func ParseTypeInfo(key string, value []byte) (*TypeInfo, error) {
 
 // Compare orders types by kind, name and version.
 func (i *TypeInfo) Compare(j *TypeInfo) int {
-	return cmp.Or(
-		cmp.Compare(i.Kind, j.Kind),
-		cmp.Compare(i.Name, j.Name),
-		cmp.Compare(i.Version, j.Version),
-	)
+	return cmp.Or(cmp.Compare(i.Kind, j.Kind), cmp.Compare(i.Name, j.Name),
+		cmp.Compare(i.Version, j.Version))
 }
 
 // Cursor continues a list after i.
@@ -206,12 +197,8 @@ func (i *TypeInfo) ParseCursor(cursor string) *Error {
 	}
 	var parts []string
 	if err := json.Unmarshal([]byte(cursor), &parts); err != nil || len(parts) != 3 {
-		return Errorf(
-			CodeInvalid,
-			"the cursor %q is none that a list has returned",
-			cursor,
-		).InField("cursor").
-			WithHint("begin again without one")
+		return Errorf(CodeInvalid, "the cursor %q is none that a list has returned", cursor).
+			InField("cursor").WithHint("begin again without one")
 	}
 	i.Kind, i.Name, i.Version = TypeKind(parts[0]), parts[1], parts[2]
 	return nil
@@ -273,22 +260,12 @@ func differs(x, y any, path string) string {
 // Validate checks the filters; the error names the field.
 func (q *TypeListRequest) Validate() *Error {
 	if q.Kind != "" && q.Kind != WorkflowKind && q.Kind != ActivityKind {
-		return invalidType(
-			"kind",
-			"it is %q; want %s or %s, or nothing for both",
-			q.Kind,
-			WorkflowKind,
-			ActivityKind,
-		)
+		return invalidType("kind", "it is %q; want %s or %s, or nothing for both",
+			q.Kind, WorkflowKind, ActivityKind)
 	}
 	if q.Status != "" && q.Status != TypeRegistered && q.Status != TypeDeprecated {
-		return invalidType(
-			"status",
-			"it is %q; want %s or %s, or nothing for both",
-			q.Status,
-			TypeRegistered,
-			TypeDeprecated,
-		)
+		return invalidType("status", "it is %q; want %s or %s, or nothing for both",
+			q.Status, TypeRegistered, TypeDeprecated)
 	}
 	return nil
 }
@@ -300,17 +277,11 @@ func (q *TypeRegisterRequest) Validate() *Error {
 	}
 	switch {
 	case len(q.Description) > MaxTypeDescriptionLen || !utf8.ValidString(q.Description):
-		return invalidType(
-			"description",
-			"%d bytes; want at most %d of UTF-8 text",
-			len(q.Description),
-			MaxTypeDescriptionLen,
-		)
+		return invalidType("description", "%d bytes; want at most %d of UTF-8 text",
+			len(q.Description), MaxTypeDescriptionLen)
 	case q.Kind == WorkflowKind && q.Activity != nil:
-		return invalidType(
-			"activity",
-			"a workflow type has no defaults of an activity type; use workflow.activityDefaults",
-		)
+		return invalidType("activity",
+			"a workflow type has no defaults of an activity type; use workflow.activityDefaults")
 	case q.Kind == ActivityKind && q.Workflow != nil:
 		return invalidType("workflow", "an activity type has no defaults of a workflow type")
 	case q.Workflow != nil:
@@ -333,12 +304,8 @@ func (q *TypeRequest) Validate() *Error {
 		return nil
 	}
 	if len(q.Version) > MaxTypeVersionLen {
-		return invalidType(
-			"version",
-			"%d bytes; want at most %d",
-			len(q.Version),
-			MaxTypeVersionLen,
-		)
+		return invalidType("version", "%d bytes; want at most %d",
+			len(q.Version), MaxTypeVersionLen)
 	}
 	if err := ValidateID("version", q.Version); err != nil {
 		return Errorf(CodeInvalid, "%v", err).InField("version")
@@ -354,24 +321,13 @@ func (d *WorkflowTypeDefaults) validate() *Error {
 	switch d.ChildPolicy {
 	case "", ChildTerminate, ChildRequestCancel, ChildAbandon:
 	default:
-		return invalidType(
-			"workflow.childPolicy",
-			"it is %q; want %s, %s or %s",
-			d.ChildPolicy,
-			ChildTerminate,
-			ChildRequestCancel,
-			ChildAbandon,
-		)
+		return invalidType("workflow.childPolicy", "it is %q; want %s, %s or %s",
+			d.ChildPolicy, ChildTerminate, ChildRequestCancel, ChildAbandon)
 	}
-	err := validateLimits(
-		"workflow.",
+	err := validateLimits("workflow.",
 		namedLimit{"executionStartToCloseTimeout", d.ExecutionStartToCloseTimeout},
-		namedLimit{
-			"taskStartToCloseTimeout",
-			d.TaskStartToCloseTimeout,
-		},
-		namedLimit{"taskScheduleToStartTimeout", d.TaskScheduleToStartTimeout},
-	)
+		namedLimit{"taskStartToCloseTimeout", d.TaskStartToCloseTimeout},
+		namedLimit{"taskScheduleToStartTimeout", d.TaskScheduleToStartTimeout})
 	if a := d.ActivityDefaults; a != nil && err == nil {
 		err = validateActivity("workflow.activityDefaults.", a)
 	}
@@ -385,19 +341,16 @@ func (d *ActivityTypeDefaults) validate() *Error {
 		}
 	}
 	return validateActivity("activity.", &ActivityDefaults{
-		List: d.List, ScheduleToStartTimeout: d.ScheduleToStartTimeout, StartToCloseTimeout: d.StartToCloseTimeout,
+		List: d.List, ScheduleToStartTimeout: d.ScheduleToStartTimeout,
+		StartToCloseTimeout:    d.StartToCloseTimeout,
 		ScheduleToCloseTimeout: d.ScheduleToCloseTimeout, HeartbeatTimeout: d.HeartbeatTimeout,
 	})
 }
 
 func (r *RetryPolicy) validate(prefix string) *Error {
 	if len(r.NonRetryable) > maxNonRetryable {
-		return invalidType(
-			prefix+"nonRetryable",
-			"%d reasons; want at most %d",
-			len(r.NonRetryable),
-			maxNonRetryable,
-		)
+		return invalidType(prefix+"nonRetryable", "%d reasons; want at most %d",
+			len(r.NonRetryable), maxNonRetryable)
 	}
 	for _, reason := range r.NonRetryable {
 		if err := ValidateID(prefix+"nonRetryable", reason); err != nil {

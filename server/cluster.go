@@ -53,18 +53,17 @@ func (n *node) quorum() func() error {
 			hint = "stop the server, put its store back where it was, and start it again"
 		}
 		if bytes, limit := n.server.Room(); err == nil && bytes > limit {
-			err, hint = fmt.Errorf(
-				"its streams have %d bytes, and %d are allowed",
-				bytes,
-				limit,
-			), "start the server again: it then takes three quarters of what is free on its "+
-				"disk; make room there before"
+			err, hint = fmt.Errorf("its streams have %d bytes, and %d are allowed", bytes, limit),
+				"start the server again: it then takes three quarters of what is free on its "+
+					"disk; make room there before"
 		}
 		if err == nil {
 			return nil
 		}
-		e := schemas.Errorf(schemas.CodeUnavailable, "the store cannot be written: %v; nothing is acknowledged", err).
-			WithHint("%s; a request may be repeated with its request id, it will not happen twice", hint)
+		e := schemas.Errorf(schemas.CodeUnavailable,
+			"the store cannot be written: %v; nothing is acknowledged", err).
+			WithHint("%s; a request may be repeated with its request id, it will not happen twice",
+				hint)
 		e.Final = true
 		return e
 	}
@@ -142,12 +141,12 @@ func (n *node) openHome(ctx context.Context, o topology.Options) error {
 			return err
 		}
 		seen, size := n.server.Seen()
-		if !passing(err) &&
-			(!errors.Is(err, topology.ErrRefused) || seen >= size && time.Since(began) > hesitation) {
+		if !passing(err) && (!errors.Is(err, topology.ErrRefused) ||
+			seen >= size && time.Since(began) > hesitation) {
 			return err
 		}
-		n.log.WithError(err).
-			Warnf("the namespace cannot be opened yet, %d of %d nodes seen; trying again", seen, size)
+		n.log.WithError(err).Warnf(
+			"the namespace cannot be opened yet, %d of %d nodes seen; trying again", seen, size)
 		if sleep.For(ctx, openPause) != nil {
 			return context.Cause(ctx)
 		}
@@ -173,14 +172,8 @@ func (n *node) tryHome(ctx context.Context, o topology.Options) error {
 // passing tells whether an error may heal by itself: a leader is being elected, or a node is on its
 // way.
 func passing(err error) bool {
-	return isAny(
-		err,
-		context.DeadlineExceeded,
-		natsconn.ErrTimeout,
-		natsconn.ErrNoResponders,
-		natsconn.ErrNoStream,
-		natsconn.ErrDisconnected,
-	)
+	return isAny(err, context.DeadlineExceeded, natsconn.ErrTimeout, natsconn.ErrNoResponders,
+		natsconn.ErrNoStream, natsconn.ErrDisconnected)
 }
 
 func isAny(err error, targets ...error) bool {

@@ -59,10 +59,8 @@ func (n *node) obey(c schemas.Control) (schemas.NodeStatus, *schemas.Error) {
 		if c.Timeout < 0 {
 			return "", &schemas.Error{
 				Code: schemas.CodeInvalid,
-				Message: fmt.Sprintf(
-					"timeout is %v: use more than 0, or 0 for that of the node",
-					c.Timeout,
-				),
+				Message: fmt.Sprintf("timeout is %v: use more than 0, or 0 for that of the node",
+					c.Timeout),
 				Field: "timeout",
 			}
 		}
@@ -75,12 +73,8 @@ func (n *node) obey(c schemas.Control) (schemas.NodeStatus, *schemas.Error) {
 	}
 	return "", &schemas.Error{
 		Code: schemas.CodeInvalid,
-		Message: fmt.Sprintf(
-			"kind is %q: a node knows %s and %s",
-			c.Kind,
-			schemas.ControlDrain,
-			schemas.ControlAck,
-		),
+		Message: fmt.Sprintf("kind is %q: a node knows %s and %s",
+			c.Kind, schemas.ControlDrain, schemas.ControlAck),
 	}
 }
 

@@ -19,21 +19,16 @@ const refusedPause = 30 * time.Second
 func (t *tenant) flows() runner {
 	return runnerFunc(func(ctx context.Context) error {
 		for {
-			w := deployed.New(
-				t.conn,
-				&deployed.Options{
-					Namespace: string(t.space.Name),
-					Identity:  t.claims.Node(),
-					Logger:    t.log,
-				},
-			)
+			w := deployed.New(t.conn, &deployed.Options{
+				Namespace: string(t.space.Name), Identity: t.claims.Node(), Logger: t.log,
+			})
 			err := w.Run(ctx)
 			refused, ok := errors.AsType[*natsconn.RefusedError](err)
 			if !ok || ctx.Err() != nil {
 				return err
 			}
-			t.log.WithError(err).
-				Errorf("flows are not run here: %s; trying again in %v", refused.Hint(), refusedPause)
+			t.log.WithError(err).Errorf("flows are not run here: %s; trying again in %v",
+				refused.Hint(), refusedPause)
 			if sleep.For(ctx, refusedPause) != nil {
 				return nil
 			}

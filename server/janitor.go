@@ -39,11 +39,7 @@ func (t *tenant) retention() (*policies.Policy, error) {
 	if err != nil {
 		return nil, fmt.Errorf(
 			"namespace %s: %w: mend it with: drover namespace create %s --retention-flows %q",
-			t.space.Name,
-			err,
-			t.space.Name,
-			topology.DefaultFlowRetention,
-		)
+			t.space.Name, err, t.space.Name, topology.DefaultFlowRetention)
 	}
 	t.log.WithField("flows", t.space.FlowRetention).WithField("others", t.space.Retention).
 		Info("retention: closed runs that say nothing themselves are kept so; drover namespace " +

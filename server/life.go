@@ -98,10 +98,8 @@ func (l *life) serve(b *broker.Broker, isHome bool) {
 func (l *life) working() []*broker.Broker {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.DeleteFunc(
-		slices.Clone(l.brokers),
-		func(b *broker.Broker) bool { return len(b.Owned()) == 0 },
-	)
+	return slices.DeleteFunc(slices.Clone(l.brokers),
+		func(b *broker.Broker) bool { return len(b.Owned()) == 0 })
 }
 
 // lives runs the roles until ctx ends or one of them does, life after life.
@@ -114,9 +112,7 @@ func (n *node) lives(ctx context.Context) error {
 	})
 	parts := map[string]runner{
 		"namespace " + string(n.home.space.Name): runnerFunc(n.home.stay),
-		"namespaces": runnerFunc(
-			func(ctx context.Context) error { return n.attend(ctx, ready) },
-		),
+		"namespaces":                             runnerFunc(func(ctx context.Context) error { return n.attend(ctx, ready) }),
 	}
 	for {
 		t, err := n.live(ctx, &former, parts)
@@ -136,9 +132,7 @@ func (n *node) lives(ctx context.Context) error {
 // live runs parts until ctx ends or one of them does, whose error it returns, or until it is their
 // turn in a recycle.
 func (n *node) live(
-	ctx context.Context,
-	former *sync.WaitGroup,
-	parts map[string]runner,
+	ctx context.Context, former *sync.WaitGroup, parts map[string]runner,
 ) (*turn, error) {
 	l := n.life.Load()
 	work, end := context.WithCancelCause(ctx)
@@ -216,8 +210,7 @@ func (l *life) await(ended <-chan struct{}, most time.Duration) {
 		l.cutOff()
 	}
 	l.node.log.Error(
-		"a role that was cut off does not end; it holds nothing any more, and the roles have begun anew beside it",
-	)
+		"a role that was cut off does not end; it holds nothing any more, and the roles have begun anew beside it")
 }
 
 // cutOff is sever for roles that have not ended in time.
@@ -260,8 +253,8 @@ func (n *node) attendAgain(ctx context.Context, ready func()) error {
 	for ctx.Err() == nil {
 		err := s.serveHome(ctx, ready)
 		if err != nil && ctx.Err() == nil {
-			n.log.WithError(err).
-				Errorf("the namespace cannot be served; trying again within %v", studyEvery)
+			n.log.WithError(err).Errorf("the namespace cannot be served; trying again within %v",
+				studyEvery)
 		}
 		sleep.For(ctx, studyEvery)
 	}

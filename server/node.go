@@ -53,10 +53,7 @@ type node struct {
 func newNode(ctx context.Context, o Options) (*node, context.Context) {
 	o = o.withDefaults()
 	n := &node{
-		o:     o,
-		log:   o.Logger,
-		acked: make(chan struct{}),
-		turns: make(chan *turn),
+		o: o, log: o.Logger, acked: make(chan struct{}), turns: make(chan *turn),
 		ended: make(chan struct{}),
 	}
 	n.ack = sync.OnceFunc(func() { close(n.acked) })
@@ -105,12 +102,8 @@ func (n *node) makeHome(ctx context.Context, o topology.Options) error {
 	}
 	n.log.WithError(err).
 		Warn("the deletion of the home was cut short; completing it, then the home is made anew")
-	err = topology.Delete(
-		ctx,
-		n.conn,
-		subject.Namespace(o.Namespace),
-		topology.DeleteOptions{Logger: n.log},
-	)
+	err = topology.Delete(ctx, n.conn, subject.Namespace(o.Namespace),
+		topology.DeleteOptions{Logger: n.log})
 	if err != nil && !errors.Is(err, topology.ErrNoNamespace) &&
 		!errors.Is(err, topology.ErrConflict) {
 		return err

@@ -122,7 +122,8 @@ func (o Options) withDefaults() Options {
 // home are the options of the home.
 func (o Options) home() topology.Options {
 	return topology.Options{
-		Namespace: o.Namespace, Partitions: o.Partitions, Replicas: o.Replicas, MaxBytes: o.MaxBytes,
+		Namespace: o.Namespace, Partitions: o.Partitions, Replicas: o.Replicas,
+		MaxBytes: o.MaxBytes,
 	}
 }
 
@@ -138,18 +139,12 @@ func (o Options) validate() error {
 	}
 	switch {
 	case o.AfterCrash != AfterCrashRecover && o.AfterCrash != AfterCrashHalt:
-		return bad(
-			"AfterCrash is %q: use %s or %s",
-			o.AfterCrash,
-			AfterCrashRecover,
-			AfterCrashHalt,
-		)
+		return bad("AfterCrash is %q: use %s or %s",
+			o.AfterCrash, AfterCrashRecover, AfterCrashHalt)
 	case o.AfterCrash == AfterCrashHalt && o.External != nil && o.Node == "":
 		return bad(
 			"AfterCrash is %s, which needs Node beside a NATS elsewhere: without a name of its "+
-				"own a node does not know its earlier self",
-			o.AfterCrash,
-		)
+				"own a node does not know its earlier self", o.AfterCrash)
 	case o.MaxEvents < 0:
 		return bad("MaxEvents is %d: use at least 1, or 0 for 50000", o.MaxEvents)
 	case o.DrainTimeout < 0:
@@ -182,8 +177,7 @@ func (e *optionsError) Is(target error) bool { return target == ErrInvalidOption
 
 // semantic is the form that NATS demands of a service's version.
 var semantic = regexp.MustCompile(
-	`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`,
-)
+	`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
 
 // semanticVersion is the version where only a semantic one will do; 0.0.0 for one that is none.
 func (o Options) semanticVersion() string {

@@ -77,18 +77,15 @@ func (n *node) join(ctx context.Context, home subject.Namespace) error {
 			return err
 		}
 	}
-	return fmt.Errorf(
-		"%d nodes named %s-… are alive: name this one by Options.Node",
-		nodeNames,
-		host,
-	)
+	return fmt.Errorf("%d nodes named %s-… are alive: name this one by Options.Node",
+		nodeNames, host)
 }
 
 // record is what does not change about this node.
 func (n *node) record(home subject.Namespace) schemas.NodeRecord {
 	rec := schemas.NodeRecord{
-		Node: n.o.Node, PID: os.Getpid(), Boot: rand.Text(), Namespace: string(home), Roles: n.o.Roles,
-		Version: n.o.Version, Profile: "external",
+		Node: n.o.Node, PID: os.Getpid(), Boot: rand.Text(), Namespace: string(home),
+		Roles: n.o.Roles, Version: n.o.Version, Profile: "external",
 	}
 	if host, err := os.Hostname(); err == nil && subject.ValidateID("host name", host) == nil {
 		rec.Host = host
@@ -128,15 +125,12 @@ func (n *node) fill(rec *schemas.NodeRecord) {
 // operator before that. It returns false if the node is to stop.
 func (n *node) begin(ctx context.Context) bool {
 	if former := n.member.Former(); former != nil {
-		log := n.log.WithField("node", n.member.Name()).
-			WithField("pid", former.PID).
+		log := n.log.WithField("node", n.member.Name()).WithField("pid", former.PID).
 			WithField("lastHeard", former.HeardAt().UTC().Format(time.RFC3339))
 		if n.o.AfterCrash == AfterCrashHalt {
 			log.Errorf(
 				"unexpected shutdown: an earlier self of this node did not end properly. Its "+
-					"roles wait for: drover node ack %s",
-				n.member.Name(),
-			)
+					"roles wait for: drover node ack %s", n.member.Name())
 			if !n.halt(ctx) {
 				return false
 			}
@@ -199,7 +193,7 @@ func (n *node) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	if err := n.member.Leave(ctx); err != nil {
-		n.log.WithError(err).
-			Warn("the node's record is not taken away; its next start will look like one after a crash")
+		n.log.WithError(err).Warn(
+			"the node's record is not taken away; its next start will look like one after a crash")
 	}
 }

@@ -13,8 +13,7 @@ var (
 	ErrNotReady = errors.New("the server is not ready")
 	// ErrNoNATS says that the server has no NATS server of its own.
 	ErrNoNATS = errors.New(
-		"the server has no NATS server of its own: connect to that of Options.External",
-	)
+		"the server has no NATS server of its own: connect to that of Options.External")
 	errAgain = errors.New("the server was run before: make another one with New")
 )
 

@@ -91,13 +91,6 @@ func explainDisk(full string, err error) error {
 // wantsRoom tells whether an error of the NATS server may come of a full disk: it says that a limit
 // is reached, or nothing at all.
 func wantsRoom(err error) bool {
-	return isAny(
-		err,
-		topology.ErrRefused,
-		natsconn.ErrFull,
-		natsconn.ErrSwitchedOff,
-		natsconn.ErrTimeout,
-		natsconn.ErrNoResponders,
-		context.DeadlineExceeded,
-	)
+	return isAny(err, topology.ErrRefused, natsconn.ErrFull, natsconn.ErrSwitchedOff,
+		natsconn.ErrTimeout, natsconn.ErrNoResponders, context.DeadlineExceeded)
 }

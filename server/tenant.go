@@ -106,14 +106,9 @@ func (t *tenant) build() error {
 	if err != nil {
 		return err
 	}
-	t.windows, err = windows.New(
-		windows.Options{
-			Conn:      t.conn,
-			Namespace: t.space.Name,
-			Node:      t.claims.Node(),
-			Logger:    t.log,
-		},
-	)
+	t.windows, err = windows.New(windows.Options{
+		Conn: t.conn, Namespace: t.space.Name, Node: t.claims.Node(), Logger: t.log,
+	})
 	if err != nil {
 		return err
 	}
@@ -131,10 +126,9 @@ func (t *tenant) build() error {
 		case RoleBroker:
 			t.broker, err = t.wiring().Broker(broker.Options{
 				RequireTypes: t.space.RequireTypes, Version: t.node.o.semanticVersion(),
-				Synced: t.node.synced() &&
-					!t.space.Relaxed, Predecessors: t.node.predecessors(), Quorum: t.node.quorum(),
-				Quota: t.node.room(),
-				Stage: t.node.stage(), Expendable: t.expendable(), Closed: janitor.Closed,
+				Synced: t.node.synced() && !t.space.Relaxed, Predecessors: t.node.predecessors(),
+				Quorum: t.node.quorum(), Quota: t.node.room(), Stage: t.node.stage(),
+				Expendable: t.expendable(), Closed: janitor.Closed,
 				DrainTimeout: t.node.o.DrainTimeout,
 				Execution:    execution.Config{MaxEvents: t.node.o.MaxEvents, Retention: system},
 			})
@@ -146,12 +140,8 @@ func (t *tenant) build() error {
 		case RoleFlows:
 			r = t.flows()
 		default:
-			err = fmt.Errorf(
-				"%w: there is no role %q: use some of %s",
-				errUnknownRole,
-				name,
-				strings.Join(allRoles, ","),
-			)
+			err = fmt.Errorf("%w: there is no role %q: use some of %s",
+				errUnknownRole, name, strings.Join(allRoles, ","))
 		}
 		if err != nil {
 			return err
@@ -172,8 +162,7 @@ func (t *tenant) wiring() *wiring.Wiring {
 
 func (t *tenant) master(janitor *retention.Janitor) (*ops.Master, error) {
 	lost, err := ops.NewReverter(
-		ops.ReverterOptions{Conn: t.conn, Namespace: t.space.Name, Logger: t.log},
-	)
+		ops.ReverterOptions{Conn: t.conn, Namespace: t.space.Name, Logger: t.log})
 	if err != nil {
 		return nil, err
 	}
@@ -198,38 +187,26 @@ func (t *tenant) master(janitor *retention.Janitor) (*ops.Master, error) {
 	if err != nil {
 		return nil, err
 	}
-	recycles := recycle.NewKeeper(
-		recycle.KeeperOptions{
-			Conn:      t.conn,
-			Namespace: t.space.Name,
-			Node:      t.claims.Node(),
-			Nodes:     t.node.register,
-			Logger:    t.log,
-		},
-	)
+	recycles := recycle.NewKeeper(recycle.KeeperOptions{
+		Conn: t.conn, Namespace: t.space.Name, Node: t.claims.Node(), Nodes: t.node.register,
+		Logger: t.log,
+	})
 	scheduler, err := schedules.New(schedules.Options{
-		Conn: t.conn, Namespace: t.space.Name, RequireTypes: t.space.RequireTypes, Node: t.claims.Node(), Logger: t.log,
+		Conn: t.conn, Namespace: t.space.Name, RequireTypes: t.space.RequireTypes,
+		Node: t.claims.Node(), Logger: t.log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	o.Tasks = append(
-		o.Tasks,
-		auditor.Run,
-		noted.Run,
-		scheduler.Run,
-		always.Run,
-		recycles.Run,
-		janitorAfter(scheduler, janitor),
-	)
+	o.Tasks = append(o.Tasks, auditor.Run, noted.Run, scheduler.Run, always.Run, recycles.Run,
+		janitorAfter(scheduler, janitor))
 	return t.wiring().Master(o)
 }
 
 // janitorAfter begins to purge when it is settled what an earlier master was starting: a run that
 // was purged could be started again.
 func janitorAfter(
-	scheduler *schedules.Scheduler,
-	janitor *retention.Janitor,
+	scheduler *schedules.Scheduler, janitor *retention.Janitor,
 ) func(context.Context) error {
 	return func(ctx context.Context) error {
 		select {

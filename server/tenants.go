@@ -55,11 +55,8 @@ func newTenants(n *node) *tenants {
 // began have ended. It calls ready once, when those that it has found at first are served.
 func (s *tenants) watch(ctx context.Context, ready func()) error {
 	defer s.wg.Wait()
-	sub, err := s.node.conn.Subscribe(
-		schemas.NamespacesChanged,
-		"",
-		func(natsconn.Msg) { s.hint() },
-	)
+	sub, err := s.node.conn.Subscribe(schemas.NamespacesChanged, "",
+		func(natsconn.Msg) { s.hint() })
 	if err == nil {
 		defer sub.Close()
 	} // without that right it takes a little longer
@@ -173,8 +170,8 @@ func (s *tenants) study(ctx context.Context, names []subject.Namespace) error {
 		return err
 	case err.Error() != s.unread:
 		s.unread = err.Error()
-		s.log.WithError(err).
-			Warn("not all namespaces can be looked at now; the others are, and those that are known are served")
+		s.log.WithError(err).Warn(
+			"not all namespaces can be looked at now; the others are, and those that are known are served")
 	}
 	s.names = names
 	found := make(map[subject.Namespace]*topology.Info, len(list))
@@ -219,8 +216,8 @@ func (s *tenants) begin(ctx context.Context, i *topology.Info) {
 		case errors.Is(err, topology.ErrDeleting), errors.Is(err, topology.ErrNoNamespace):
 			t.log.WithError(err).Info("the namespace was deleted before it could be served")
 		default:
-			t.log.WithError(err).
-				Errorf("the namespace cannot be served; trying again within %v", studyEvery)
+			t.log.WithError(err).Errorf("the namespace cannot be served; trying again within %v",
+				studyEvery)
 		}
 	})
 }
@@ -246,8 +243,9 @@ func (s *tenants) open(ctx context.Context, t *tenant) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if err := t.open(ctx,
-		topology.Options{Namespace: string(t.seen.Name), Memory: t.seen.Memory, Synced: s.node.single()}); err != nil {
+	if err := t.open(ctx, topology.Options{
+		Namespace: string(t.seen.Name), Memory: t.seen.Memory, Synced: s.node.single(),
+	}); err != nil {
 		return err
 	}
 	return t.build()

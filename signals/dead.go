@@ -47,10 +47,7 @@ type DeadOptions struct {
 // exist. An entry that cannot be decoded is no error; it comes with the reason [ReasonUnreadable]
 // and its body as it stands.
 func DeadLetters(
-	ctx context.Context,
-	conn Conn,
-	namespace string,
-	o DeadOptions,
+	ctx context.Context, conn Conn, namespace string, o DeadOptions,
 ) iter.Seq2[schemas.DeadEntry, error] {
 	return func(yield func(schemas.DeadEntry, error) bool) {
 		read, err := o.read(subject.Namespace(namespace))
@@ -67,14 +64,15 @@ func DeadLetters(
 		// The scan calls from a goroutine of its own, and a loop's body must run in the caller's.
 		entries, done := make(chan schemas.DeadEntry), make(chan error, 1)
 		go func() {
-			done <- c.Scan(ctx, subject.Namespace(namespace).StreamDead(), read, func(m natsconn.Stored) error {
-				select {
-				case entries <- entry(m):
-					return nil
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-			})
+			done <- c.Scan(ctx, subject.Namespace(namespace).StreamDead(), read,
+				func(m natsconn.Stored) error {
+					select {
+					case entries <- entry(m):
+						return nil
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				})
 		}()
 		for n := 0; o.Limit == 0 || n < o.Limit; n++ {
 			select {
@@ -98,9 +96,7 @@ func (o DeadOptions) read(ns subject.Namespace) (natsconn.ReadOptions, error) {
 	}
 	if o.Limit < 0 {
 		return natsconn.ReadOptions{}, fmt.Errorf(
-			"DeadOptions.Limit is %d: want at least 1, or 0 for all",
-			o.Limit,
-		)
+			"DeadOptions.Limit is %d: want at least 1, or 0 for all", o.Limit)
 	}
 	filter := ns.AllDead()
 	if o.Reason != "" {
@@ -119,11 +115,8 @@ func entry(m natsconn.Stored) schemas.DeadEntry {
 	e := schemas.DeadEntry{Sequence: m.Seq}
 	if err := schemas.Unmarshal(m.Data, &e.DeadLetter); err != nil {
 		e.DeadLetter = schemas.DeadLetter{
-			Reason:  ReasonUnreadable,
-			Details: err.Error(),
-			Subject: m.Subject,
-			Time:    schemas.At(m.Time),
-			Body:    m.Data,
+			Reason: ReasonUnreadable, Details: err.Error(), Subject: m.Subject,
+			Time: schemas.At(m.Time), Body: m.Data,
 		}
 	}
 	return e
@@ -133,9 +126,7 @@ func hint(namespace string, err error) error {
 	if errors.Is(err, natsconn.ErrNoStream) {
 		return fmt.Errorf(
 			"dead letters: namespace %q does not exist: create it, or name another: %w",
-			namespace,
-			err,
-		)
+			namespace, err)
 	}
 	return fmt.Errorf("dead letters: %w", err)
 }
@@ -143,11 +134,7 @@ func hint(namespace string, err error) error {
 // Bury writes a dead letter, once for each reason and place: a second letter about the same message
 // counts as written. It tries until ctx ends. The reason is lower-case letters and dashes.
 func Bury(
-	ctx context.Context,
-	conn Conn,
-	namespace string,
-	at Place,
-	letter schemas.DeadLetter,
+	ctx context.Context, conn Conn, namespace string, at Place, letter schemas.DeadLetter,
 ) error {
 	if err := subject.ValidateNamespace(namespace); err != nil {
 		return fmt.Errorf("dead letter: %w", err)

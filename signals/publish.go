@@ -43,10 +43,7 @@ type Conn interface{ NATS() *nats.Conn }
 // the namespace does not exist; natsconn.ErrPermission; and [ErrUnknown] when no answer came, in
 // which case a second call may signal twice.
 func Publish(
-	ctx context.Context,
-	conn Conn,
-	namespace, workflowID, name string,
-	body []byte,
+	ctx context.Context, conn Conn, namespace, workflowID, name string, body []byte,
 ) (seq uint64, err error) {
 	subj, err := check(conn, namespace, workflowID, name, body)
 	if err != nil {
@@ -58,10 +55,7 @@ func Publish(
 // PublishOnce is [Publish] with a request id, of the same form as the other ids and without a space
 // at an end, that tells repeats apart from new signals. It tries again when no answer came, too.
 func PublishOnce(
-	ctx context.Context,
-	conn Conn,
-	namespace, workflowID, name, requestID string,
-	body []byte,
+	ctx context.Context, conn Conn, namespace, workflowID, name, requestID string, body []byte,
 ) (seq uint64, err error) {
 	subj, err := check(conn, namespace, workflowID, name, body)
 	if err != nil {
@@ -73,21 +67,13 @@ func PublishOnce(
 	if err := schemas.ValidateSignalRequestID("request id", requestID); err != nil {
 		return 0, fmt.Errorf("signal: %w: %w", subject.ErrInvalidID, err)
 	}
-	return publish(
-		ctx,
-		natsconn.Of(conn),
-		subj,
-		natsconn.Header{schemas.RequestIDHeader: []string{requestID}},
-		body,
-		true,
-	)
+	return publish(ctx, natsconn.Of(conn), subj,
+		natsconn.Header{schemas.RequestIDHeader: []string{requestID}}, body, true)
 }
 
 func check(conn Conn, namespace, workflowID, name string, body []byte) (subj string, err error) {
 	err = errors.Join(
-		subject.ValidateNamespace(
-			namespace,
-		),
+		subject.ValidateNamespace(namespace),
 		subject.ValidateID("workflow id", workflowID),
 		subject.ValidateID("signal name", name),
 	)
@@ -101,10 +87,7 @@ func check(conn Conn, namespace, workflowID, name string, body []byte) (subj str
 	if limit := c.MaxPayload() - headerBudget; int64(len(body)) > limit {
 		return "", fmt.Errorf(
 			"signal: %w: the input has %d bytes, want at most %d: store it elsewhere and send where",
-			natsconn.ErrTooLarge,
-			len(body),
-			limit,
-		)
+			natsconn.ErrTooLarge, len(body), limit)
 	}
 	return subject.Namespace(namespace).Signal(workflowID, name), nil
 }
@@ -121,11 +104,7 @@ func connected(conn Conn) (*natsconn.Conn, error) {
 // publish tries until the signal is stored or refused, or its patience ends. A try that was not
 // answered is repeated only if that is safe.
 func publish(
-	ctx context.Context,
-	conn *natsconn.Conn,
-	subj string,
-	h natsconn.Header,
-	body []byte,
+	ctx context.Context, conn *natsconn.Conn, subj string, h natsconn.Header, body []byte,
 	repeatable bool,
 ) (seq uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -155,11 +134,7 @@ func publish(
 }
 
 func try(
-	ctx context.Context,
-	conn *natsconn.Conn,
-	limit time.Duration,
-	subj string,
-	h natsconn.Header,
+	ctx context.Context, conn *natsconn.Conn, limit time.Duration, subj string, h natsconn.Header,
 	body []byte,
 ) (seq uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)

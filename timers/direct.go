@@ -66,9 +66,8 @@ func (st *direct) most() (most int, next time.Time) {
 // listen makes ready for the owner's answers.
 func (s *term) listen() (hangUp func(), err error) {
 	s.direct = direct{
-		prefix:       s.conn.NATS().NewInbox() + ".",
-		alarmBatches: make(map[uint64]*alarmBatch),
-		inFlight:     newInFlightWindow(),
+		prefix: s.conn.NATS().NewInbox() + ".", alarmBatches: make(map[uint64]*alarmBatch),
+		inFlight: newInFlightWindow(),
 	}
 	sub, err := s.conn.Subscribe(s.direct.prefix+"*", "", s.answered)
 	if err != nil {
@@ -114,16 +113,10 @@ func (s *term) fireOwner(calls []call) (rest []call) {
 			continue
 		}
 		p.calls[c.seq] = c
-		q.Rings = append(
-			q.Rings,
-			schemas.DueRing{
-				WorkflowID: wid,
-				Run:        run,
-				Due:        schemas.Timestamp(c.due),
-				Sequence:   c.seq,
-				Fence:      c.fence,
-			},
-		)
+		q.Rings = append(q.Rings, schemas.DueRing{
+			WorkflowID: wid, Run: run, Due: schemas.Timestamp(c.due), Sequence: c.seq,
+			Fence: c.fence,
+		})
 	}
 	if len(q.Rings) == 0 {
 		return rest

@@ -62,16 +62,10 @@ func (s *term) due(calls []call) (due []call, wait time.Duration, more bool) {
 		s.flying++
 		s.lastFired = time.Now()
 		a := s.alarmIndex.alarms.At(id)
-		calls = append(
-			calls,
-			call{
-				id:      id,
-				subject: s.prefix + nameText(s.alarmIndex.alarms.Text(id)),
-				seq:     a.seq(),
-				fence:   s.alarmIndex.fence(a),
-				due:     a.due,
-			},
-		)
+		calls = append(calls, call{
+			id: id, subject: s.prefix + nameText(s.alarmIndex.alarms.Text(id)), seq: a.seq(),
+			fence: s.alarmIndex.fence(a), due: a.due,
+		})
 	}
 	s.waiting = s.flying >= most
 	switch {
@@ -88,14 +82,9 @@ func (s *term) fire(c call) {
 	_, wid, run, err := subject.ParseAlarm(c.subject)
 	var body []byte
 	if err == nil {
-		body, err = schemas.Marshal(
-			&schemas.Ring{
-				V:        schemas.Version,
-				Run:      run,
-				Due:      schemas.Timestamp(c.due),
-				Sequence: c.seq,
-			},
-		)
+		body, err = schemas.Marshal(&schemas.Ring{
+			V: schemas.Version, Run: run, Due: schemas.Timestamp(c.due), Sequence: c.seq,
+		})
 	}
 	if err != nil { // it was decoded before, so this does not happen
 		s.fired(c, err)
@@ -109,10 +98,8 @@ func (s *term) fire(c call) {
 func (s *term) done(c call) {
 	if s.flying--; s.alarmIndex.is(c.id, c.seq) {
 		s.alarmIndex.strike(c.id)
-		s.tombstones = append(
-			s.tombstones,
-			tombstone{seq: c.seq, subject: c.subject, due: c.due, epoch: s.epoch},
-		)
+		s.tombstones = append(s.tombstones,
+			tombstone{seq: c.seq, subject: c.subject, due: c.due, epoch: s.epoch})
 		kick(s.dirty)
 	}
 }

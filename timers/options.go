@@ -55,16 +55,11 @@ func (o Options) validate() error {
 	}
 	switch {
 	case o.Partitions < 1:
-		return fmt.Errorf(
-			"%w: Partitions is %d: use what topology.Ensure reports, at least 1",
-			ErrInvalidOptions,
-			o.Partitions,
-		)
+		return fmt.Errorf("%w: Partitions is %d: use what topology.Ensure reports, at least 1",
+			ErrInvalidOptions, o.Partitions)
 	case o.Claims == nil:
-		return fmt.Errorf(
-			"%w: Claims is missing: open the namespace's claims bucket",
-			ErrInvalidOptions,
-		)
+		return fmt.Errorf("%w: Claims is missing: open the namespace's claims bucket",
+			ErrInvalidOptions)
 	}
 	return nil
 }

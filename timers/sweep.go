@@ -149,9 +149,7 @@ func (s *term) share(batch []tombstone, old bool) (now, later []tombstone) {
 // its end since it was read is left alone: there may be other alarms on those numbers. One server
 // loses nothing while the connection lives; of several it is not known.
 func (s *term) purge(
-	ctx context.Context,
-	batch []tombstone,
-	age time.Duration,
+	ctx context.Context, batch []tombstone, age time.Duration,
 ) (rest, waiting []tombstone) {
 	s.mu.Lock()
 	keep, stays := s.alarmIndex.lowest(), s.alarmIndex.alarms.Len()
@@ -212,12 +210,7 @@ func (s *term) look(ctx context.Context, slow []tombstone) {
 
 // eraseAll deletes what needs no look, and returns the rest.
 func (s *term) eraseAll(ctx context.Context, batch []tombstone) (slow []tombstone) {
-	stream, window := s.ns.StreamAlarms(
-		s.partition,
-	), make(
-		chan struct{},
-		natsconn.DeletesAtOnce,
-	)
+	stream, window := s.ns.StreamAlarms(s.partition), make(chan struct{}, natsconn.DeletesAtOnce)
 	for _, sc := range batch {
 		s.mu.Lock()
 		same := sc.letter == nil && sc.epoch == s.epoch
@@ -269,8 +262,7 @@ func (s *term) removed(ctx context.Context, sc tombstone, err error) {
 		}
 		return
 	}
-	s.log.WithField("seq", sc.seq).
-		WithField("err", err).
+	s.log.WithField("seq", sc.seq).WithField("err", err).
 		Debug("an alarm message was not deleted; trying again")
 	time.AfterFunc(sweepAgain, func() {
 		if ctx.Err() == nil {
@@ -317,13 +309,11 @@ func (s *term) bury(ctx context.Context, sc tombstone) error {
 	ctx, cancel := context.WithTimeout(ctx, buryLimit)
 	defer cancel()
 	m := sc.letter
-	s.log.WithField("seq", m.Seq).
-		WithField("err", sc.cause).
+	s.log.WithField("seq", m.Seq).WithField("err", sc.cause).
 		Warn("an alarm that cannot be read goes to the dead letters")
 	place := dead.Place{
-		Partition: strconv.Itoa(
-			s.partition,
-		), Stream: "alarms", Incarnation: dead.Digest(m.Subject, m.Data), Sequence: m.Seq,
+		Partition: strconv.Itoa(s.partition), Stream: "alarms",
+		Incarnation: dead.Digest(m.Subject, m.Data), Sequence: m.Seq,
 	}
 	return dead.Bury(ctx, s.conn, s.ns, place, schemas.DeadLetter{
 		Reason: dead.ReasonUndecodableAlarm, Details: sc.cause.Error(), Subject: m.Subject,

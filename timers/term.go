@@ -55,14 +55,9 @@ type term struct {
 func newTerm(w *Worker, partition int, l *claims.Lease) *term {
 	return &term{
 		Worker: w, partition: partition, lease: l, log: w.log.WithField("partition", partition),
-		prefix: strings.TrimSuffix(
-			w.ns.AllAlarms(partition),
-			">",
-		), alarmIndex: newAlarmIndex(w.mostAlarms),
-		wake: make(
-			chan struct{},
-			1,
-		), doubt: make(chan struct{}, 1), dirty: make(chan struct{}, 1), hurry: make(chan struct{}),
+		prefix:     strings.TrimSuffix(w.ns.AllAlarms(partition), ">"),
+		alarmIndex: newAlarmIndex(w.mostAlarms), wake: make(chan struct{}, 1),
+		doubt: make(chan struct{}, 1), dirty: make(chan struct{}, 1), hurry: make(chan struct{}),
 	}
 }
 
@@ -100,11 +95,8 @@ func (s *term) run(ctx context.Context) (err error) {
 			s.finish()
 			return nil
 		case <-reader.Done():
-			return fmt.Errorf(
-				"alarms: stream %s: %w",
-				stream,
-				errors.Join(natsconn.ErrClosed, reader.Err()),
-			)
+			return fmt.Errorf("alarms: stream %s: %w", stream,
+				errors.Join(natsconn.ErrClosed, reader.Err()))
 		case <-s.wake:
 		case <-timer.C:
 		}
@@ -114,9 +106,7 @@ func (s *term) run(ctx context.Context) (err error) {
 		if s.overflows() {
 			return fmt.Errorf(
 				"alarms: stream %s has more than %d runs with one: give the namespace more partitions",
-				stream,
-				s.mostAlarms,
-			)
+				stream, s.mostAlarms)
 		}
 		wait, more := s.fireDue()
 		if more {
@@ -168,12 +158,8 @@ func (s *term) take(m natsconn.Stored) {
 		return
 	}
 	s.mu.Lock()
-	first, ok := s.alarmIndex.note(
-		nameOf(strings.TrimPrefix(m.Subject, s.prefix)),
-		m.Seq,
-		fence,
-		int64(due),
-	)
+	first, ok := s.alarmIndex.note(nameOf(strings.TrimPrefix(m.Subject, s.prefix)), m.Seq, fence,
+		int64(due))
 	s.full = s.full || !ok
 	s.mu.Unlock()
 	if first || !ok {
@@ -195,10 +181,7 @@ func (s *term) decode(m natsconn.Stored) (due schemas.Timestamp, fence uint64, e
 	case !strings.HasPrefix(m.Subject, s.prefix): // which names both
 		return 0, 0, fmt.Errorf(
 			"the subject names partition %d, the stream is that of partition %d of namespace %s",
-			partition,
-			s.partition,
-			s.ns,
-		)
+			partition, s.partition, s.ns)
 	case a.Run != run:
 		return 0, 0, fmt.Errorf("the alarm is for run %q, its subject names run %q", a.Run, run)
 	case a.Due <= 0:

@@ -39,10 +39,9 @@ func New(conn Conn, opts *Options) *Worker {
 	}
 	o := opts.withDefaults()
 	return &Worker{
-		conn: natsconn.Of(
-			conn,
-		), opts: o, ns: subject.Namespace(o.Namespace), now: time.Now, mostAlarms: compactmap.MaxLen,
-		log: o.Logger.WithFields(logrus.Fields{"role": "timers", "node": o.Node}),
+		conn: natsconn.Of(conn), opts: o, ns: subject.Namespace(o.Namespace), now: time.Now,
+		mostAlarms: compactmap.MaxLen,
+		log:        o.Logger.WithFields(logrus.Fields{"role": "timers", "node": o.Node}),
 	}
 }
 
@@ -54,10 +53,8 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	if w.conn == nil {
-		return fmt.Errorf(
-			"%w: New has a nil connection, or one that is closed: give it a client",
-			ErrInvalidOptions,
-		)
+		return fmt.Errorf("%w: New has a nil connection, or one that is closed: give it a client",
+			ErrInvalidOptions)
 	}
 	w.log.Debugf("timer worker begins: %s", w.opts)
 	ctx, cut := context.WithCancelCause(ctx)
@@ -81,16 +78,13 @@ func (w *Worker) Run(ctx context.Context) error {
 	for p := range w.opts.Partitions {
 		prefer := func() bool { return share.Mine(p) }
 		wg.Go(func() {
-			errs[p] = w.opts.Claims.Hold(
-				holding,
-				claims.Alarms(p),
+			errs[p] = w.opts.Claims.Hold(holding, claims.Alarms(p),
 				claims.HoldOptions{Prefer: prefer, Conn: w.conn},
 				func(ctx context.Context, l *claims.Lease) error {
 					ctx, done := ends[p].begin(ctx)
 					defer done()
 					return newTerm(w, p, l).run(ctx)
-				},
-			)
+				})
 		})
 	}
 	<-ctx.Done()

@@ -21,10 +21,7 @@ var decoders = map[string]decoder{
 }
 
 var charsetNames = map[string]string{
-	"utf8":    "utf-8",
-	"ascii":   "us-ascii",
-	"latin1":  "iso-8859-1",
-	"latin-1": "iso-8859-1",
+	"utf8": "utf-8", "ascii": "us-ascii", "latin1": "iso-8859-1", "latin-1": "iso-8859-1",
 }
 
 func charsets() []string { return slices.Sorted(maps.Keys(decoders)) }

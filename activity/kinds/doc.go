@@ -79,11 +79,7 @@ const (
 // 421, 423, 425 and 429 (later). It is meant for the field of that name in a retry policy.
 func NonRetryable() []string {
 	reasons := []string{
-		activity.ReasonBadInput,
-		ReasonDenied,
-		ReasonRedirects,
-		ReasonTooLarge,
-		ReasonNoText,
+		activity.ReasonBadInput, ReasonDenied, ReasonRedirects, ReasonTooLarge, ReasonNoText,
 	}
 	for code := http.StatusBadRequest; code <= http.StatusUnavailableForLegalReasons; code++ {
 		switch code {

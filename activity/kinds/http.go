@@ -126,13 +126,8 @@ func HTTP(o *HTTPOptions) func(ctx context.Context, in HTTPInput) (HTTPOutput, e
 	}
 	c := caller{HTTPOptions: *o}
 	if c.MaxBody < 0 {
-		panic(
-			fmt.Sprintf(
-				"kinds: HTTPOptions.MaxBody is %d: use more than 0, or 0 for %d",
-				c.MaxBody,
-				defaultMaxBody,
-			),
-		)
+		panic(fmt.Sprintf("kinds: HTTPOptions.MaxBody is %d: use more than 0, or 0 for %d",
+			c.MaxBody, defaultMaxBody))
 	}
 	c.MaxBody = cmp.Or(c.MaxBody, defaultMaxBody)
 	c.MaxRedirects = cmp.Or(c.MaxRedirects, defaultMaxRedirects)
@@ -140,7 +135,8 @@ func HTTP(o *HTTPOptions) func(ctx context.Context, in HTTPInput) (HTTPOutput, e
 		c.Transport = &http.Transport{
 			DialContext:         (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
 			TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: 90 * time.Second,
-			MaxIdleConns: 100, MaxIdleConnsPerHost: 20, MaxResponseHeaderBytes: maxHeaderBytes, ForceAttemptHTTP2: true,
+			MaxIdleConns: 100, MaxIdleConnsPerHost: 20, MaxResponseHeaderBytes: maxHeaderBytes,
+			ForceAttemptHTTP2: true,
 		}
 	}
 	return c.call
@@ -163,11 +159,8 @@ func (c *caller) call(ctx context.Context, in HTTPInput) (HTTPOutput, error) {
 	}
 	charset, ok := decoderOf(in.Charset)
 	if !ok {
-		return out, badInput(
-			"charset %q is not known: use one of %s",
-			in.Charset,
-			strings.Join(charsets(), ", "),
-		)
+		return out, badInput("charset %q is not known: use one of %s",
+			in.Charset, strings.Join(charsets(), ", "))
 	}
 	req, err := request(ctx, in)
 	if err != nil {
@@ -187,10 +180,8 @@ func (c *caller) call(ctx context.Context, in HTTPInput) (HTTPOutput, error) {
 		return out, failure(whole, ctx, err)
 	}
 	if int64(len(body)) > c.MaxBody {
-		return out, activity.Fail(
-			ReasonTooLarge,
-			fmt.Sprintf("status %d with more than %d bytes", resp.StatusCode, c.MaxBody),
-		)
+		return out, activity.Fail(ReasonTooLarge,
+			fmt.Sprintf("status %d with more than %d bytes", resp.StatusCode, c.MaxBody))
 	}
 	if charset == nil {
 		charset = saidCharset(resp.Header)
@@ -224,15 +215,12 @@ func request(ctx context.Context, in HTTPInput) (*http.Request, error) {
 	case err != nil && strings.Contains(in.URL, "@"):
 		// the text of the error holds what should be a password
 		return nil, badInput(
-			"url cannot be read: signs in user and password that mean something in an address are written as %%XX",
-		)
+			"url cannot be read: signs in user and password that mean something in an address are written as %%XX")
 	case err != nil:
 		return nil, badInput("url: %v", err)
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return nil, badInput(
-			"url is %q: want an absolute one with scheme http or https",
-			u.Redacted(),
-		)
+		return nil, badInput("url is %q: want an absolute one with scheme http or https",
+			u.Redacted())
 	}
 	body, asJSON := content(in.Body)
 	method := cmp.Or(strings.ToUpper(in.Method), http.MethodGet)
@@ -244,9 +232,7 @@ func request(ctx context.Context, in HTTPInput) (*http.Request, error) {
 		if !validHeader(name, value) {
 			return nil, badInput(
 				"header %q cannot be sent: want a name of letters, digits and signs, and a "+
-					"value without control characters",
-				name,
-			)
+					"value without control characters", name)
 		}
 		req.Header.Set(name, value)
 	}

@@ -67,28 +67,18 @@ func (l *loader) load(ctx context.Context, in LoadInput) (string, error) {
 }
 
 func (l *loader) fetch(ctx context.Context, in LoadInput) (string, error) {
-	out, err := l.call(
-		ctx,
-		HTTPInput{
-			URL:     in.URL,
-			Charset: in.Charset,
-			Timeout: in.Timeout,
-			Headers: map[string]string{"Accept": "*/*"},
-		},
-	)
+	out, err := l.call(ctx, HTTPInput{
+		URL: in.URL, Charset: in.Charset, Timeout: in.Timeout,
+		Headers: map[string]string{"Accept": "*/*"},
+	})
 	if err != nil || len(out.Body) == 0 {
 		return "", err
 	}
 	text, isJSON := content(out.Body)
 	if !isJSON && !utf8.Valid(text) {
-		return "", activity.Fail(
-			ReasonNoText,
-			fmt.Sprintf(
-				"%s gave %s, which is no text in this charset",
-				in.URL,
-				cmp.Or(out.Headers["Content-Type"], http.DetectContentType(text)),
-			),
-		)
+		return "", activity.Fail(ReasonNoText,
+			fmt.Sprintf("%s gave %s, which is no text in this charset",
+				in.URL, cmp.Or(out.Headers["Content-Type"], http.DetectContentType(text))))
 	}
 	return string(text), nil
 }
@@ -97,18 +87,13 @@ func (l *loader) fetch(ctx context.Context, in LoadInput) (string, error) {
 func (l *loader) read(in LoadInput) (string, error) {
 	charset, ok := decoderOf(cmp.Or(in.Charset, "utf-8"))
 	if !ok {
-		return "", badInput(
-			"charset %q is not known: use one of %s",
-			in.Charset,
-			strings.Join(charsets(), ", "),
-		)
+		return "", badInput("charset %q is not known: use one of %s",
+			in.Charset, strings.Join(charsets(), ", "))
 	}
 	path := filepath.Clean(in.URL)
 	if in.URL == "" || !filepath.IsAbs(path) {
 		return "", badInput(
-			"url is %q: want one with scheme http, https or file, or an absolute path",
-			in.URL,
-		)
+			"url is %q: want one with scheme http, https or file, or an absolute path", in.URL)
 	}
 	for _, dir := range l.dirs {
 		dir, err := filepath.Abs(dir)
@@ -125,17 +110,13 @@ func (l *loader) read(in LoadInput) (string, error) {
 		}
 		text, ok := charset(body)
 		if !ok {
-			return "", activity.Fail(
-				ReasonNoText,
-				fmt.Sprintf("%s is no text in this charset", path),
-			)
+			return "", activity.Fail(ReasonNoText,
+				fmt.Sprintf("%s is no text in this charset", path))
 		}
 		return string(text), nil
 	}
-	return "", activity.Fail(
-		ReasonDenied,
-		fmt.Sprintf("%s is in none of the folders that this worker may read", path),
-	)
+	return "", activity.Fail(ReasonDenied,
+		fmt.Sprintf("%s is in none of the folders that this worker may read", path))
 }
 
 // file reads one plain file, which may be no longer than allowed. A link out of dir fails as every
@@ -165,10 +146,8 @@ func (l *loader) file(dir, name string) ([]byte, error) {
 		return nil, fmt.Errorf("load: %w", err)
 	}
 	if int64(len(body)) > l.most {
-		return nil, activity.Fail(
-			ReasonTooLarge,
-			fmt.Sprintf("%s has more than %d bytes", name, l.most),
-		)
+		return nil, activity.Fail(ReasonTooLarge,
+			fmt.Sprintf("%s has more than %d bytes", name, l.most))
 	}
 	return body, nil
 }

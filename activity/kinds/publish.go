@@ -31,8 +31,7 @@ type PublishOptions struct {
 // may be nobody, and to the streams that have the subject. It ends when the server has the message;
 // whether a stream has stored it is not known. Nil options mean all defaults.
 func Publish(
-	on activity.Conn,
-	o *PublishOptions,
+	on activity.Conn, o *PublishOptions,
 ) func(ctx context.Context, in PublishInput) (struct{}, error) {
 	conn := natsconn.Of(on)
 	if conn == nil {
@@ -56,11 +55,7 @@ func Publish(
 
 // send publishes, and judges what became of it.
 func send(
-	ctx context.Context,
-	conn *natsconn.Conn,
-	subject string,
-	h natsconn.Header,
-	p schemas.Payload,
+	ctx context.Context, conn *natsconn.Conn, subject string, h natsconn.Header, p schemas.Payload,
 ) error {
 	body, _ := content(p)
 	err := conn.PublishHeard(ctx, subject, h, body)

@@ -54,8 +54,7 @@ type ServiceError struct {
 // An answer with the error headers of micro services fails with "service_error_" and the code, and
 // a [ServiceError] as details.
 func Request(
-	on activity.Conn,
-	o *RequestOptions,
+	on activity.Conn, o *RequestOptions,
 ) func(ctx context.Context, in RequestInput) (schemas.Payload, error) {
 	conn := natsconn.Of(on)
 	if conn == nil {
@@ -80,11 +79,7 @@ func Request(
 
 // exchange sends the request and judges the answer.
 func exchange(
-	ctx context.Context,
-	conn *natsconn.Conn,
-	in RequestInput,
-	h natsconn.Header,
-	body []byte,
+	ctx context.Context, conn *natsconn.Conn, in RequestInput, h natsconn.Header, body []byte,
 ) (schemas.Payload, error) {
 	whole := ctx
 	limit := in.Timeout.Std()
@@ -116,7 +111,8 @@ func exchange(
 	}
 	if code := m.Header.Get(headerServiceCode); code != "" {
 		return nil, activity.Fail(serviceReason+code, ServiceError{
-			Code: code, Description: m.Header.Get(headerServiceError), Body: m.Data[:min(len(m.Data), maxFailureBody)],
+			Code: code, Description: m.Header.Get(headerServiceError),
+			Body: m.Data[:min(len(m.Data), maxFailureBody)],
 		})
 	}
 	return m.Data, nil
@@ -131,13 +127,10 @@ func allowed(conn *natsconn.Conn, to string, allow func(string) error) error {
 		strings.HasPrefix(to, ".") || strings.HasSuffix(to, ".") || strings.Contains(to, ".."):
 		return badInput(
 			"subject is %q: want tokens with dots between them, without white space and wildcards",
-			to,
-		)
+			to)
 	case subject.Reserved(to) || conn.OfServer(to) || strings.HasPrefix(to, "_"):
-		return activity.Fail(
-			ReasonDenied,
-			fmt.Sprintf("subject %q belongs to Drover or to the NATS server", to),
-		)
+		return activity.Fail(ReasonDenied,
+			fmt.Sprintf("subject %q belongs to Drover or to the NATS server", to))
 	case allow == nil:
 		return nil
 	}
@@ -151,8 +144,7 @@ func allowed(conn *natsconn.Conn, to string, allow func(string) error) error {
 func badSubject(subject string) error {
 	return badInput(
 		"subject has %d bytes: want fewer, as many as a line of the NATS protocol takes",
-		len(subject),
-	)
+		len(subject))
 }
 
 func headersOf(ctx context.Context, headers map[string]string) (natsconn.Header, error) {
@@ -161,9 +153,7 @@ func headersOf(ctx context.Context, headers map[string]string) (natsconn.Header,
 		if !validHeader(name, value) || len(name) > 4 && strings.EqualFold(name[:5], "Nats-") {
 			return nil, badInput(
 				"header %q cannot be sent: want a name of letters, digits and signs that does "+
-					"not begin with Nats-, and a value without control characters",
-				name,
-			)
+					"not begin with Nats-, and a value without control characters", name)
 		}
 		h.Set(name, value)
 		keyed = keyed || strings.EqualFold(name, HeaderKey)

@@ -133,18 +133,11 @@ func (s sheller) env(ctx context.Context, in ShellInput) ([]string, error) {
 	case in.Command == "" || strings.ContainsRune(in.Command, 0):
 		return nil, badInput("command is empty or holds a NUL: say what is to run")
 	case len(in.Command) > maxCommand:
-		return nil, badInput(
-			"command has %d bytes, more than %d: put it into a file",
-			len(in.Command),
-			maxCommand,
-		)
+		return nil, badInput("command has %d bytes, more than %d: put it into a file",
+			len(in.Command), maxCommand)
 	case in.OutputMaxSize < 0 || in.OutputMaxSize > maxOutput:
-		return nil, badInput(
-			"output_max_size is %d: use 1 to %d, or leave it out for %d",
-			in.OutputMaxSize,
-			maxOutput,
-			defaultOutput,
-		)
+		return nil, badInput("output_max_size is %d: use 1 to %d, or leave it out for %d",
+			in.OutputMaxSize, maxOutput, defaultOutput)
 	}
 	env := append([]string{"PATH=" + shellPath}, s.Env...)
 	if key := activity.Info(ctx).IdempotencyKey; key != "" {

@@ -60,13 +60,8 @@ func (h *History) applyActivity(e schemas.Event) bool {
 func (h *History) openActivity(e schemas.Event, scheduled int64) *activity {
 	act := h.activities[scheduled]
 	if act == nil {
-		h.report(
-			RuleActivity,
-			e.ID,
-			"%s names event %d, which scheduled no activity that is open",
-			e.Type(),
-			scheduled,
-		)
+		h.report(RuleActivity, e.ID, "%s names event %d, which scheduled no activity that is open",
+			e.Type(), scheduled)
 	}
 	return act
 }
@@ -77,21 +72,15 @@ func (h *History) activityScheduled(e schemas.Event, a *schemas.ActivitySchedule
 	}
 	h.activityID[a.ActivityID] = e.ID
 	h.activities[e.ID] = &activity{
-		id: a.ActivityID, since: h.now(e), attempt: 1, notIdempotent: a.NotIdempotent, retry: a.Retry,
+		id: a.ActivityID, since: h.now(e), attempt: 1, notIdempotent: a.NotIdempotent,
+		retry: a.Retry,
 		limits: schemas.ActivityDefaults{
-			ScheduleToStartTimeout: firstSet(
-				a.ScheduleToStartTimeout,
-				h.defaults.ScheduleToStartTimeout,
-			),
-			StartToCloseTimeout: firstSet(
-				a.StartToCloseTimeout,
-				h.defaults.StartToCloseTimeout,
-				defaultStartToClose,
-			),
-			ScheduleToCloseTimeout: firstSet(
-				a.ScheduleToCloseTimeout,
-				h.defaults.ScheduleToCloseTimeout,
-			),
+			ScheduleToStartTimeout: firstSet(a.ScheduleToStartTimeout,
+				h.defaults.ScheduleToStartTimeout),
+			StartToCloseTimeout: firstSet(a.StartToCloseTimeout, h.defaults.StartToCloseTimeout,
+				defaultStartToClose),
+			ScheduleToCloseTimeout: firstSet(a.ScheduleToCloseTimeout,
+				h.defaults.ScheduleToCloseTimeout),
 			HeartbeatTimeout: firstSet(a.HeartbeatTimeout, h.defaults.HeartbeatTimeout),
 		},
 	}
@@ -104,31 +93,15 @@ func (h *History) activityStarted(e schemas.Event, a *schemas.ActivityStarted) {
 	}
 	switch {
 	case act.running != 0:
-		h.report(
-			RuleAttempt,
-			e.ID,
-			"activity %q starts again while attempt %d runs since event %d",
-			act.id,
-			act.attempt,
-			act.running,
-		)
+		h.report(RuleAttempt, e.ID, "activity %q starts again while attempt %d runs since event %d",
+			act.id, act.attempt, act.running)
 	case act.interrupted && act.notIdempotent:
-		h.report(
-			RuleAttempt,
-			e.ID,
-			"activity %q is not idempotent and starts again after an interrupt",
-			act.id,
-		)
+		h.report(RuleAttempt, e.ID,
+			"activity %q is not idempotent and starts again after an interrupt", act.id)
 	}
 	if a.Attempt != act.attempt {
-		h.report(
-			RuleAttempt,
-			e.ID,
-			"activity %q starts attempt %d; want %d",
-			act.id,
-			a.Attempt,
-			act.attempt,
-		)
+		h.report(RuleAttempt, e.ID, "activity %q starts attempt %d; want %d",
+			act.id, a.Attempt, act.attempt)
 	}
 	act.running, act.started, act.runningSince, act.interrupted = e.ID, e.ID, h.now(e), false
 }
@@ -140,14 +113,9 @@ func (h *History) activityInterrupted(e schemas.Event, a *schemas.ActivityInterr
 	}
 	h.checkRunning(e, act, a.StartedEventID)
 	if a.Attempt != act.attempt {
-		h.report(
-			RuleAttempt,
-			e.ID,
+		h.report(RuleAttempt, e.ID,
 			"attempt %d of activity %q is interrupted; the current one is %d",
-			a.Attempt,
-			act.id,
-			act.attempt,
-		)
+			a.Attempt, act.id, act.attempt)
 	}
 	act.attempt, act.running, act.interrupted = act.attempt+1, 0, true
 	act.lost++
@@ -171,14 +139,9 @@ func (h *History) activityRetried(e schemas.Event, a *schemas.ActivityRetrySched
 			"is running", e.Type(), a.StartedEventID, act.id)
 	}
 	if a.Attempt != ended {
-		h.report(
-			RuleAttempt,
-			e.ID,
+		h.report(RuleAttempt, e.ID,
 			"a retry follows attempt %d of activity %q; the one that ended is %d",
-			a.Attempt,
-			act.id,
-			ended,
-		)
+			a.Attempt, act.id, ended)
 	}
 	h.checkRetry(e, act, a)
 	act.attempt, act.running, act.interrupted = ended+1, 0, false
@@ -190,44 +153,23 @@ func (h *History) checkRetry(e schemas.Event, act *activity, a *schemas.Activity
 	case p == nil:
 		h.report(RuleAttempt, e.ID, "activity %q is tried again, and has no retry policy", act.id)
 	case p.MaximumAttempts > 0 && a.Attempt-act.lost >= p.MaximumAttempts:
-		h.report(
-			RuleAttempt,
-			e.ID,
+		h.report(RuleAttempt, e.ID,
 			"activity %q is tried again after attempt %d; its policy allows %d",
-			act.id,
-			a.Attempt,
-			p.MaximumAttempts,
-		)
+			act.id, a.Attempt, p.MaximumAttempts)
 	case slices.Contains(p.NonRetryable, a.Cause):
-		h.report(
-			RuleAttempt,
-			e.ID,
-			"activity %q is tried again after %q, which its policy rules out",
-			act.id,
-			a.Cause,
-		)
+		h.report(RuleAttempt, e.ID,
+			"activity %q is tried again after %q, which its policy rules out", act.id, a.Cause)
 	case act.cancelRequested != 0:
-		h.report(
-			RuleAttempt,
-			e.ID,
-			"activity %q is tried again, though event %d wants its end",
-			act.id,
-			act.cancelRequested,
-		)
+		h.report(RuleAttempt, e.ID, "activity %q is tried again, though event %d wants its end",
+			act.id, act.cancelRequested)
 	}
 }
 
 // checkRunning checks that an event names the running attempt.
 func (h *History) checkRunning(e schemas.Event, act *activity, started int64) {
 	if act.running == 0 || started != act.running {
-		h.report(
-			RuleActivity,
-			e.ID,
+		h.report(RuleActivity, e.ID,
 			"%s names the start at event %d; activity %q runs since event %d (0: it does not)",
-			e.Type(),
-			started,
-			act.id,
-			act.running,
-		)
+			e.Type(), started, act.id, act.running)
 	}
 }

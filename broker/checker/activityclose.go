@@ -40,14 +40,9 @@ func (h *History) checkFailed(e schemas.Event, act *activity, a *schemas.Activit
 
 func (h *History) checkCanceled(e schemas.Event, act *activity, a *schemas.ActivityCanceled) {
 	if act.cancelRequested == 0 || a.LatestCancelRequestedEventID != act.cancelRequested {
-		h.report(
-			RuleActivity,
-			e.ID,
+		h.report(RuleActivity, e.ID,
 			"ActivityCanceled names the request at event %d; the latest one for %q is at %d (0: none)",
-			a.LatestCancelRequestedEventID,
-			act.id,
-			act.cancelRequested,
-		)
+			a.LatestCancelRequestedEventID, act.id, act.cancelRequested)
 	}
 	if act.running != 0 {
 		h.checkRunning(e, act, a.StartedEventID)
@@ -58,51 +53,32 @@ func (h *History) checkCanceled(e schemas.Event, act *activity, a *schemas.Activ
 	}
 	if h.decider.block == 0 || act.cancelRequested < h.decider.block ||
 		a.StartedEventID != 0 && a.StartedEventID != act.started {
-		h.report(
-			RuleActivity,
-			e.ID,
+		h.report(RuleActivity, e.ID,
 			"ActivityCanceled names the start at event %d, but activity %q is not running and "+
-				"the decider did not just cancel it",
-			a.StartedEventID,
-			act.id,
-		)
+				"the decider did not just cancel it", a.StartedEventID, act.id)
 	}
 }
 
 func (h *History) checkActivityTimedOut(
-	e schemas.Event,
-	act *activity,
-	a *schemas.ActivityTimedOut,
+	e schemas.Event, act *activity, a *schemas.ActivityTimedOut,
 ) {
 	switch a.TimeoutType {
 	case schemas.TimeoutStartToClose:
 		h.checkRunning(e, act, a.StartedEventID)
-		h.checkEarly(
-			e,
-			act.runningSince,
-			act.limits.StartToCloseTimeout,
-			"the activity's start-to-close timeout",
-		)
+		h.checkEarly(e, act.runningSince, act.limits.StartToCloseTimeout,
+			"the activity's start-to-close timeout")
 	case schemas.TimeoutHeartbeat:
 		// Heartbeats write no event, so all that is known is that the first one was due after this
 		// long.
 		h.checkRunning(e, act, a.StartedEventID)
-		h.checkEarly(
-			e,
-			act.runningSince,
-			act.limits.HeartbeatTimeout,
-			"the activity's heartbeat timeout",
-		)
+		h.checkEarly(e, act.runningSince, act.limits.HeartbeatTimeout,
+			"the activity's heartbeat timeout")
 	case schemas.TimeoutScheduleToClose:
 		if act.running != 0 || a.StartedEventID != 0 && a.StartedEventID != act.started {
 			h.checkRunning(e, act, a.StartedEventID)
 		}
-		h.checkEarly(
-			e,
-			act.since,
-			act.limits.ScheduleToCloseTimeout,
-			"the activity's schedule-to-close timeout",
-		)
+		h.checkEarly(e, act.since, act.limits.ScheduleToCloseTimeout,
+			"the activity's schedule-to-close timeout")
 	default:
 		h.report(RuleEvent, e.ID, "ActivityTimedOut of type %q; want %s, %s or %s", a.TimeoutType,
 			schemas.TimeoutStartToClose, schemas.TimeoutScheduleToClose, schemas.TimeoutHeartbeat)
@@ -112,32 +88,17 @@ func (h *History) checkActivityTimedOut(
 // checkNeverStarted checks a schedule-to-start timeout. A start delay would move its base later;
 // this is the lower bound.
 func (h *History) checkNeverStarted(
-	e schemas.Event,
-	act *activity,
-	a *schemas.ActivityScheduledTimeout,
+	e schemas.Event, act *activity, a *schemas.ActivityScheduledTimeout,
 ) {
 	if a.TimeoutType != schemas.TimeoutScheduleToStart {
-		h.report(
-			RuleEvent,
-			e.ID,
-			"ActivityScheduledTimeout of type %q; want %s",
-			a.TimeoutType,
-			schemas.TimeoutScheduleToStart,
-		)
+		h.report(RuleEvent, e.ID, "ActivityScheduledTimeout of type %q; want %s",
+			a.TimeoutType, schemas.TimeoutScheduleToStart)
 	}
 	if act.started != 0 {
-		h.report(
-			RuleActivity,
-			e.ID,
+		h.report(RuleActivity, e.ID,
 			"no worker took activity %q in time, it says; one started it at event %d",
-			act.id,
-			act.started,
-		)
+			act.id, act.started)
 	}
-	h.checkEarly(
-		e,
-		act.since,
-		act.limits.ScheduleToStartTimeout,
-		"the activity's schedule-to-start timeout",
-	)
+	h.checkEarly(e, act.since, act.limits.ScheduleToStartTimeout,
+		"the activity's schedule-to-start timeout")
 }

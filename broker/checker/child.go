@@ -46,9 +46,7 @@ type ending struct {
 func endingOf(run string, status schemas.Status, reason string, words schemas.Payload) ending {
 	sum := content(words)
 	return ending{
-		run:    run,
-		status: status,
-		words:  sha256.Sum256(append([]byte(reason+"\x00"), sum[:]...)),
+		run: run, status: status, words: sha256.Sum256(append([]byte(reason+"\x00"), sum[:]...)),
 	}
 }
 
@@ -69,8 +67,7 @@ func (n *Namespace) witnessParent(h *History, e schemas.Event) bool {
 		c := n.child(q)
 		c.asked, c.want = n.here(h, e), terms{
 			Execution: schemas.Execution{WorkflowID: a.WorkflowID, Run: a.Run}, typ: a.WorkflowType,
-			version: a.WorkflowTypeVersion,
-			depth:   h.link.depth + 1, input: content(a.Input),
+			version: a.WorkflowTypeVersion, depth: h.link.depth + 1, input: content(a.Input),
 		}
 		n.compareTerms(q, c)
 		n.settleChild(q, c)
@@ -158,14 +155,8 @@ func (n *Namespace) childBegun(h *History, e schemas.Event, a *schemas.WorkflowS
 		return
 	}
 	if c.fresh {
-		n.report(
-			RuleParent,
-			h.execution(),
-			e.ID,
-			"%s asked for run %s; that has begun already",
-			q,
-			c.is.Run,
-		)
+		n.report(RuleParent, h.execution(), e.ID, "%s asked for run %s; that has begun already",
+			q, c.is.Run)
 		return
 	}
 	c.fresh, c.is = true, terms{
@@ -181,31 +172,14 @@ func (n *Namespace) compareTerms(q question, c *child) {
 	switch {
 	case !c.fresh || !c.asked.set() || is == want:
 	case is.Execution != want.Execution:
-		n.report(
-			RuleParent,
-			is.Execution,
-			1,
-			"%s, which the run names, asked for workflow %q run %s",
-			q,
-			want.WorkflowID,
-			want.Run,
-		)
+		n.report(RuleParent, is.Execution, 1,
+			"%s, which the run names, asked for workflow %q run %s", q, want.WorkflowID, want.Run)
 	case is.input != want.input:
 		n.report(RuleParent, is.Execution, 1, "the run has another input than %s gave to it", q)
 	default:
-		n.report(
-			RuleParent,
-			is.Execution,
-			1,
+		n.report(RuleParent, is.Execution, 1,
 			"the run is of type %q version %q at depth %d; %s asked for type %q version %q at depth %d",
-			is.typ,
-			is.version,
-			is.depth,
-			q,
-			want.typ,
-			want.version,
-			want.depth,
-		)
+			is.typ, is.version, is.depth, q, want.typ, want.version, want.depth)
 	}
 }
 
@@ -213,13 +187,8 @@ func (n *Namespace) compareTerms(q question, c *child) {
 func (n *Namespace) policyApplied(h *History, e schemas.Event, policy schemas.ChildPolicy) {
 	q, ok := h.asker()
 	if !ok {
-		n.report(
-			RuleChildPolicy,
-			h.execution(),
-			e.ID,
-			"%s by the policy of a parent, but the run has none",
-			e.Type(),
-		)
+		n.report(RuleChildPolicy, h.execution(), e.ID,
+			"%s by the policy of a parent, but the run has none", e.Type())
 		return
 	}
 	c := n.child(q)
@@ -232,14 +201,9 @@ func (n *Namespace) settleChild(q question, c *child) {
 	_, _, parentClosed := n.run(q.Execution)
 	switch {
 	case c.refused.set() && c.begun.set():
-		n.report(
-			RuleParent,
-			c.refused.Execution,
-			c.refused.event,
+		n.report(RuleParent, c.refused.Execution, c.refused.event,
 			"ChildStartFailed, but run %s of workflow %q has begun",
-			c.begun.Run,
-			c.begun.WorkflowID,
-		)
+			c.begun.Run, c.begun.WorkflowID)
 	case c.refused.set():
 	case c.reported.set() && c.closed.set():
 		n.compareEnds(c)
@@ -256,24 +220,12 @@ func (n *Namespace) compareEnds(c *child) {
 	switch got, want := c.report, c.end; {
 	case got == want:
 	case got.run != want.run || got.status != want.status:
-		n.report(
-			RuleParent,
-			c.reported.Execution,
-			c.reported.event,
+		n.report(RuleParent, c.reported.Execution, c.reported.event,
 			"the child is %s in run %s, it says; it is %s in run %s",
-			got.status,
-			got.run,
-			want.status,
-			want.run,
-		)
+			got.status, got.run, want.status, want.run)
 	default:
-		n.report(
-			RuleParent,
-			c.reported.Execution,
-			c.reported.event,
-			"the child's result, reason or details are not those of run %s",
-			want.run,
-		)
+		n.report(RuleParent, c.reported.Execution, c.reported.event,
+			"the child's result, reason or details are not those of run %s", want.run)
 	}
 }
 
@@ -286,35 +238,17 @@ func (n *Namespace) judgePolicy(q question, c *child) {
 	switch {
 	case !known || !closed && c.forced.late:
 	case !closed:
-		n.report(
-			RuleChildPolicy,
-			c.forced.Execution,
-			c.forced.event,
+		n.report(RuleChildPolicy, c.forced.Execution, c.forced.event,
 			"the policy %s was carried out, but the parent, run %s of workflow %q, is open",
-			c.policy,
-			q.Run,
-			q.WorkflowID,
-		)
+			c.policy, q.Run, q.WorkflowID)
 	case p.policy != c.policy:
-		n.report(
-			RuleChildPolicy,
-			c.forced.Execution,
-			c.forced.event,
+		n.report(RuleChildPolicy, c.forced.Execution, c.forced.event,
 			"the policy %s was carried out; that of the end of the parent, run %s of workflow %q, is %q",
-			c.policy,
-			q.Run,
-			q.WorkflowID,
-			p.policy,
-		)
+			c.policy, q.Run, q.WorkflowID, p.policy)
 	case c.reported.set():
-		n.report(
-			RuleChildPolicy,
-			c.forced.Execution,
-			c.forced.event,
+		n.report(RuleChildPolicy, c.forced.Execution, c.forced.event,
 			"the policy %s was carried out, but the parent had the child's end at event %d",
-			c.policy,
-			c.reported.event,
-		)
+			c.policy, c.reported.event)
 	}
 }
 
@@ -324,60 +258,33 @@ func (n *Namespace) endChild(q question, c *child, o EndOptions) {
 	n.judgePolicy(q, c)
 	switch {
 	case !c.asked.set() && c.begun.due() && n.provable(q.Execution, o):
-		n.report(
-			RuleParent,
-			c.begun.Execution,
-			c.begun.event,
+		n.report(RuleParent, c.begun.Execution, c.begun.event,
 			"%s asked for the run, it says; there is no such ChildScheduled, or it has had its child",
-			q,
-		)
+			q)
 	case c.asked.set() && !c.begun.set():
 		n.endUnbegun(c, o, known && !closed)
 	case c.asked.set() && c.reported.due() && !c.closed.set() && !n.lost(c.latest, o):
-		n.report(
-			RuleParent,
-			c.reported.Execution,
-			c.reported.event,
+		n.report(RuleParent, c.reported.Execution, c.reported.event,
 			"the child is %s, it says; run %s of workflow %q is not closed",
-			c.report.status,
-			c.latest.Run,
-			c.latest.WorkflowID,
-		)
+			c.report.status, c.latest.Run, c.latest.WorkflowID)
 	}
 	if !o.Quiet || !c.asked.set() || !c.begun.set() || !known {
 		return
 	}
 	switch _, _, ended := n.run(c.latest); {
 	case c.closed.set() && !closed && !c.reported.set():
-		n.report(
-			RuleUnfinished,
-			c.closed.Execution,
-			c.closed.event,
+		n.report(RuleUnfinished, c.closed.Execution, c.closed.event,
 			"the child is closed, but its parent, workflow %q run %s, has not noted it",
-			q.WorkflowID,
-			q.Run,
-		)
+			q.WorkflowID, q.Run)
 	case c.closed.set() || ended || !closed:
 	case p.policy == schemas.ChildTerminate:
-		n.report(
-			RuleChildPolicy,
-			c.latest,
-			0,
+		n.report(RuleChildPolicy, c.latest, 0,
 			"the run is open; its parent, workflow %q run %s, ended by force with the policy %s",
-			q.WorkflowID,
-			q.Run,
-			p.policy,
-		)
+			q.WorkflowID, q.Run, p.policy)
 	case p.policy == schemas.ChildRequestCancel && !c.canceled:
-		n.report(
-			RuleChildPolicy,
-			c.latest,
-			0,
+		n.report(RuleChildPolicy, c.latest, 0,
 			"the run was not asked to cancel; its parent, workflow %q run %s, ended by force with the policy %s",
-			q.WorkflowID,
-			q.Run,
-			p.policy,
-		)
+			q.WorkflowID, q.Run, p.policy)
 	}
 }
 
@@ -391,24 +298,13 @@ func (n *Namespace) endUnbegun(c *child, o EndOptions, parentOpen bool) {
 	_, known, _ := n.run(c.want.Execution)
 	switch {
 	case said.due() && (known || !o.Removed || parentOpen && !c.reported.set()):
-		n.report(
-			RuleParent,
-			said.Execution,
-			said.event,
+		n.report(RuleParent, said.Execution, said.event,
 			"the child, run %s of workflow %q, has begun, it says; no such run names event %d as what asked for it",
-			c.want.Run,
-			c.want.WorkflowID,
-			c.asked.event,
-		)
+			c.want.Run, c.want.WorkflowID, c.asked.event)
 	case o.Quiet && parentOpen && !said.set():
-		n.report(
-			RuleUnfinished,
-			c.asked.Execution,
-			c.asked.event,
+		n.report(RuleUnfinished, c.asked.Execution, c.asked.event,
 			"the child, run %s of workflow %q, has neither begun nor been refused",
-			c.want.Run,
-			c.want.WorkflowID,
-		)
+			c.want.Run, c.want.WorkflowID)
 	}
 }
 

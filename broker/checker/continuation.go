@@ -89,131 +89,64 @@ func content(p schemas.Payload) (sum [sha256.Size]byte) {
 
 // checkContinuation checks what a run took over from the one that it continues.
 func (w *Workflow) checkContinuation(
-	before *History,
-	r *schemas.Record,
-	a *schemas.WorkflowStarted,
+	before *History, r *schemas.Record, a *schemas.WorkflowStarted,
 ) []Violation {
 	var found []Violation
 	broken := func(rule, format string, args ...any) { found = append(found, w.violation(rule, r, format, args...)) }
 	asked, was, is := before.continued, before.link, w.current.link
 	if is.typ != was.typ || is.typ != asked.WorkflowType ||
 		is.version != asked.WorkflowTypeVersion {
-		broken(
-			RuleContinuation,
+		broken(RuleContinuation,
 			"the run is of type %q version %q; run %s was of type %q and continued as %q version %q",
-			is.typ,
-			is.version,
-			before.run,
-			was.typ,
-			asked.WorkflowType,
-			asked.WorkflowTypeVersion,
-		)
+			is.typ, is.version, before.run, was.typ, asked.WorkflowType, asked.WorkflowTypeVersion)
 	}
 	if content(a.Input) != content(asked.Input) {
 		broken(RuleContinuation, "the run has another input than run %s gave to it", before.run)
 	}
 	if a.UnreadSignals != asked.UnreadSignals {
-		broken(
-			RuleContinuation,
-			"the run begins with %d signals of run %s; that had not read %d",
-			a.UnreadSignals,
-			before.run,
-			asked.UnreadSignals,
-		)
+		broken(RuleContinuation, "the run begins with %d signals of run %s; that had not read %d",
+			a.UnreadSignals, before.run, asked.UnreadSignals)
 	}
 	if is.first != before.chain() {
-		broken(
-			RuleContinuation,
-			"the run names %q as the first of its chain; it is %q",
-			is.first,
-			before.chain(),
-		)
+		broken(RuleContinuation, "the run names %q as the first of its chain; it is %q",
+			is.first, before.chain())
 	}
 	if is.parent != was.parent || is.parentEvent != was.parentEvent || is.depth != was.depth {
-		broken(
-			RuleContinuation,
+		broken(RuleContinuation,
 			"the run is a child of %v event %d at depth %d; run %s was one of %v event %d at depth %d",
-			is.parent,
-			is.parentEvent,
-			is.depth,
-			before.run,
-			was.parent,
-			was.parentEvent,
-			was.depth,
-		)
+			is.parent, is.parentEvent, is.depth, before.run, was.parent, was.parentEvent, was.depth)
 	}
 	if a.StartMode != "" && is.mode != was.mode.Continued() {
-		broken(
-			RuleContinuation,
-			"the run was begun by %q; run %s was begun by %q",
-			is.mode,
-			before.run,
-			was.mode,
-		)
+		broken(RuleContinuation, "the run was begun by %q; run %s was begun by %q",
+			is.mode, before.run, was.mode)
 	}
 	if a.StartMode != "" && !reflect.DeepEqual(a.Continuation, before.continuation) {
-		broken(
-			RuleInherit,
-			"the run has the continuation policy %+v; run %s had %+v",
-			a.Continuation,
-			before.run,
-			before.continuation,
-		)
+		broken(RuleInherit, "the run has the continuation policy %+v; run %s had %+v",
+			a.Continuation, before.run, before.continuation)
 	}
 	if a.StartMode != "" && !reflect.DeepEqual(a.Held, before.hold) {
-		broken(
-			RuleInherit,
-			"the run is held by %+v; run %s was held by %+v",
-			a.Held,
-			before.run,
-			before.hold,
-		)
+		broken(RuleInherit, "the run is held by %+v; run %s was held by %+v",
+			a.Held, before.run, before.hold)
 	}
-	signals, requests := latest(
-		before.signals,
-		inheritedSignals,
-	), latest(
-		before.requests,
-		inheritedRequests,
-	)
-	fits := len(
-		a.Input,
-	)+schemas.AttributesSize(
-		a.Attributes,
-	)+schemas.WordsSize(
-		a.TagList,
-	)+schemas.WordsSize(
-		signals,
-	)+schemas.WordsSize(
-		requests,
-	) <= leastRecord
+	signals, requests := latest(before.signals, inheritedSignals), latest(before.requests,
+		inheritedRequests)
+	fits := len(a.Input)+schemas.AttributesSize(a.Attributes)+schemas.WordsSize(a.TagList)+
+		schemas.WordsSize(signals)+schemas.WordsSize(requests) <= leastRecord
 	known := func(of string, got, want []string, most int) {
 		if got = latest(got, most); !fits && len(got) < len(want) {
 			want = latest(want, len(got))
 		}
 		if !slices.Equal(got, want) {
-			broken(
-				RuleInherit,
+			broken(RuleInherit,
 				"the run knows %d of the latest %s of its chain, %.100q; want %d, %.100q",
-				len(got),
-				of,
-				got,
-				len(want),
-				want,
-			)
+				len(got), of, got, len(want), want)
 		}
 	}
 	known("signals and cancel requests", a.SignalIDs, signals, inheritedSignals)
 	known("requests of operators", a.RequestIDs, requests, inheritedRequests)
 	if got := holdings(a.Locks); before.lastUnknown == 0 && !maps.Equal(got, before.held) {
-		broken(
-			RuleInherit,
-			"the run has %d locks from its chain, %v; want %d, %v",
-			len(got),
-			got,
-			len(before.held),
-			before.held,
-		)
+		broken(RuleInherit, "the run has %d locks from its chain, %v; want %d, %v",
+			len(got), got, len(before.held), before.held)
 	}
 	return found
 }

@@ -19,17 +19,10 @@ type unread struct {
 // add takes a signal, or the copy of one, by its event in the run that had it first.
 func (u *unread) add(origin int64, a *schemas.Signal) {
 	input := content(a.Input)
-	b, _ := json.Marshal(
-		[]any{
-			u.sum[:],
-			origin,
-			a.SignalName,
-			input[:],
-			a.ExternalWorkflowExecution,
-			a.ExternalScheduledEventID,
-			a.RequestID,
-		},
-	)
+	b, _ := json.Marshal([]any{
+		u.sum[:], origin, a.SignalName, input[:], a.ExternalWorkflowExecution,
+		a.ExternalScheduledEventID, a.RequestID,
+	})
 	u.n++
 	u.sum = sha256.Sum256(b)
 }
@@ -65,56 +58,33 @@ func (h *History) checkCopy(e schemas.Event) {
 	a, signal := e.Attributes.(*schemas.Signal)
 	if !signal || a.OriginRun == "" && a.OriginEventID == 0 {
 		if c.has.n < c.want && e.ID >= firstCopy {
-			h.report(
-				RuleContinuation,
-				e.ID,
+			h.report(RuleContinuation, e.ID,
 				"%s stands before the copies of %d of the %d signals that run %s had not read",
-				e.Type(),
-				c.want-c.has.n,
-				c.want,
-				c.of,
-			)
+				e.Type(), c.want-c.has.n, c.want, c.of)
 			c.want = 0 // once is enough
 		}
 		return
 	}
 	if e.ID != firstCopy+int64(c.has.n) || c.has.n >= c.want || a.OriginRun != c.of {
-		h.report(
-			RuleContinuation,
-			e.ID,
+		h.report(RuleContinuation, e.ID,
 			"the signal is copied from event %d of run %q; want %d copies, of signals of run "+
-				"%q, and before anything else",
-			a.OriginEventID,
-			a.OriginRun,
-			c.want,
-			c.of,
-		)
+				"%q, and before anything else", a.OriginEventID, a.OriginRun, c.want, c.of)
 		return
 	}
 	if c.has.add(a.OriginEventID, a); c.has.n == c.want && c.like != nil &&
 		c.has.sum != c.like.sum {
-		h.report(
-			RuleContinuation,
-			e.ID,
+		h.report(RuleContinuation, e.ID,
 			"the %d copied signals are others, or in another order, than those that run %s had not read",
-			c.want,
-			c.of,
-		)
+			c.want, c.of)
 	}
 }
 
 // checkUnread checks what a continuation says of the signals that it leaves to the next run.
 func (h *History) checkUnread(e schemas.Event, a *schemas.WorkflowContinuedAsNew) {
 	if a.UnreadSignals != h.unread.n {
-		h.report(
-			RuleUnhandled,
-			e.ID,
+		h.report(RuleUnhandled, e.ID,
 			"%s says that %d signals are unread; %d stand after the decider's start at event %d",
-			e.Type(),
-			a.UnreadSignals,
-			h.unread.n,
-			h.decider.started,
-		)
+			e.Type(), a.UnreadSignals, h.unread.n, h.decider.started)
 	}
 	if h.decider.others {
 		h.checkClose(e, a.DeciderCompletedEventID)

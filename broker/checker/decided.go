@@ -13,22 +13,12 @@ func (h *History) checkDecided(e schemas.Event) {
 			d.block = 0
 		}
 	case d.block == 0:
-		h.report(
-			RuleDecided,
-			e.ID,
+		h.report(RuleDecided, e.ID,
 			"%s says that it was decided at event %d, but does not stand directly after it",
-			e.Type(),
-			completed,
-		)
+			e.Type(), completed)
 	case completed != d.block:
-		h.report(
-			RuleDecided,
-			e.ID,
-			"%s names DeciderCompleted %d; it stands after %d",
-			e.Type(),
-			completed,
-			d.block,
-		)
+		h.report(RuleDecided, e.ID, "%s names DeciderCompleted %d; it stands after %d",
+			e.Type(), completed, d.block)
 	}
 }
 

@@ -65,28 +65,16 @@ func (h *History) applyDecider(e schemas.Event) bool {
 func (h *History) deciderScheduled(e schemas.Event, a *schemas.DeciderScheduled) {
 	d := &h.decider
 	if d.pending != 0 {
-		h.report(
-			RuleDeciderScheduled,
-			e.ID,
-			"DeciderScheduled while the one of event %d is pending",
-			d.pending,
-		)
+		h.report(RuleDeciderScheduled, e.ID,
+			"DeciderScheduled while the one of event %d is pending", d.pending)
 	}
 	if max(d.woken, h.lastUnknown) <= d.started {
-		h.report(
-			RuleDeciderScheduled,
-			e.ID,
-			"DeciderScheduled, but nothing woke the decider since its start at event %d",
-			d.started,
-		)
+		h.report(RuleDeciderScheduled, e.ID,
+			"DeciderScheduled, but nothing woke the decider since its start at event %d", d.started)
 	}
 	if h.paused != 0 {
-		h.report(
-			RulePaused,
-			e.ID,
-			"DeciderScheduled while the run is paused since event %d",
-			h.paused,
-		)
+		h.report(RulePaused, e.ID, "DeciderScheduled while the run is paused since event %d",
+			h.paused)
 	}
 	d.pending, d.pendingSince = e.ID, h.now(e)
 	d.pendingLimits = limits{
@@ -98,37 +86,24 @@ func (h *History) deciderScheduled(e schemas.Event, a *schemas.DeciderScheduled)
 func (h *History) deciderStarted(e schemas.Event, a *schemas.DeciderStarted) {
 	d := &h.decider
 	if d.running != 0 {
-		h.report(
-			RuleDeciderStarted,
-			e.ID,
-			"DeciderStarted while the decider of event %d is running",
-			d.running,
-		)
+		h.report(RuleDeciderStarted, e.ID,
+			"DeciderStarted while the decider of event %d is running", d.running)
 	}
 	switch {
 	case d.pending == 0:
 		h.report(RuleDeciderStarted, e.ID, "DeciderStarted, but no DeciderScheduled is pending")
 		h.checkWake()
 	case a.ScheduledEventID != d.pending:
-		h.report(
-			RuleDeciderStarted,
-			e.ID,
+		h.report(RuleDeciderStarted, e.ID,
 			"DeciderStarted names event %d; DeciderScheduled %d is pending",
-			a.ScheduledEventID,
-			d.pending,
-		)
+			a.ScheduledEventID, d.pending)
 	}
 	if h.paused != 0 {
-		h.report(
-			RulePaused,
-			e.ID,
-			"DeciderStarted while the run is paused since event %d",
-			h.paused,
-		)
+		h.report(RulePaused, e.ID, "DeciderStarted while the run is paused since event %d",
+			h.paused)
 	}
-	d.running, d.runningOf, d.runningSince, d.runningLimits = e.ID, a.ScheduledEventID, h.now(
-		e,
-	), d.pendingLimits
+	d.running, d.runningOf, d.runningSince, d.runningLimits = e.ID, a.ScheduledEventID, h.now(e),
+		d.pendingLimits
 	d.started, d.pending = e.ID, 0
 }
 
@@ -139,16 +114,9 @@ func (h *History) settle(e schemas.Event, scheduled, started int64) {
 	case d.running == 0:
 		h.report(RuleDeciderClosed, e.ID, "%s, but no decider is running", e.Type())
 	case scheduled != d.runningOf || started != d.running:
-		h.report(
-			RuleDeciderClosed,
-			e.ID,
+		h.report(RuleDeciderClosed, e.ID,
 			"%s names events %d and %d; the running decider is of %d and %d",
-			e.Type(),
-			scheduled,
-			started,
-			d.runningOf,
-			d.running,
-		)
+			e.Type(), scheduled, started, d.runningOf, d.running)
 	}
 	d.running = 0
 	d.waitFrom(e)
@@ -167,52 +135,29 @@ func (h *History) deciderTimedOut(e schemas.Event, a *schemas.DeciderTimedOut) {
 	switch a.TimeoutType {
 	case schemas.TimeoutStartToClose:
 		if d.running != 0 {
-			h.checkEarly(
-				e,
-				d.runningSince,
-				d.runningLimits.startToClose,
-				"the decider's start-to-close timeout",
-			)
+			h.checkEarly(e, d.runningSince, d.runningLimits.startToClose,
+				"the decider's start-to-close timeout")
 		}
 		h.settle(e, a.ScheduledEventID, a.StartedEventID)
 	case schemas.TimeoutScheduleToStart:
 		if d.pending == 0 || a.ScheduledEventID != d.pending || a.StartedEventID != 0 {
-			h.report(
-				RuleDeciderClosed,
-				e.ID,
+			h.report(RuleDeciderClosed, e.ID,
 				"DeciderTimedOut names events %d and %d; DeciderScheduled %d is pending and not started (0: none)",
-				a.ScheduledEventID,
-				a.StartedEventID,
-				d.pending,
-			)
+				a.ScheduledEventID, a.StartedEventID, d.pending)
 		}
 		if d.pending != 0 {
-			h.checkEarly(
-				e,
-				d.pendingSince,
-				d.pendingLimits.scheduleToStart,
-				"the decider's schedule-to-start timeout",
-			)
+			h.checkEarly(e, d.pendingSince, d.pendingLimits.scheduleToStart,
+				"the decider's schedule-to-start timeout")
 			if blocker := max(d.running, h.paused); blocker != 0 {
-				h.report(
-					RuleEarly,
-					e.ID,
+				h.report(RuleEarly, e.ID,
 					"nobody took DeciderScheduled %d in time, it says; because of event %d nobody could",
-					d.pending,
-					blocker,
-				)
+					d.pending, blocker)
 			}
 		}
 		d.pending = 0
 	default:
-		h.report(
-			RuleEvent,
-			e.ID,
-			"DeciderTimedOut of type %q; want %s or %s",
-			a.TimeoutType,
-			schemas.TimeoutStartToClose,
-			schemas.TimeoutScheduleToStart,
-		)
+		h.report(RuleEvent, e.ID, "DeciderTimedOut of type %q; want %s or %s",
+			a.TimeoutType, schemas.TimeoutStartToClose, schemas.TimeoutScheduleToStart)
 		h.settle(e, a.ScheduledEventID, a.StartedEventID)
 	}
 }
@@ -221,13 +166,9 @@ func (h *History) deciderTimedOut(e schemas.Event, a *schemas.DeciderTimedOut) {
 // 0.
 func (h *History) checkClose(e schemas.Event, completed int64) {
 	if completed != 0 && h.decider.block != 0 && h.decider.unseen {
-		h.report(
-			RuleUnhandled,
-			e.ID,
+		h.report(RuleUnhandled, e.ID,
 			"%s, but a waking event came between the decider's start at event %d and its DeciderCompleted",
-			e.Type(),
-			h.decider.blockStart,
-		)
+			e.Type(), h.decider.blockStart)
 	}
 }
 
@@ -239,10 +180,6 @@ func (h *History) checkWake() {
 		return
 	}
 	d.blamed = d.woken
-	h.report(
-		RuleWake,
-		d.woken,
-		"no DeciderScheduled is pending after %s, and no decider has seen it",
-		d.wokenBy,
-	)
+	h.report(RuleWake, d.woken,
+		"no DeciderScheduled is pending after %s, and no decider has seen it", d.wokenBy)
 }

@@ -42,18 +42,16 @@ func (n *Namespace) errand(q question) *errand {
 func (n *Namespace) witnessErrand(h *History, e schemas.Event) bool {
 	switch a := e.Attributes.(type) {
 	case *schemas.SignalExternalScheduled:
-		n.sent(h, e,
-			message{
-				schemas.Execution{WorkflowID: a.WorkflowID, Run: a.Run},
-				schemas.EventSignal,
-				a.SignalName, content(a.Input),
-			})
+		n.sent(h, e, message{
+			schemas.Execution{WorkflowID: a.WorkflowID, Run: a.Run},
+			schemas.EventSignal,
+			a.SignalName, content(a.Input),
+		})
 	case *schemas.CancelExternalScheduled:
-		n.sent(h, e,
-			message{
-				schemas.Execution{WorkflowID: a.WorkflowID, Run: a.Run},
-				schemas.EventWorkflowCancelRequested, "", content(nil),
-			})
+		n.sent(h, e, message{
+			schemas.Execution{WorkflowID: a.WorkflowID, Run: a.Run},
+			schemas.EventWorkflowCancelRequested, "", content(nil),
+		})
 	case *schemas.ExternalSignaled:
 		n.delivered(h, e, a.ScheduledEventID, a.WorkflowExecution)
 	case *schemas.ExternalCancelRequested:
@@ -102,11 +100,7 @@ func (n *Namespace) failed(h *History, e schemas.Event, scheduled int64) {
 }
 
 func (n *Namespace) received(
-	h *History,
-	e schemas.Event,
-	source *schemas.Execution,
-	scheduled int64,
-	m message,
+	h *History, e schemas.Event, source *schemas.Execution, scheduled int64, m message,
 ) {
 	if source == nil || scheduled == 0 {
 		return
@@ -114,16 +108,9 @@ func (n *Namespace) received(
 	q := question{*source, scheduled}
 	x := n.errand(q)
 	if x.received.set() {
-		n.report(
-			RuleDelivery,
-			h.execution(),
-			e.ID,
+		n.report(RuleDelivery, h.execution(), e.ID,
 			"what %s sent is at event %d of workflow %q run %s already",
-			q,
-			x.received.event,
-			x.received.WorkflowID,
-			x.received.Run,
-		)
+			q, x.received.event, x.received.WorkflowID, x.received.Run)
 		return
 	}
 	x.received, x.is = n.here(h, e), m
@@ -132,9 +119,7 @@ func (n *Namespace) received(
 }
 
 func (n *Namespace) cancelRequested(
-	h *History,
-	e schemas.Event,
-	a *schemas.WorkflowCancelRequested,
+	h *History, e schemas.Event, a *schemas.WorkflowCancelRequested,
 ) {
 	n.canceled[schemas.Execution{WorkflowID: h.workflowID, Run: h.chain()}] = true
 	q, isChild := h.asker()
@@ -142,26 +127,16 @@ func (n *Namespace) cancelRequested(
 		n.child(q).canceled = true
 	}
 	if a.Cause != schemas.CauseChildPolicyApplied {
-		n.received(
-			h,
-			e,
-			a.ExternalWorkflowExecution,
-			a.ExternalScheduledEventID,
-			message{h.execution(), e.Type(), "", content(nil)},
-		)
+		n.received(h, e, a.ExternalWorkflowExecution, a.ExternalScheduledEventID,
+			message{h.execution(), e.Type(), "", content(nil)})
 		return
 	}
 	n.policyApplied(h, e, schemas.ChildRequestCancel)
-	if x := a.ExternalWorkflowExecution; x != nil && isChild &&
-		(*x != q.Execution || a.ExternalScheduledEventID != 0 && a.ExternalScheduledEventID != q.event) {
-		n.report(
-			RuleChildPolicy,
-			h.execution(),
-			e.ID,
+	if x := a.ExternalWorkflowExecution; x != nil && isChild && (*x != q.Execution ||
+		a.ExternalScheduledEventID != 0 && a.ExternalScheduledEventID != q.event) {
+		n.report(RuleChildPolicy, h.execution(), e.ID,
 			"the policy is that of %s, it says; the run is the child of %s",
-			question{*x, a.ExternalScheduledEventID},
-			q,
-		)
+			question{*x, a.ExternalScheduledEventID}, q)
 	}
 }
 
@@ -172,36 +147,16 @@ func (n *Namespace) compareMessages(q question, x *errand) {
 	}
 	p, _, _ := n.run(is.Execution)
 	switch {
-	case is.kind != want.kind || is.WorkflowID != want.WorkflowID || want.Run != "" &&
-		want.Run != is.Run && want.Run != p.chain:
-		n.report(
-			RuleDelivery,
-			is.Execution,
-			x.received.event,
-			"%s sent %s to workflow %q run %q",
-			q,
-			want.kind,
-			want.WorkflowID,
-			want.Run,
-		)
+	case is.kind != want.kind || is.WorkflowID != want.WorkflowID ||
+		want.Run != "" && want.Run != is.Run && want.Run != p.chain:
+		n.report(RuleDelivery, is.Execution, x.received.event, "%s sent %s to workflow %q run %q",
+			q, want.kind, want.WorkflowID, want.Run)
 	case is.name != want.name:
-		n.report(
-			RuleDelivery,
-			is.Execution,
-			x.received.event,
-			"%s sent the signal %q, not %q",
-			q,
-			want.name,
-			is.name,
-		)
+		n.report(RuleDelivery, is.Execution, x.received.event, "%s sent the signal %q, not %q",
+			q, want.name, is.name)
 	case is.input != want.input:
-		n.report(
-			RuleDelivery,
-			is.Execution,
-			x.received.event,
-			"the signal has another input than %s gave to it",
-			q,
-		)
+		n.report(RuleDelivery, is.Execution, x.received.event,
+			"the signal has another input than %s gave to it", q)
 	}
 }
 
@@ -234,17 +189,9 @@ func (n *Namespace) compareTargets(q question, x *errand) bool {
 	want, _, _ := n.run(x.received.Execution)
 	if x.to.WorkflowID != x.received.WorkflowID ||
 		known && got.chain != want.chain && !n.ids[x.to.WorkflowID].knew(got.chain, q) {
-		n.report(
-			RuleDelivery,
-			x.delivered.Execution,
-			x.delivered.event,
+		n.report(RuleDelivery, x.delivered.Execution, x.delivered.event,
 			"the request of event %d is in workflow %q run %s, it says; it is in workflow %q run %s",
-			x.asked.event,
-			x.to.WorkflowID,
-			x.to.Run,
-			x.received.WorkflowID,
-			x.received.Run,
-		)
+			x.asked.event, x.to.WorkflowID, x.to.Run, x.received.WorkflowID, x.received.Run)
 		return true
 	}
 	return known
@@ -255,43 +202,21 @@ func (n *Namespace) endErrand(q question, x *errand, o EndOptions) {
 	_, known, closed := n.run(q.Execution)
 	switch {
 	case !x.asked.set() && x.received.due() && n.provable(q.Execution, o):
-		n.report(
-			RuleDelivery,
-			x.received.Execution,
-			x.received.event,
-			"%s sent it, it says; there is no such event, or what it sent has arrived before",
-			q,
-		)
+		n.report(RuleDelivery, x.received.Execution, x.received.event,
+			"%s sent it, it says; there is no such event, or what it sent has arrived before", q)
 	case x.delivered.due() && x.received.set():
 		if known := n.compareTargets(q, x); !known && !o.Removed {
-			n.report(
-				RuleDelivery,
-				x.delivered.Execution,
-				x.delivered.event,
+			n.report(RuleDelivery, x.delivered.Execution, x.delivered.event,
 				"the request of event %d is in workflow %q run %s, it says; there is no such run",
-				q.event,
-				x.to.WorkflowID,
-				x.to.Run,
-			)
+				q.event, x.to.WorkflowID, x.to.Run)
 		}
 	case x.asked.set() && x.delivered.due() && n.provable(x.to, o) && !n.toldAlready(x):
-		n.report(
-			RuleDelivery,
-			x.delivered.Execution,
-			x.delivered.event,
+		n.report(RuleDelivery, x.delivered.Execution, x.delivered.event,
 			"the request of event %d is in workflow %q run %s, it says; it is not",
-			q.event,
-			x.to.WorkflowID,
-			x.to.Run,
-		)
+			q.event, x.to.WorkflowID, x.to.Run)
 	case o.Quiet && x.asked.set() && known && !closed && !x.delivered.set() && !x.failed.set():
-		n.report(
-			RuleUnfinished,
-			q.Execution,
-			q.event,
-			"the request to workflow %q has no answer",
-			x.want.WorkflowID,
-		)
+		n.report(RuleUnfinished, q.Execution, q.event, "the request to workflow %q has no answer",
+			x.want.WorkflowID)
 	}
 }
 

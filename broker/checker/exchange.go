@@ -25,8 +25,7 @@ func (h *History) applyExchange(e schemas.Event) bool {
 		}
 		h.once[key] = e.ID
 		h.exchanges[e.ID] = &exchange{
-			kind: e.Type(), name: a.WorkflowID, run: a.Run,
-			decided: a.DeciderCompletedEventID,
+			kind: e.Type(), name: a.WorkflowID, run: a.Run, decided: a.DeciderCompletedEventID,
 		}
 	case *schemas.SignalExternalScheduled:
 		h.exchanges[e.ID] = &exchange{kind: e.Type(), name: a.WorkflowID, decided: a.DeciderCompletedEventID}
@@ -36,27 +35,27 @@ func (h *History) applyExchange(e schemas.Event) bool {
 		h.lockRequested(e, a)
 	case *schemas.StateRequested:
 		h.exchanges[e.ID] = &exchange{
-			kind: e.Type(), name: a.Key, scope: a.Scope,
-			asked: a.Decision, decided: a.DeciderCompletedEventID,
+			kind: e.Type(), name: a.Key, scope: a.Scope, asked: a.Decision,
+			decided: a.DeciderCompletedEventID,
 		}
 	case *schemas.ExternalSignaled:
-		h.answer(e, RuleExternal, a.ScheduledEventID,
-			exchange{kind: schemas.EventSignalExternalScheduled, name: a.WorkflowExecution.WorkflowID})
+		h.answer(e, RuleExternal, a.ScheduledEventID, exchange{
+			kind: schemas.EventSignalExternalScheduled, name: a.WorkflowExecution.WorkflowID,
+		})
 	case *schemas.ExternalCancelRequested:
-		h.answer(e, RuleExternal, a.ScheduledEventID,
-			exchange{kind: schemas.EventCancelExternalScheduled, name: a.WorkflowExecution.WorkflowID})
+		h.answer(e, RuleExternal, a.ScheduledEventID, exchange{
+			kind: schemas.EventCancelExternalScheduled, name: a.WorkflowExecution.WorkflowID,
+		})
 	case *schemas.SignalExternalFailed:
-		h.refused(e, RuleExternal, a.ScheduledEventID,
-			exchange{
-				kind: schemas.EventSignalExternalScheduled, name: a.WorkflowID,
-				decided: a.DeciderCompletedEventID,
-			})
+		h.refused(e, RuleExternal, a.ScheduledEventID, exchange{
+			kind: schemas.EventSignalExternalScheduled, name: a.WorkflowID,
+			decided: a.DeciderCompletedEventID,
+		})
 	case *schemas.CancelExternalFailed:
-		h.refused(e, RuleExternal, a.ScheduledEventID,
-			exchange{
-				kind: schemas.EventCancelExternalScheduled, name: a.WorkflowID,
-				decided: a.DeciderCompletedEventID,
-			})
+		h.refused(e, RuleExternal, a.ScheduledEventID, exchange{
+			kind: schemas.EventCancelExternalScheduled, name: a.WorkflowID,
+			decided: a.DeciderCompletedEventID,
+		})
 	default:
 		return h.applyChild(e) || h.applyLock(e) || h.applyState(e)
 	}
@@ -72,45 +71,21 @@ func (h *History) answer(e schemas.Event, rule string, scheduled int64, want exc
 }
 
 func (h *History) openExchange(
-	e schemas.Event,
-	rule string,
-	scheduled int64,
-	want exchange,
+	e schemas.Event, rule string, scheduled int64, want exchange,
 ) *exchange {
 	x := h.exchanges[scheduled]
 	switch {
 	case x == nil:
-		h.report(
-			rule,
-			e.ID,
-			"%s names event %d, which asked for nothing that is still open",
-			e.Type(),
-			scheduled,
-		)
+		h.report(rule, e.ID, "%s names event %d, which asked for nothing that is still open",
+			e.Type(), scheduled)
 		return nil
 	case x.kind != want.kind:
-		h.report(
-			rule,
-			e.ID,
-			"%s names event %d, which is %s; want %s",
-			e.Type(),
-			scheduled,
-			x.kind,
-			want.kind,
-		)
+		h.report(rule, e.ID, "%s names event %d, which is %s; want %s",
+			e.Type(), scheduled, x.kind, want.kind)
 		return nil
 	case x.name != want.name || x.scope != want.scope:
-		h.report(
-			rule,
-			e.ID,
-			"%s is about %q in scope %q; event %d asked for %q in scope %q",
-			e.Type(),
-			want.name,
-			want.scope,
-			scheduled,
-			x.name,
-			x.scope,
-		)
+		h.report(rule, e.ID, "%s is about %q in scope %q; event %d asked for %q in scope %q",
+			e.Type(), want.name, want.scope, scheduled, x.name, x.scope)
 	}
 	return x
 }
@@ -123,15 +98,8 @@ func (h *History) refused(e schemas.Event, rule string, scheduled int64, want ex
 	}
 	x := h.answer(e, rule, scheduled, want)
 	if x != nil && want.decided != 0 && want.decided != x.decided {
-		h.report(
-			rule,
-			e.ID,
-			"%s names DeciderCompleted %d; event %d stands after %d",
-			e.Type(),
-			want.decided,
-			scheduled,
-			x.decided,
-		)
+		h.report(rule, e.ID, "%s names DeciderCompleted %d; event %d stands after %d",
+			e.Type(), want.decided, scheduled, x.decided)
 	}
 	return x
 }
@@ -154,8 +122,10 @@ func (h *History) applyChild(e schemas.Event) bool {
 		}
 		x.started = e.ID
 	case *schemas.ChildStartFailed:
-		x := h.refused(e, RuleChild, a.ScheduledEventID,
-			exchange{kind: schemas.EventChildScheduled, name: a.WorkflowID, decided: a.DeciderCompletedEventID})
+		x := h.refused(e, RuleChild, a.ScheduledEventID, exchange{
+			kind: schemas.EventChildScheduled, name: a.WorkflowID,
+			decided: a.DeciderCompletedEventID,
+		})
 		if x != nil && x.started != 0 {
 			h.report(RuleChild, e.ID, "ChildStartFailed, but the child started at event %d", x.started)
 		}
@@ -177,21 +147,12 @@ func (h *History) applyChild(e schemas.Event) bool {
 
 // childClosed does not compare run ids: a child that continued as new closes under another one.
 func (h *History) childClosed(e schemas.Event, child schemas.Execution, scheduled, started int64) {
-	x := h.answer(
-		e,
-		RuleChild,
-		scheduled,
-		exchange{kind: schemas.EventChildScheduled, name: child.WorkflowID},
-	)
+	x := h.answer(e, RuleChild, scheduled,
+		exchange{kind: schemas.EventChildScheduled, name: child.WorkflowID})
 	if x != nil && (x.started == 0 || started != x.started) {
-		h.report(
-			RuleChild,
-			e.ID,
+		h.report(RuleChild, e.ID,
 			"%s names the start at event %d; the child started at event %d (0: it did not)",
-			e.Type(),
-			started,
-			x.started,
-		)
+			e.Type(), started, x.started)
 	}
 }
 

@@ -80,13 +80,10 @@ type History struct {
 func New(workflowID, run string) *History {
 	return &History{
 		workflowID: workflowID, run: run, once: make(map[string]int64),
-		activities: make(
-			map[int64]*activity,
-		), activityID: make(map[string]int64), timers: make(map[string]*timer),
-		exchanges: make(
-			map[int64]*exchange,
-		), locks: make(map[string]uint64), held: make(map[string]holding), lockLimits: make(map[string]int),
-		recentSignals: &recent{}, recentRequests: &recent{},
+		activities: make(map[int64]*activity), activityID: make(map[string]int64),
+		timers: make(map[string]*timer), exchanges: make(map[int64]*exchange),
+		locks: make(map[string]uint64), held: make(map[string]holding),
+		lockLimits: make(map[string]int), recentSignals: &recent{}, recentRequests: &recent{},
 	}
 }
 
@@ -110,11 +107,8 @@ func (h *History) Event(e schemas.Event) []Violation {
 // End returns the rules that are broken if the history ends here.
 func (h *History) End() []Violation {
 	if h.count == 0 {
-		h.report(
-			RuleFirst,
-			0,
-			"the history has no events; want WorkflowStarted and DeciderScheduled",
-		)
+		h.report(RuleFirst, 0,
+			"the history has no events; want WorkflowStarted and DeciderScheduled")
 	}
 	h.checkWake()
 	return h.take()
@@ -131,7 +125,8 @@ func (h *History) take() []Violation {
 
 func (h *History) report(rule string, id int64, format string, args ...any) {
 	h.found = append(h.found, Violation{
-		Rule: rule, WorkflowID: h.workflowID, Run: h.run, EventID: id, Detail: fmt.Sprintf(format, args...),
+		Rule: rule, WorkflowID: h.workflowID, Run: h.run, EventID: id,
+		Detail: fmt.Sprintf(format, args...),
 	})
 }
 
@@ -193,14 +188,8 @@ func (h *History) frame(e schemas.Event) bool {
 		return false
 	}
 	if e.Time < h.time {
-		h.report(
-			RuleTime,
-			e.ID,
-			"%s is of %s, %s before the event that it follows",
-			typ,
-			e.Time,
-			h.time.Sub(e.Time),
-		)
+		h.report(RuleTime, e.ID, "%s is of %s, %s before the event that it follows",
+			typ, e.Time, h.time.Sub(e.Time))
 	}
 	h.time = max(h.time, e.Time)
 	if e.Attributes == nil {
@@ -210,9 +199,7 @@ func (h *History) frame(e schemas.Event) bool {
 	return true
 }
 
-func (h *History) now(
-	e schemas.Event,
-) instant {
+func (h *History) now(e schemas.Event) instant {
 	return instant{e.Time, h.records.at, h.records.steps}
 }
 
@@ -223,26 +210,12 @@ func (h *History) checkEarly(e schemas.Event, since instant, limit schemas.Durat
 	case !limit.Limited():
 		h.report(RuleEarly, e.ID, "%s: %s has no limit", e.Type(), what)
 	case schemas.Duration(now.event-since.event) < limit:
-		h.report(
-			RuleEarly,
-			e.ID,
-			"%s comes %s after it was set; %s is %s",
-			e.Type(),
-			now.event.Sub(since.event),
-			what,
-			limit,
-		)
+		h.report(RuleEarly, e.ID, "%s comes %s after it was set; %s is %s",
+			e.Type(), now.event.Sub(since.event), what, limit)
 	case now.server != 0 && since.server != 0 && now.steps == since.steps &&
 		schemas.Duration(now.server-since.server) < limit:
-		h.report(
-			RuleEarly,
-			e.ID,
-			"by the server's clock %s comes %s after it was set; %s is %s",
-			e.Type(),
-			now.server.Sub(since.server),
-			what,
-			limit,
-		)
+		h.report(RuleEarly, e.ID, "by the server's clock %s comes %s after it was set; %s is %s",
+			e.Type(), now.server.Sub(since.server), what, limit)
 	}
 }
 
@@ -270,25 +243,15 @@ func (h *History) checkRequest(e schemas.Event, id string) {
 }
 
 func (h *History) checkOnce(
-	e schemas.Event,
-	id string,
-	latest []string,
-	most int,
-	r *recent,
+	e schemas.Event, id string, latest []string, most int, r *recent,
 ) []string {
 	if id == "" {
 		return latest
 	}
 	switch ago := r.note(id, e.Time); {
 	case ago >= 0:
-		h.report(
-			RuleOnce,
-			e.ID,
-			"%s repeats the request %q, which the chain has had %s before",
-			e.Type(),
-			id,
-			ago,
-		)
+		h.report(RuleOnce, e.ID, "%s repeats the request %q, which the chain has had %s before",
+			e.Type(), id, ago)
 	case slices.Contains(latest, id):
 		h.report(RuleOnce, e.ID, "%s repeats the request %q, which the chain has had", e.Type(), id)
 	}

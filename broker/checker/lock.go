@@ -59,19 +59,11 @@ func (h *History) applyLock(e schemas.Event) bool {
 func (h *History) lockAnswer(e schemas.Event, a *schemas.LockAcquired) *exchange {
 	if x := h.exchanges[a.ScheduledEventID]; x != nil && x.kind == schemas.EventStateRequested &&
 		x.asked == schemas.DecideSetState {
-		return h.openExchange(
-			e,
-			RuleLock,
-			a.ScheduledEventID,
-			exchange{kind: x.kind, name: schemas.LockState(a.Lock), scope: a.Scope},
-		)
+		return h.openExchange(e, RuleLock, a.ScheduledEventID,
+			exchange{kind: x.kind, name: schemas.LockState(a.Lock), scope: a.Scope})
 	}
-	return h.answer(
-		e,
-		RuleLock,
-		a.ScheduledEventID,
-		exchange{kind: schemas.EventLockRequested, name: a.Lock, scope: a.Scope},
-	)
+	return h.answer(e, RuleLock, a.ScheduledEventID,
+		exchange{kind: schemas.EventLockRequested, name: a.Lock, scope: a.Scope})
 }
 
 // lockRequested checks that the run does not wait for the lock already.
@@ -79,22 +71,14 @@ func (h *History) lockRequested(e schemas.Event, a *schemas.LockRequested) {
 	if _, held := h.held[lockKey(a.Lock, a.Scope)]; !held {
 		for id, x := range h.exchanges {
 			if x.kind == e.Type() && x.name == a.Lock && x.scope == a.Scope {
-				h.report(
-					RuleLock,
-					e.ID,
-					"event %d has asked for lock %q, and has no answer",
-					id,
-					a.Lock,
-				)
+				h.report(RuleLock, e.ID, "event %d has asked for lock %q, and has no answer",
+					id, a.Lock)
 			}
 		}
 	}
 	h.exchanges[e.ID] = &exchange{
-		kind:    e.Type(),
-		name:    a.Lock,
-		scope:   a.Scope,
-		decided: a.DeciderCompletedEventID,
-		leased:  a.Lease.Limited(),
+		kind: e.Type(), name: a.Lock, scope: a.Scope, decided: a.DeciderCompletedEventID,
+		leased: a.Lease.Limited(),
 	}
 	h.lockLimits[lockKey(a.Lock, a.Scope)] = a.Limit
 }
@@ -103,14 +87,9 @@ func (h *History) lockRequested(e schemas.Event, a *schemas.LockRequested) {
 func (h *History) stateSet(e schemas.Event, a *schemas.StateSet) {
 	if lock, ok := schemas.StateLock(a.Key); ok {
 		if was, held := h.held[lockKey(lock, a.Scope)]; !held || was.fence != a.Revision {
-			h.report(
-				RuleLock,
-				e.ID,
+			h.report(RuleLock, e.ID,
 				"the run holds lock %q with fence %d, it says; it holds it with fence %d (0: it does not)",
-				lock,
-				a.Revision,
-				was.fence,
-			)
+				lock, a.Revision, was.fence)
 		}
 	}
 }
@@ -137,14 +116,9 @@ func (h *History) lockReleased(e schemas.Event, a *schemas.LockReleased) {
 	key := lockKey(a.Lock, a.Scope)
 	was, held := h.held[key]
 	if a.Fence != 0 && (!held || a.Fence != was.fence) {
-		h.report(
-			RuleLock,
-			e.ID,
+		h.report(RuleLock, e.ID,
 			"lock %q is released with fence %d; the run holds it with fence %d (0: it does not)",
-			a.Lock,
-			a.Fence,
-			was.fence,
-		)
+			a.Lock, a.Fence, was.fence)
 	}
 	if held {
 		delete(h.held, key)
@@ -165,26 +139,16 @@ func (h *History) checkLetGo(e schemas.Event) {
 	}
 	if h.successor == "" {
 		for _, key := range slices.Sorted(maps.Keys(h.held)) {
-			h.report(
-				RuleLock,
-				e.ID,
+			h.report(RuleLock, e.ID,
 				"%s, but the run holds lock %q with fence %d and has not let go",
-				e.Type(),
-				lockName(key),
-				h.held[key].fence,
-			)
+				e.Type(), lockName(key), h.held[key].fence)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(h.exchanges)) {
 		if x := h.exchanges[id]; x.kind == schemas.EventLockRequested {
-			h.report(
-				RuleLock,
-				e.ID,
+			h.report(RuleLock, e.ID,
 				"%s, but the run waits for lock %q, which event %d has asked for",
-				e.Type(),
-				x.name,
-				id,
-			)
+				e.Type(), x.name, id)
 		}
 	}
 }

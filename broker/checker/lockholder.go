@@ -27,18 +27,14 @@ type lockFence struct {
 // from its end to its beginning or farther. By such times nobody can tell who was first.
 type step struct{ to, from schemas.Timestamp }
 
-func (n *Namespace) stepBack(
-	to, from schemas.Timestamp,
-) {
+func (n *Namespace) stepBack(to, from schemas.Timestamp) {
 	n.steps = append(n.steps, step{to, from})
 }
 
 // twice tells whether a clock that was set back has gone from one time to the other, or may have.
 func (n *Namespace) twice(a, b schemas.Timestamp) bool {
-	return slices.ContainsFunc(
-		n.steps,
-		func(s step) bool { return s.to <= min(a, b) && max(a, b) <= s.from },
-	)
+	return slices.ContainsFunc(n.steps,
+		func(s step) bool { return s.to <= min(a, b) && max(a, b) <= s.from })
 }
 
 // witnessLock takes what a workflow says of its locks. Who enters by an ancestor is no holder.
@@ -53,13 +49,13 @@ func (n *Namespace) witnessLock(h *History, e schemas.Event) {
 		switch t := n.tenures[id]; {
 		case t == nil:
 			n.tenures[id] = &tenure{
-				at: n.here(h, e), fence: a.Fence,
-				limit: max(h.lockLimits[key], 1), from: n.timeOf(h, e), until: a.Expires,
+				at: n.here(h, e), fence: a.Fence, limit: max(h.lockLimits[key], 1),
+				from: n.timeOf(h, e), until: a.Expires,
 			}
 		case t.WorkflowID != h.workflowID:
 			n.report(RuleLock, h.execution(), e.ID,
-				"lock %q has fence %d, which workflow %q run %s got at event %d", a.Lock, a.Fence,
-				t.WorkflowID, t.Run, t.event)
+				"lock %q has fence %d, which workflow %q run %s got at event %d",
+				a.Lock, a.Fence, t.WorkflowID, t.Run, t.event)
 		}
 	case *schemas.LockReleased:
 		n.endTenure(h, lockFence{lockKey(a.Lock, a.Scope), a.Fence}, n.timeOf(h, e))
@@ -100,24 +96,15 @@ func (n *Namespace) endLocks() {
 		})
 		var held []*tenure
 		for _, t := range all {
-			held = slices.DeleteFunc(
-				held,
-				func(o *tenure) bool { return o.until != 0 && (o.until <= t.from || n.twice(t.from, o.until)) },
-			)
+			held = slices.DeleteFunc(held, func(o *tenure) bool {
+				return o.until != 0 && (o.until <= t.from || n.twice(t.from, o.until))
+			})
 			if held = append(held, t); len(held) > t.limit {
 				o := held[0]
-				n.report(
-					RuleLock,
-					t.Execution,
-					t.event,
+				n.report(RuleLock, t.Execution, t.event,
 					"it is holder number %d of a lock with a limit of %d; workflow %q run %s "+
-						"has held it since event %d",
-					len(held),
-					t.limit,
-					o.WorkflowID,
-					o.Run,
-					o.event,
-				)
+						"has held it since event %d", len(held), t.limit, o.WorkflowID, o.Run,
+					o.event)
 			}
 		}
 	}

@@ -116,23 +116,13 @@ const successorDelay = schemas.Duration(60e9)
 func (n *Namespace) End(o EndOptions) []Violation {
 	for _, w := range n.ids {
 		if h := w.orphan; h != nil && !o.Removed {
-			n.report(
-				RuleContinuation,
-				h.execution(),
-				1,
-				"the run continues run %s, which has no record",
-				h.predecessor,
-			)
+			n.report(RuleContinuation, h.execution(), 1,
+				"the run continues run %s, which has no record", h.predecessor)
 		}
 		for _, lost := range w.unfound {
 			if !o.Removed {
-				n.report(
-					RuleReplay,
-					schemas.Execution{WorkflowID: w.workflowID, Run: lost.run},
-					1,
-					"the run replays run %s, which has no record",
-					lost.of,
-				)
+				n.report(RuleReplay, schemas.Execution{WorkflowID: w.workflowID, Run: lost.run}, 1,
+					"the run replays run %s, which has no record", lost.of)
 			}
 		}
 		h := w.current
@@ -154,13 +144,9 @@ func (n *Namespace) End(o EndOptions) []Violation {
 	n.endLocks()
 	found := n.take()
 	slices.SortFunc(found, func(a, b Violation) int {
-		return cmp.Or(
-			cmp.Compare(a.WorkflowID, b.WorkflowID),
-			cmp.Compare(a.Run, b.Run),
-			cmp.Compare(a.EventID, b.EventID),
-			cmp.Compare(a.Rule, b.Rule),
-			cmp.Compare(a.Detail, b.Detail),
-		)
+		return cmp.Or(cmp.Compare(a.WorkflowID, b.WorkflowID), cmp.Compare(a.Run, b.Run),
+			cmp.Compare(a.EventID, b.EventID), cmp.Compare(a.Rule, b.Rule),
+			cmp.Compare(a.Detail, b.Detail))
 	})
 	return found
 }
@@ -172,14 +158,11 @@ func (n *Namespace) take() []Violation {
 }
 
 func (n *Namespace) report(
-	rule string,
-	x schemas.Execution,
-	event int64,
-	format string,
-	args ...any,
+	rule string, x schemas.Execution, event int64, format string, args ...any,
 ) {
 	n.found = append(n.found, Violation{
-		Rule: rule, WorkflowID: x.WorkflowID, Run: x.Run, EventID: event, Detail: fmt.Sprintf(format, args...),
+		Rule: rule, WorkflowID: x.WorkflowID, Run: x.Run, EventID: event,
+		Detail: fmt.Sprintf(format, args...),
 	})
 }
 

@@ -40,13 +40,8 @@ func CheckRecords(workflowID, run string, records []Stored) []Violation {
 		if s.Record == nil {
 			s.Record = &schemas.Record{}
 			if err := schemas.Unmarshal(s.Body, s.Record); err != nil {
-				h.report(
-					RuleRecord,
-					h.last+1,
-					"the record after event %d cannot be read: %v",
-					h.last,
-					err,
-				)
+				h.report(RuleRecord, h.last+1, "the record after event %d cannot be read: %v",
+					h.last, err)
 				h.records.count++
 				h.records.hash = hash(s.Body)
 				all = append(all, h.take()...)
@@ -65,13 +60,8 @@ func (h *History) Record(r *schemas.Record, body []byte, at schemas.Timestamp) [
 	h.checkRecord(r)
 	if at != 0 {
 		if at < s.lastAt {
-			h.report(
-				RuleServerTime,
-				r.First,
-				"the record is of %s, %s before the one that it follows",
-				at,
-				s.lastAt.Sub(at),
-			)
+			h.report(RuleServerTime, r.First,
+				"the record is of %s, %s before the one that it follows", at, s.lastAt.Sub(at))
 			s.steps++
 			if h.steppedBack != nil {
 				h.steppedBack(at, s.lastAt)
@@ -101,26 +91,16 @@ func (h *History) checkRecord(r *schemas.Record) {
 		h.report(RuleRecord, r.First, "the record is of workflow %q run %s", r.WorkflowID, r.Run)
 	}
 	if r.First != h.last+1 {
-		h.report(
-			RuleRecord,
-			r.First,
-			"the record begins with event %d after event %d; want %d",
-			r.First,
-			h.last,
-			h.last+1,
-		)
+		h.report(RuleRecord, r.First, "the record begins with event %d after event %d; want %d",
+			r.First, h.last, h.last+1)
 	}
 	if s.count == 0 {
 		if len(r.Events) == 0 {
 			h.report(RuleRecord, r.First, "the first record holds no events")
 		}
 		if len(r.Previous) != 0 {
-			h.report(
-				RuleChain,
-				r.First,
-				"the first record names a record before it: %x",
-				r.Previous,
-			)
+			h.report(RuleChain, r.First, "the first record names a record before it: %x",
+				r.Previous)
 		}
 	} else if s.hash != nil && !bytes.Equal(r.Previous, s.hash) {
 		h.report(RuleChain, r.First, "the record follows one of hash %x; the one before it has %x", r.Previous, s.hash)
@@ -129,13 +109,9 @@ func (h *History) checkRecord(r *schemas.Record) {
 		h.report(RuleFence, r.First, "the record has fence %d after fence %d", r.Fence, s.fence)
 	}
 	if r.SnapshotSequence < s.snapshot {
-		h.report(
-			RuleSnapshot,
-			r.First,
+		h.report(RuleSnapshot, r.First,
 			"the latest snapshot is at sequence %d, it says; there is one at %d",
-			r.SnapshotSequence,
-			s.snapshot,
-		)
+			r.SnapshotSequence, s.snapshot)
 	}
 	if r.Inbox.Before(s.inbox) {
 		h.report(RulePosition, r.First, "the inbox position goes back from %d/%d to %d/%d",

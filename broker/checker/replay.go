@@ -11,10 +11,7 @@ type original struct {
 
 func (h *History) original() original {
 	return original{
-		closedBy: h.closedBy,
-		typ:      h.link.typ,
-		version:  h.link.version,
-		unkept:   h.unkept,
+		closedBy: h.closedBy, typ: h.link.typ, version: h.link.version, unkept: h.unkept,
 	}
 }
 
@@ -38,10 +35,7 @@ func (w *Workflow) checkReplay(r *schemas.Record, a *schemas.WorkflowStarted) []
 	if a.ContinuedExecutionRun != "" || a.ParentWorkflowExecution != nil {
 		broken(
 			"the run replays run %s, so it continues no run and has no parent; it says run %q and %v",
-			of.Run,
-			a.ContinuedExecutionRun,
-			w.current.link.parent,
-		)
+			of.Run, a.ContinuedExecutionRun, w.current.link.parent)
 	}
 	before, there := w.past[of.Run]
 	switch {
@@ -60,20 +54,14 @@ func (w *Workflow) checkReplay(r *schemas.Record, a *schemas.WorkflowStarted) []
 	case before.closedBy == schemas.EventWorkflowSuccess && of.From == schemas.ReplayFromEnd:
 		broken(
 			"the run replays run %s from its end, and that has succeeded: nothing is left to run",
-			of.Run,
-		)
+			of.Run)
 	case before.unkept:
 		broken("the run replays run %s, whose retention is disabled", of.Run)
 	}
 	if a.WorkflowType != before.typ || a.WorkflowTypeVersion != before.version {
 		broken(
 			"the run is of type %q version %q; run %s, which it replays, is of type %q version %q",
-			a.WorkflowType,
-			a.WorkflowTypeVersion,
-			of.Run,
-			before.typ,
-			before.version,
-		)
+			a.WorkflowType, a.WorkflowTypeVersion, of.Run, before.typ, before.version)
 	}
 	return found
 }

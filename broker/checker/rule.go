@@ -170,12 +170,12 @@ const (
 // Rules returns the names of all rules, sorted.
 func Rules() []string {
 	all := []string{
-		RuleIDs, RuleFirst, RuleClosed, RuleTime, RuleEvent, RuleOnce, RuleDeciderScheduled, RuleDeciderStarted,
-		RuleDeciderClosed, RuleDecided, RuleRefusal, RuleUnhandled, RuleWake, RulePaused, RuleActivity, RuleActivityID,
-		RuleAttempt, RuleTimer, RuleTimerID, RuleEarly, RuleChild, RuleExternal, RuleLock,
-		RuleState, RuleRecord, RuleChain,
-		RuleFence, RulePosition, RuleSnapshot, RuleServerTime, RuleOneRun, RuleInherit, RuleContinuation, RuleReplay,
-		RuleParent, RuleChildPolicy, RuleDelivery, RuleUnfinished,
+		RuleIDs, RuleFirst, RuleClosed, RuleTime, RuleEvent, RuleOnce, RuleDeciderScheduled,
+		RuleDeciderStarted, RuleDeciderClosed, RuleDecided, RuleRefusal, RuleUnhandled, RuleWake,
+		RulePaused, RuleActivity, RuleActivityID, RuleAttempt, RuleTimer, RuleTimerID, RuleEarly,
+		RuleChild, RuleExternal, RuleLock, RuleState, RuleRecord, RuleChain, RuleFence,
+		RulePosition, RuleSnapshot, RuleServerTime, RuleOneRun, RuleInherit, RuleContinuation,
+		RuleReplay, RuleParent, RuleChildPolicy, RuleDelivery, RuleUnfinished,
 	}
 	slices.Sort(all)
 	return all

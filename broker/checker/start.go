@@ -13,8 +13,8 @@ func (h *History) applyWorkflow(e schemas.Event) bool {
 		h.applyStarted(e, a)
 	case *schemas.WorkflowTimedOut:
 		if a.TimeoutType != schemas.TimeoutStartToClose {
-			h.report(RuleEvent, e.ID, "WorkflowTimedOut of type %q; want %s", a.TimeoutType,
-				schemas.TimeoutStartToClose)
+			h.report(RuleEvent, e.ID, "WorkflowTimedOut of type %q; want %s",
+				a.TimeoutType, schemas.TimeoutStartToClose)
 		}
 		h.checkEarly(e, h.start, h.timeout, "the run's timeout")
 		h.policy = a.ChildPolicy
@@ -65,10 +65,8 @@ func (h *History) applyStarted(e schemas.Event, a *schemas.WorkflowStarted) {
 	}
 	h.start, h.timeout = h.now(e), firstSet(a.ExecutionStartToCloseTimeout, defaultWorkflowTimeout)
 	h.scheduled = limits{
-		startToClose: firstSet(
-			a.TaskStartToCloseTimeout,
-			defaultDeciderTimeout,
-		), scheduleToStart: a.TaskScheduleToStartTimeout,
+		startToClose:    firstSet(a.TaskStartToCloseTimeout, defaultDeciderTimeout),
+		scheduleToStart: a.TaskScheduleToStartTimeout,
 	}
 	if a.ActivityDefaults != nil {
 		h.defaults = *a.ActivityDefaults
@@ -94,13 +92,8 @@ func (h *History) checkMode(e schemas.Event, a *schemas.WorkflowStarted) {
 	switch want := bare.Mode(); {
 	case said == "" || said == want || a.ContinuedExecutionRun != "":
 	case want != schemas.ModeManual || said.ValidateRequested("startMode") != nil:
-		h.report(
-			RuleEvent,
-			e.ID,
-			"WorkflowStarted says that %q began the run; it was %q",
-			said,
-			want,
-		)
+		h.report(RuleEvent, e.ID, "WorkflowStarted says that %q began the run; it was %q",
+			said, want)
 	}
 }
 
@@ -113,12 +106,8 @@ func (h *History) checkSuggestion(e schemas.Event) {
 	case h.hold != nil:
 		h.report(RuleEvent, e.ID, "ContinuationSuggested, but the run is held")
 	case h.paused != 0:
-		h.report(
-			RulePaused,
-			e.ID,
-			"ContinuationSuggested, but the run is paused since event %d",
-			h.paused,
-		)
+		h.report(RulePaused, e.ID, "ContinuationSuggested, but the run is paused since event %d",
+			h.paused)
 	}
 }
 

@@ -40,14 +40,8 @@ func (h *History) applyTimer(e schemas.Event) bool {
 func (h *History) endTimer(e schemas.Event, id string, scheduled int64) *timer {
 	t := h.timers[id]
 	if t == nil || t.scheduled != scheduled {
-		h.report(
-			RuleTimer,
-			e.ID,
-			"%s names timer %q of event %d, which is not open",
-			e.Type(),
-			id,
-			scheduled,
-		)
+		h.report(RuleTimer, e.ID, "%s names timer %q of event %d, which is not open",
+			e.Type(), id, scheduled)
 		return nil
 	}
 	delete(h.timers, id)

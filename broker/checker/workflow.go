@@ -33,10 +33,8 @@ type pastRun struct {
 // NewWorkflow returns a checker of all runs of a workflow id.
 func NewWorkflow(workflowID string) *Workflow {
 	return &Workflow{
-		workflowID: workflowID,
-		past:       make(map[string]pastRun),
-		starts:     make(map[string]string),
-		received:   make(map[string][]string),
+		workflowID: workflowID, past: make(map[string]pastRun), starts: make(map[string]string),
+		received: make(map[string][]string),
 	}
 }
 
@@ -47,13 +45,9 @@ func (w *Workflow) Record(r *schemas.Record, body []byte, at schemas.Timestamp) 
 	}
 	if _, ended := w.past[r.Run]; ended {
 		return []Violation{
-			w.violation(
-				RuleOneRun,
-				r,
+			w.violation(RuleOneRun, r,
 				"a record of run %s after the first one of run %s, which followed it",
-				r.Run,
-				w.current.run,
-			),
+				r.Run, w.current.run),
 		}
 	}
 	before := w.current
@@ -62,9 +56,7 @@ func (w *Workflow) Record(r *schemas.Record, body []byte, at schemas.Timestamp) 
 	var found []Violation
 	if before != nil {
 		w.past[before.run] = pastRun{
-			chain:    before.chain(),
-			policy:   before.policy,
-			original: before.original(),
+			chain: before.chain(), policy: before.policy, original: before.original(),
 		}
 		found = w.follow(before, r)
 	}
@@ -81,29 +73,15 @@ func (w *Workflow) follow(before *History, r *schemas.Record) []Violation {
 	var found []Violation
 	s := before.records
 	if !before.Closed() {
-		found = append(
-			before.End(),
-			w.violation(RuleOneRun, r, "run %s begins while run %s is open", r.Run, before.run),
-		)
+		found = append(before.End(),
+			w.violation(RuleOneRun, r, "run %s begins while run %s is open", r.Run, before.run))
 	}
 	if r.Inbox.Before(s.inbox) || r.Signals.Before(s.signals) {
-		found = append(
-			found,
-			w.violation(
-				RuleInherit,
-				r,
-				"the run begins at inbox %d/%d and signals %d/%d; run %s ended at %d/%d and %d/%d",
-				r.Inbox.Incarnation,
-				r.Inbox.Sequence,
-				r.Signals.Incarnation,
-				r.Signals.Sequence,
-				before.run,
-				s.inbox.Incarnation,
-				s.inbox.Sequence,
-				s.signals.Incarnation,
-				s.signals.Sequence,
-			),
-		)
+		found = append(found, w.violation(RuleInherit, r,
+			"the run begins at inbox %d/%d and signals %d/%d; run %s ended at %d/%d and %d/%d",
+			r.Inbox.Incarnation, r.Inbox.Sequence, r.Signals.Incarnation, r.Signals.Sequence,
+			before.run, s.inbox.Incarnation, s.inbox.Sequence, s.signals.Incarnation,
+			s.signals.Sequence))
 	}
 	w.current.records.fence = s.fence
 	if before.successor == r.Run {
@@ -122,53 +100,24 @@ func (w *Workflow) checkStart(before *History, r *schemas.Record) []Violation {
 	if before != nil {
 		switch {
 		case before.successor != "" && (r.Run != before.successor || h.predecessor != before.run):
-			found = append(
-				found,
-				w.violation(
-					RuleContinuation,
-					r,
-					"run %s continues as run %s, but run %s follows and names %q as the one before it",
-					before.run,
-					before.successor,
-					r.Run,
-					h.predecessor,
-				),
-			)
+			found = append(found, w.violation(RuleContinuation, r,
+				"run %s continues as run %s, but run %s follows and names %q as the one before it",
+				before.run, before.successor, r.Run, h.predecessor))
 		case before.successor == "" && h.predecessor != "":
-			found = append(
-				found,
-				w.violation(
-					RuleContinuation,
-					r,
-					"the run says that it continues run %s; run %s stands before it and did not continue",
-					h.predecessor,
-					before.run,
-				),
-			)
+			found = append(found, w.violation(RuleContinuation, r,
+				"the run says that it continues run %s; run %s stands before it and did not continue",
+				h.predecessor, before.run))
 		}
 	}
 	if (h.predecessor == "") != (h.link.first == "") {
-		found = append(
-			found,
-			w.violation(
-				RuleContinuation,
-				r,
-				"the run continues run %q of the chain that began with run %q; want both or none",
-				h.predecessor,
-				h.link.first,
-			),
-		)
+		found = append(found, w.violation(RuleContinuation, r,
+			"the run continues run %q of the chain that began with run %q; want both or none",
+			h.predecessor, h.link.first))
 	}
 	if h.predecessor == "" && h.copies.want != 0 {
-		found = append(
-			found,
-			w.violation(
-				RuleContinuation,
-				r,
-				"the run begins with %d signals of the run before it, and continues none",
-				h.copies.want,
-			),
-		)
+		found = append(found, w.violation(RuleContinuation, r,
+			"the run begins with %d signals of the run before it, and continues none",
+			h.copies.want))
 	}
 	if a := startOf(r); before != nil && before.successor == r.Run && a != nil {
 		found = append(found, w.checkContinuation(before, r, a)...)
@@ -181,16 +130,8 @@ func (w *Workflow) checkStart(before *History, r *schemas.Record) []Violation {
 	}
 	if h.startRequest != "" && h.predecessor == "" {
 		if other, seen := w.starts[h.startRequest]; seen {
-			found = append(
-				found,
-				w.violation(
-					RuleOnce,
-					r,
-					"the start request %q began run %s already",
-					h.startRequest,
-					other,
-				),
-			)
+			found = append(found, w.violation(RuleOnce, r,
+				"the start request %q began run %s already", h.startRequest, other))
 		}
 		w.starts[h.startRequest] = r.Run
 	}
@@ -205,8 +146,9 @@ func (w *Workflow) End() []Violation {
 	found := w.current.End()
 	if next := w.current.successor; next != "" {
 		found = append(found, Violation{
-			Rule: RuleContinuation, WorkflowID: w.workflowID, Run: w.current.run, EventID: w.current.last,
-			Detail: fmt.Sprintf("the run continues as run %s, which has no record", next),
+			Rule: RuleContinuation, WorkflowID: w.workflowID, Run: w.current.run,
+			EventID: w.current.last,
+			Detail:  fmt.Sprintf("the run continues as run %s, which has no record", next),
 		})
 	}
 	return found
@@ -242,10 +184,7 @@ func startOf(r *schemas.Record) *schemas.WorkflowStarted {
 
 func (w *Workflow) violation(rule string, r *schemas.Record, format string, args ...any) Violation {
 	return Violation{
-		Rule:       rule,
-		WorkflowID: w.workflowID,
-		Run:        r.Run,
-		EventID:    r.First,
-		Detail:     fmt.Sprintf(format, args...),
+		Rule: rule, WorkflowID: w.workflowID, Run: r.Run, EventID: r.First,
+		Detail: fmt.Sprintf(format, args...),
 	}
 }

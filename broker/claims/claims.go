@@ -100,14 +100,8 @@ func Open(conn *natsconn.Conn, bucket string, o Options) (*Claims, error) {
 		return nil, fmt.Errorf("claims: %w", err)
 	}
 	c := &Claims{
-		conn:     conn,
-		bucket:   bucket,
-		opts:     o,
-		instance: rand.Text(),
-		log:      o.Logger,
-		leases:   map[string]*Lease{},
-		sights:   map[string]sight{},
-		looking:  make(chan struct{}, 1),
+		conn: conn, bucket: bucket, opts: o, instance: rand.Text(), log: o.Logger,
+		leases: map[string]*Lease{}, sights: map[string]sight{}, looking: make(chan struct{}, 1),
 	}
 	c.watch.claims = c
 	c.watch.others.come = make(chan struct{}, 1)
@@ -164,15 +158,9 @@ func (c *Claims) reserve(key string) error {
 	case l == nil:
 		return fmt.Errorf("claims: %w", &HeldError{Key: key, Holder: c.opts.Node})
 	default:
-		return fmt.Errorf(
-			"claims: %w",
-			&HeldError{
-				Key:    key,
-				Holder: c.opts.Node,
-				Number: l.number,
-				Until:  c.estimate(l.Deadline()),
-			},
-		)
+		return fmt.Errorf("claims: %w", &HeldError{
+			Key: key, Holder: c.opts.Node, Number: l.number, Until: c.estimate(l.Deadline()),
+		})
 	}
 }
 
@@ -252,11 +240,8 @@ func (c *Claims) take(ctx context.Context, e *entry, by *natsconn.Conn) (*Lease,
 	nonce := c.nonce()
 	dials := by.Dials()
 	if !by.Connected() {
-		return nil, fmt.Errorf(
-			"claim %s: %w: the connection that would do the work is lost",
-			e.key,
-			natsconn.ErrDisconnected,
-		)
+		return nil, fmt.Errorf("claim %s: %w: the connection that would do the work is lost",
+			e.key, natsconn.ErrDisconnected)
 	}
 	from := now()
 	since := c.estimate(from.mono)
@@ -274,11 +259,8 @@ func (c *Claims) take(ctx context.Context, e *entry, by *natsconn.Conn) (*Lease,
 	l := c.lease(e.key, nonce, rev, from, since)
 	l.by, l.dials = by, dials
 	if !l.Valid() {
-		return nil, fmt.Errorf(
-			"claim %s: the acknowledgement took longer than the claim lasts: %w",
-			e.key,
-			ErrExpired,
-		)
+		return nil, fmt.Errorf("claim %s: the acknowledgement took longer than the claim lasts: %w",
+			e.key, ErrExpired)
 	}
 	c.log.WithFields(logrus.Fields{"claim": e.key, "number": rev}).Debug("claim taken")
 	return l, nil

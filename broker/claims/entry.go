@@ -64,8 +64,7 @@ func (c *Claims) entry(key string, s *natsconn.Stored) *entry {
 	}
 	ttl := c.opts.TTL
 	if err := json.Unmarshal(s.Data, &e.value); err != nil || e.Node == "" || e.Nonce == "" ||
-		e.TTL.Std() < minTTL ||
-		e.TTL.Std() > maxTTL {
+		e.TTL.Std() < minTTL || e.TTL.Std() > maxTTL {
 		// Nobody renews what no Claims wrote, but a newer version may have written it: it is given
 		// the usual time.
 		e.value, e.malformed = value{}, true
@@ -95,9 +94,7 @@ func wayOut(err error) error {
 	if errors.Is(err, natsconn.ErrNoStream) {
 		return fmt.Errorf(
 			"%w: unless the namespace is being deleted, \"drover namespace create\" with its "+
-				"name makes the bucket anew",
-			err,
-		)
+				"name makes the bucket anew", err)
 	}
 	return err
 }
@@ -117,15 +114,10 @@ func (c *Claims) reread(ctx context.Context, key string) (*entry, error) {
 // write stores a claim of this node, for the work of a connection, if the key's last revision is
 // rev.
 func (c *Claims) write(
-	ctx context.Context,
-	key string,
-	v value,
-	rev uint64,
-	by *natsconn.Conn,
+	ctx context.Context, key string, v value, rev uint64, by *natsconn.Conn,
 ) (uint64, error) {
-	v.Node, v.Boot, v.StoreID, v.TTL = c.opts.Node, c.opts.Boot, c.opts.StoreID, schemas.Duration(
-		c.opts.TTL,
-	)
+	v.Node, v.Boot, v.StoreID, v.TTL = c.opts.Node, c.opts.Boot, c.opts.StoreID,
+		schemas.Duration(c.opts.TTL)
 	v.Home, v.Server = by.Home(), by.NATS().ConnectedServerId()
 	v.Deadline = schemas.At(c.estimate(time.Now()).Add(c.opts.TTL))
 	body, err := json.Marshal(v)

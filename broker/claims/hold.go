@@ -46,20 +46,13 @@ type HoldOptions struct {
 //
 // A holder's deletion of its key is seen in milliseconds, an expiry within half a second.
 func (c *Claims) Hold(
-	ctx context.Context,
-	key string,
-	o HoldOptions,
-	fn func(context.Context, *Lease) error,
+	ctx context.Context, key string, o HoldOptions, fn func(context.Context, *Lease) error,
 ) error {
 	o.Backoff = cmp.Or(o.Backoff, defaultBackoff)
 	o.Conn = cmp.Or(o.Conn, c.conn)
 	if o.Backoff < 0 {
-		return fmt.Errorf(
-			"claims: %w: HoldOptions.Backoff is %v: use more than 0, or 0 for %v",
-			ErrInvalidOptions,
-			o.Backoff,
-			defaultBackoff,
-		)
+		return fmt.Errorf("claims: %w: HoldOptions.Backoff is %v: use more than 0, or 0 for %v",
+			ErrInvalidOptions, o.Backoff, defaultBackoff)
 	}
 	freed, leave := c.watch.enter(key)
 	defer leave()
@@ -78,9 +71,7 @@ func (c *Claims) Hold(
 
 // run calls fn and releases the lease. It tells whether the lease was lost meanwhile.
 func (c *Claims) run(
-	ctx context.Context,
-	l *Lease,
-	fn func(context.Context, *Lease) error,
+	ctx context.Context, l *Lease, fn func(context.Context, *Lease) error,
 ) (lost bool) {
 	held, cancel := context.WithCancelCause(ctx)
 	watched := make(chan struct{})

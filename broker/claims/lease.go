@@ -228,13 +228,9 @@ func (l *Lease) renew(ctx context.Context) (retry time.Duration, err error) {
 	from := now()
 	ctx, cancel := context.WithDeadline(ctx, earlier(from.mono.Add(c.opts.TTL/3), l.Deadline()))
 	defer cancel()
-	rev, err := c.write(
-		ctx,
-		l.key,
-		value{Nonce: l.nonce, Number: l.number, Since: schemas.At(l.taken)},
-		l.revision.Load(),
-		l.by,
-	)
+	rev, err := c.write(ctx, l.key,
+		value{Nonce: l.nonce, Number: l.number, Since: schemas.At(l.taken)}, l.revision.Load(),
+		l.by)
 	switch {
 	case err == nil:
 		l.revision.Store(rev)

@@ -76,8 +76,8 @@ func (c *Claims) List(ctx context.Context) ([]Info, error) {
 
 func (e *entry) info(server time.Time) Info {
 	i := Info{
-		Key: e.key, Node: e.Node, Boot: e.Boot, StoreID: e.StoreID, Number: e.number(), Revision: e.revision,
-		Since: e.Since.Time(), Deadline: e.expires, Malformed: e.malformed,
+		Key: e.key, Node: e.Node, Boot: e.Boot, StoreID: e.StoreID, Number: e.number(),
+		Revision: e.revision, Since: e.Since.Time(), Deadline: e.expires, Malformed: e.malformed,
 	}
 	i.Expired = !server.IsZero() && e.expired(server)
 	return i
@@ -99,10 +99,8 @@ func (c *Claims) Confirm(ctx context.Context, i Info) error {
 // Evict deletes a claim that [Claims.List] has shown as expired. If it is not expired, or was
 // renewed or taken meanwhile, the error wraps [ErrHeld]. It is no error if the key is gone.
 func (c *Claims) Evict(ctx context.Context, i Info) error {
-	held := fmt.Errorf(
-		"claims: evict: %w",
-		&HeldError{Key: i.Key, Holder: i.Node, Number: i.Number, Until: i.Deadline},
-	)
+	held := fmt.Errorf("claims: evict: %w",
+		&HeldError{Key: i.Key, Holder: i.Node, Number: i.Number, Until: i.Deadline})
 	if !i.Expired {
 		return held
 	}

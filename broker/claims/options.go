@@ -33,10 +33,8 @@ var (
 	ErrExpired = fmt.Errorf("%w: it expired before a renewal was acknowledged", ErrLost)
 	// ErrReconnected ends a lease whose connection was lost: others may have taken the claim at
 	// once. It wraps ErrLost.
-	ErrReconnected = fmt.Errorf(
-		"%w: the connection to NATS was lost, and others need not wait",
-		ErrLost,
-	)
+	ErrReconnected = fmt.Errorf("%w: the connection to NATS was lost, and others need not wait",
+		ErrLost)
 	// ErrReleased ends a lease that its holder has given back.
 	ErrReleased = errors.New("claim released")
 )
@@ -56,12 +54,8 @@ func (e *HeldError) Error() string {
 	if e.Until.IsZero() {
 		return fmt.Sprintf("claim %s is being taken by %s", e.Key, holder)
 	}
-	return fmt.Sprintf(
-		"claim %s is held by %s until %s unless it is renewed",
-		e.Key,
-		holder,
-		e.Until.UTC().Format(time.RFC3339Nano),
-	)
+	return fmt.Sprintf("claim %s is held by %s until %s unless it is renewed",
+		e.Key, holder, e.Until.UTC().Format(time.RFC3339Nano))
 }
 
 // Unwrap returns [ErrHeld].
@@ -124,29 +118,15 @@ func (o Options) validate() error {
 	case subject.ValidateID("Node", o.Node) != nil:
 		return fmt.Errorf("%w: %w", ErrInvalidOptions, subject.ValidateID("Node", o.Node))
 	case o.TTL < minTTL || o.TTL > maxTTL:
-		return fmt.Errorf(
-			"%w: TTL is %v: use %v to %v, or 0 for %v",
-			ErrInvalidOptions,
-			o.TTL,
-			minTTL,
-			maxTTL,
-			defaultTTL,
-		)
+		return fmt.Errorf("%w: TTL is %v: use %v to %v, or 0 for %v",
+			ErrInvalidOptions, o.TTL, minTTL, maxTTL, defaultTTL)
 	case o.LookEvery < 0 || o.LookEvery > maxTTL:
-		return fmt.Errorf(
-			"%w: LookEvery is %v: use up to %v, or 0 for %v",
-			ErrInvalidOptions,
-			o.LookEvery,
-			maxTTL,
-			defaultLook,
-		)
+		return fmt.Errorf("%w: LookEvery is %v: use up to %v, or 0 for %v",
+			ErrInvalidOptions, o.LookEvery, maxTTL, defaultLook)
 	case (o.StoreID == "") != (o.Boot == ""):
 		return fmt.Errorf(
 			"%w: StoreID is %q and Boot is %q: give both, those of the embedded server, or none",
-			ErrInvalidOptions,
-			o.StoreID,
-			o.Boot,
-		)
+			ErrInvalidOptions, o.StoreID, o.Boot)
 	}
 	return nil
 }

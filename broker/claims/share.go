@@ -61,24 +61,18 @@ func (s *Share) Watch(ctx, leaving context.Context, left func(), complain func(e
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		defer left()
-		err := c.Hold(
-			leaving,
-			s.prefix+s.self,
-			HoldOptions{},
+		err := c.Hold(leaving, s.prefix+s.self, HoldOptions{},
 			func(ctx context.Context, _ *Lease) error {
 				<-ctx.Done()
 				return nil
-			},
-		)
+			})
 		if err != nil && leaving.Err() == nil {
 			complain(err)
 		}
 	})
 	defer wg.Wait()
-	defer c.Watch(
-		s.prefix,
-		func(key string, deleted bool) { s.changed(strings.TrimPrefix(key, s.prefix), deleted) },
-	)()
+	defer c.Watch(s.prefix,
+		func(key string, deleted bool) { s.changed(strings.TrimPrefix(key, s.prefix), deleted) })()
 	said, saidAt := "", time.Time{}
 	for {
 		held, err := c.recent(ctx)
@@ -121,10 +115,8 @@ func (c *Claims) recent(ctx context.Context) ([]Info, error) {
 func (s *Share) update(held []Info) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(
-		s.told,
-		func(_ string, t sighting) bool { return time.Since(t.at) > 2*s.claims.opts.LookEvery },
-	)
+	maps.DeleteFunc(s.told,
+		func(_ string, t sighting) bool { return time.Since(t.at) > 2*s.claims.opts.LookEvery })
 	s.live = s.live[:0:0]
 	listed := map[string]bool{}
 	for _, i := range held {

@@ -77,17 +77,14 @@ func (w *watch) follow(ctx context.Context, ended chan<- struct{}) {
 	}()
 	defer func() { <-missed }()
 	for ctx.Err() == nil {
-		r, err := c.conn.KVWatch(
-			ctx,
-			c.bucket,
+		r, err := c.conn.KVWatch(ctx, c.bucket,
 			func(key string, value []byte, rev uint64, deleted bool) {
 				c.note(key, value, rev, deleted)
 				w.show(key, deleted)
 				if deleted {
 					w.tell(key)
 				}
-			},
-		)
+			})
 		if err == nil {
 			select {
 			case <-r.Done():

@@ -62,9 +62,7 @@ func (s *Server) Observe(server, local time.Time) { s.note(server, time.Time{}, 
 
 // ObserveExchange takes note of a timestamp that the server made between two local times: before
 // the question was sent, and after its answer.
-func (s *Server) ObserveExchange(
-	asked, server, answered time.Time,
-) {
+func (s *Server) ObserveExchange(asked, server, answered time.Time) {
 	s.note(server, asked, answered)
 }
 
@@ -78,10 +76,7 @@ func (s *Server) note(server, asked, local time.Time) {
 		old := s.state.Load()
 		if old == nil {
 			first := &state{
-				base:          local,
-				current:       math.MinInt64,
-				previous:      math.MinInt64,
-				ceiling:       unasked,
+				base: local, current: math.MinInt64, previous: math.MinInt64, ceiling: unasked,
 				ceilingBefore: unasked,
 			}
 			next := first.with(server, asked, local)
@@ -111,29 +106,17 @@ func (s *state) with(server, asked, local time.Time) *state {
 	case ceiling < max(s.current, s.previous):
 		// the server was set back, or another one with a slower clock answers
 		return &state{
-			base:          s.base,
-			window:        max(window, s.window),
-			current:       floor,
-			previous:      floor,
-			ceiling:       ceiling,
-			ceilingBefore: unasked,
+			base: s.base, window: max(window, s.window), current: floor, previous: floor,
+			ceiling: ceiling, ceilingBefore: unasked,
 		}
 	case window > s.window+1:
 		return &state{
-			base:          s.base,
-			window:        window,
-			current:       floor,
-			previous:      floor,
-			ceiling:       ceiling,
+			base: s.base, window: window, current: floor, previous: floor, ceiling: ceiling,
 			ceilingBefore: unasked,
 		}
 	case window > s.window:
 		return &state{
-			base:          s.base,
-			window:        window,
-			current:       floor,
-			previous:      s.current,
-			ceiling:       ceiling,
+			base: s.base, window: window, current: floor, previous: s.current, ceiling: ceiling,
 			ceilingBefore: s.ceiling,
 		}
 	case floor > s.current || ceiling < s.ceiling:

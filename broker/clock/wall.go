@@ -24,9 +24,7 @@ type Pace struct{ Mono, Wall time.Time }
 func PaceOf(now time.Time) Pace { return Pace{now, now.Round(0)} }
 
 // Ahead is by how much more the wall clock has gone on since.
-func (p Pace) Ahead(
-	now time.Time,
-) time.Duration {
+func (p Pace) Ahead(now time.Time) time.Duration {
 	return now.Round(0).Sub(p.Wall) - now.Sub(p.Mono)
 }
 

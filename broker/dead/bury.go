@@ -25,10 +25,7 @@ const (
 // once, with an error that wraps [ErrInvalid], and so is one that this user may not publish
 // (natsconn.ErrPermission).
 func Bury(
-	ctx context.Context,
-	conn *natsconn.Conn,
-	ns subject.Namespace,
-	at Place,
+	ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, at Place,
 	letter schemas.DeadLetter,
 ) error {
 	subj, h, body, err := Compose(ns, at, letter, conn.MaxPayload())

@@ -64,23 +64,13 @@ func Digest(subj string, body []byte) string {
 // ValidateReason checks a reason: 1 to 64 lower-case letters and dashes.
 func ValidateReason(reason string) error {
 	if reason == "" || len(reason) > maxReason {
-		return fmt.Errorf(
-			"%w: Reason %q has %d bytes: want 1 to %d lower-case letters and dashes",
-			ErrInvalid,
-			reason,
-			len(reason),
-			maxReason,
-		)
+		return fmt.Errorf("%w: Reason %q has %d bytes: want 1 to %d lower-case letters and dashes",
+			ErrInvalid, reason, len(reason), maxReason)
 	}
 	for i := range len(reason) {
 		if c := reason[i]; (c < 'a' || c > 'z') && c != '-' {
-			return fmt.Errorf(
-				"%w: Reason %q has byte %q at %d: want lower-case letters and dashes",
-				ErrInvalid,
-				reason,
-				c,
-				i,
-			)
+			return fmt.Errorf("%w: Reason %q has byte %q at %d: want lower-case letters and dashes",
+				ErrInvalid, reason, c, i)
 		}
 	}
 	return nil
@@ -94,16 +84,15 @@ func ValidateReason(reason string) error {
 // The letter is JSON. Where the body's base64 would make it too large it is msgpack, and what still
 // does not fit is cut.
 func Compose(
-	ns subject.Namespace,
-	at Place,
-	letter schemas.DeadLetter,
-	maxPayload int64,
+	ns subject.Namespace, at Place, letter schemas.DeadLetter, maxPayload int64,
 ) (subj string, h natsconn.Header, body []byte, err error) {
 	if err := ValidateReason(letter.Reason); err != nil {
 		return "", nil, nil, err
 	}
 	for _, f := range []struct{ field, token string }{
-		{"Place.Partition", at.Partition}, {"Place.Stream", at.Stream}, {"Place.Incarnation", at.Incarnation},
+		{"Place.Partition", at.Partition},
+		{"Place.Stream", at.Stream},
+		{"Place.Incarnation", at.Incarnation},
 	} {
 		if err := subject.ValidateID(f.field, f.token); err != nil {
 			return "", nil, nil, fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -137,9 +126,7 @@ func fit(letter schemas.DeadLetter, limit int) ([]byte, error) {
 	letter.Body = letter.Body[:keep]
 	letter.Details += fmt.Sprintf(
 		" (only the first %d of %d bytes of the body are kept: it is too large for a message)",
-		keep,
-		whole,
-	)
+		keep, whole)
 	if b, err = schemas.Marshal(&letter); err != nil {
 		return nil, fmt.Errorf("dead letter: %w", err)
 	}

@@ -26,9 +26,7 @@ var errFull = errors.New("the page is full")
 // List returns a page of letters: at most limit of them, in about quota bytes, and at least one if
 // there is any.
 func (r *Reader) List(
-	ctx context.Context,
-	q *schemas.DeadRequest,
-	limit, quota int,
+	ctx context.Context, q *schemas.DeadRequest, limit, quota int,
 ) (*schemas.DeadResponse, error) {
 	a := &schemas.DeadResponse{V: schemas.Version, Letters: []schemas.DeadEntry{}}
 	options := natsconn.ReadOptions{
@@ -45,8 +43,8 @@ func (r *Reader) List(
 		e := schemas.DeadEntry{Sequence: m.Seq}
 		if err := schemas.Unmarshal(m.Data, &e.DeadLetter); err != nil {
 			e.DeadLetter = schemas.DeadLetter{
-				Reason: "unreadable", Details: err.Error(), Subject: m.Subject, Time: schemas.At(m.Time),
-				Body: m.Data,
+				Reason: "unreadable", Details: err.Error(), Subject: m.Subject,
+				Time: schemas.At(m.Time), Body: m.Data,
 			}
 		}
 		a.Letters, a.After = append(a.Letters, e), m.Seq
@@ -94,8 +92,7 @@ func (r *Reader) Count(ctx context.Context, q *schemas.DeadRequest) (*schemas.De
 // says that there are no others; as many of another version may be left out as letters came
 // meanwhile.
 func (r *Reader) countReasons(
-	ctx context.Context,
-	q *schemas.DeadRequest,
+	ctx context.Context, q *schemas.DeadRequest,
 ) (counts map[string]int64, complete bool) {
 	reasons := r.Reasons
 	if q.Reason != "" {
@@ -122,8 +119,7 @@ func (r *Reader) countReasons(
 
 // readReasons counts by reading the subjects.
 func (r *Reader) readReasons(
-	ctx context.Context,
-	q *schemas.DeadRequest,
+	ctx context.Context, q *schemas.DeadRequest,
 ) (map[string]int64, error) {
 	counts := map[string]int64{}
 	options := natsconn.ReadOptions{

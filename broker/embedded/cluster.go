@@ -69,9 +69,7 @@ func (c Cluster) on() bool { return c.Name != "" }
 // given tells whether anything of it is set.
 func (c Cluster) given() bool {
 	return c.on() || len(c.Routes) > 0 || c.Host != "" || c.Port != 0 || c.Advertise != "" ||
-		c.Size != 0 ||
-		c.User != "" ||
-		c.Password != ""
+		c.Size != 0 || c.User != "" || c.Password != ""
 }
 
 func (c Cluster) withDefaults() Cluster {
@@ -88,57 +86,37 @@ func (c Cluster) validate() error {
 	}
 	switch {
 	case len(c.Name) > maxServerName || strings.Trim(c.Name, serverNameLetters) != "":
-		return bad(
-			"Cluster.Name is %q: use up to %d letters, digits, '-', '_' and '.'",
-			c.Name,
-			maxServerName,
-		)
+		return bad("Cluster.Name is %q: use up to %d letters, digits, '-', '_' and '.'",
+			c.Name, maxServerName)
 	case c.Size < defaultClusterSize || c.Size > maxClusterSize:
-		return bad(
-			"Cluster.Size is %d: use %d to %d, or 0 for %d; fewer survive no loss",
-			c.Size,
-			defaultClusterSize,
-			maxClusterSize,
-			defaultClusterSize,
-		)
+		return bad("Cluster.Size is %d: use %d to %d, or 0 for %d; fewer survive no loss",
+			c.Size, defaultClusterSize, maxClusterSize, defaultClusterSize)
 	case c.Port < 1 || c.Port > 65535:
-		return bad(
-			"Cluster.Port is %d: use 1 to 65535, or 0 for %d; the other nodes must know it",
-			c.Port,
-			defaultClusterPort,
-		)
+		return bad("Cluster.Port is %d: use 1 to 65535, or 0 for %d; the other nodes must know it",
+			c.Port, defaultClusterPort)
 	case !validHost(c.Host):
 		return bad(
 			"Cluster.Host is %q: use an IP address or a host name without port; the port goes into Cluster.Port",
-			c.Host,
-		)
+			c.Host)
 	case (c.User == "") != (c.Password == ""):
 		return bad("Cluster.User and Cluster.Password belong together: use both or none")
 	case len(c.Routes) < c.Size-1:
 		return bad(
 			"Cluster.Routes names %d nodes of %d: use the addresses of all nodes; with fewer, "+
-				"two halves could each begin a cluster",
-			len(c.Routes),
-			c.Size,
-		)
+				"two halves could each begin a cluster", len(c.Routes), c.Size)
 	}
 	if c.Advertise != "" {
 		if _, port, err := net.SplitHostPort(c.Advertise); err != nil || !validPort(port) {
-			return bad(
-				"Cluster.Advertise is %q: use host:port, as the other nodes reach this one",
-				c.Advertise,
-			)
+			return bad("Cluster.Advertise is %q: use host:port, as the other nodes reach this one",
+				c.Advertise)
 		}
 	}
 	seen := map[string]bool{}
 	for _, r := range c.Routes {
 		u, err := c.route(r)
 		if err != nil {
-			return bad(
-				"Cluster.Routes has %q: use nats://host:6222 or host:6222 (%v)",
-				redacted(r),
-				err,
-			)
+			return bad("Cluster.Routes has %q: use nats://host:6222 or host:6222 (%v)",
+				redacted(r), err)
 		}
 		if seen[u.Host] {
 			return bad("Cluster.Routes has %s twice: use each node once", u.Host)
@@ -191,8 +169,8 @@ func (c Cluster) apply(so *server.Options) {
 		return
 	}
 	so.Cluster = server.ClusterOpts{
-		Name: c.Name, Host: c.Host, Port: c.Port, Advertise: c.Advertise, Username: c.User, Password: c.Password,
-		PingInterval: routePing, MaxPingsOut: routePingsOut,
+		Name: c.Name, Host: c.Host, Port: c.Port, Advertise: c.Advertise, Username: c.User,
+		Password: c.Password, PingInterval: routePing, MaxPingsOut: routePingsOut,
 	}
 	so.ReconnectErrorReports = routeReports
 	for _, r := range c.Routes {
@@ -236,13 +214,8 @@ func (s *Server) Seen() (seen, size int) {
 // and requests wait for it.
 func (s *Server) Quorum() error {
 	if seen, size := s.Seen(); seen <= size/2 {
-		return fmt.Errorf(
-			"%w: this node sees %d of %d servers of cluster %s",
-			ErrNoQuorum,
-			seen,
-			size,
-			s.opts.Cluster.Name,
-		)
+		return fmt.Errorf("%w: this node sees %d of %d servers of cluster %s",
+			ErrNoQuorum, seen, size, s.opts.Cluster.Name)
 	}
 	return nil
 }
@@ -269,13 +242,8 @@ func (s *Server) AwaitCluster(ctx context.Context, say func(seen, size int)) err
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf(
-				"embedded server: waiting for cluster %s, %d of %d nodes seen: %w",
-				s.opts.Cluster.Name,
-				seen,
-				size,
-				context.Cause(ctx),
-			)
+			return fmt.Errorf("embedded server: waiting for cluster %s, %d of %d nodes seen: %w",
+				s.opts.Cluster.Name, seen, size, context.Cause(ctx))
 		}
 	}
 }
@@ -296,12 +264,6 @@ func (c Cluster) String() string {
 	if c.User != "" {
 		auth = "user"
 	}
-	return fmt.Sprintf(
-		"%s listen=%s size=%d routes=%s auth=%s",
-		c.Name,
-		net.JoinHostPort(c.Host, strconv.Itoa(c.Port)),
-		c.Size,
-		strings.Join(hosts, ","),
-		auth,
-	)
+	return fmt.Sprintf("%s listen=%s size=%d routes=%s auth=%s", c.Name,
+		net.JoinHostPort(c.Host, strconv.Itoa(c.Port)), c.Size, strings.Join(hosts, ","), auth)
 }

@@ -26,9 +26,8 @@ func (s *Server) setAside() error {
 	if err != nil {
 		return err
 	}
-	states := matches(
-		s.store.dir, server.JetStreamStoreDir, "*", "streams", "*", "obs", "*", consumerState,
-	)
+	states := matches(s.store.dir, server.JetStreamStoreDir, "*", "streams", "*", "obs", "*",
+		consumerState)
 	for _, path := range states {
 		name := filepath.Base(filepath.Dir(path))
 		stream := filepath.Dir(filepath.Dir(filepath.Dir(path)))
@@ -41,11 +40,8 @@ func (s *Server) setAside() error {
 		}
 		s.log.Warnf(
 			"embedded server: the state of consumer %s of stream %s could not be read; it is "+
-				"now %s, and the consumer begins anew: messages come again",
-			name,
-			filepath.Base(stream),
-			path+unreadable,
-		)
+				"now %s, and the consumer begins anew: messages come again", name,
+			filepath.Base(stream), path+unreadable)
 	}
 	return nil
 }

@@ -53,9 +53,7 @@ func (s *Server) openDefined() (defined, error) {
 }
 
 // has tells whether the definition of a stream was durable once.
-func (d *defined) has(
-	st streamDir,
-) bool {
+func (d *defined) has(st streamDir) bool {
 	return d.names == nil || d.names[st.account+"/"+st.name]
 }
 

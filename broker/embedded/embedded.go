@@ -107,11 +107,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		return nil, fmt.Errorf("embedded server: %w", err)
 	}
 	s := &Server{
-		opts:  o,
-		store: st,
-		boot:  rand.Text(),
-		log:   logx.Or(o.Logger),
-		quit:  make(chan struct{}),
+		opts: o, store: st, boot: rand.Text(), log: logx.Or(o.Logger), quit: make(chan struct{}),
 	}
 	s.shutdown = sync.OnceFunc(s.stop)
 	if err := s.start(ctx); err != nil {
@@ -122,25 +118,17 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if !o.DontListen && !isLoopback(o.Host) {
 		s.log.Warnf(
 			"embedded server listens on %s without authentication: whoever reaches the port may "+
-				"read and write everything",
-			o.Host,
-		)
+				"read and write everything", o.Host)
 	}
 	if free, total := diskspace.Inodes(st.dir); total > 0 && free < fewInodes && !st.temporary {
 		s.log.Warnf(
 			"the file system of the store has %d of %d inodes free: each stream takes some, and "+
-				"without any nothing is accepted any more",
-			free,
-			total,
-		)
+				"without any nothing is accepted any more", free, total)
 	}
 	if c := o.Cluster; c.on() && !isLoopback(c.Host) && c.User == "" {
 		s.log.Warnf(
 			"embedded server listens on %s for nodes of cluster %s without a password: whoever "+
-				"reaches the port may join it, and read and write everything",
-			c.Host,
-			c.Name,
-		)
+				"reaches the port may join it, and read and write everything", c.Host, c.Name)
 	}
 	return s, nil
 }
@@ -216,27 +204,16 @@ func portIsFree(ctx context.Context, of, host string, port int) error {
 		}
 		return fmt.Errorf(
 			"%w: something listens on %s: stop it or connect to it, or choose another %sPort%s",
-			ErrPortInUse,
-			addr,
-			of,
-			random,
-		)
+			ErrPortInUse, addr, of, random)
 	case errors.Is(err, syscall.EACCES):
 		return fmt.Errorf(
 			"cannot listen on %s: choose a %sPort above 1023, or run with the right to bind it: %w",
-			addr,
-			of,
-			err,
-		)
+			addr, of, err)
 	case context.Cause(ctx) != nil:
 		return fmt.Errorf("start abandoned: %w", context.Cause(ctx))
 	default:
-		return fmt.Errorf(
-			"cannot listen on %s: %sHost must be an address of this machine: %w",
-			addr,
-			of,
-			err,
-		)
+		return fmt.Errorf("cannot listen on %s: %sHost must be an address of this machine: %w",
+			addr, of, err)
 	}
 }
 
@@ -292,8 +269,8 @@ func (s *Server) stop() {
 		s.srv.WaitForShutdown()
 		if whole {
 			if err := s.markEnded(); err != nil {
-				s.log.WithField("err", err).
-					Warn("embedded server: the store is not marked as complete; the next start looks through it")
+				s.log.WithField("err", err).Warn(
+					"embedded server: the store is not marked as complete; the next start looks through it")
 			}
 		}
 	}

@@ -54,10 +54,8 @@ func (s *Server) markEnded() error {
 		return err
 	}
 	all := append([]string{s.srv.ID()}, s.predecessors...)
-	return writeDurably(
-		filepath.Join(s.store.dir, endedFile),
-		look+"\n"+strings.Join(all[:min(len(all), mostEnded)], "\n")+"\n",
-	)
+	return writeDurably(filepath.Join(s.store.dir, endedFile),
+		look+"\n"+strings.Join(all[:min(len(all), mostEnded)], "\n")+"\n")
 }
 
 // marksEnd tells whether there is anybody to read the mark: a node of a cluster has others that
@@ -83,13 +81,8 @@ func (s *Server) eachFile(do func(path string) error) (string, error) {
 		}
 		fi, err := d.Info()
 		if err == nil {
-			fmt.Fprintf(
-				h,
-				"%q %d %d\n",
-				strings.TrimPrefix(path, top),
-				fi.Size(),
-				fi.ModTime().UnixNano(),
-			)
+			fmt.Fprintf(h, "%q %d %d\n", strings.TrimPrefix(path, top), fi.Size(),
+				fi.ModTime().UnixNano())
 		}
 		return err
 	})

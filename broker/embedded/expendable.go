@@ -78,9 +78,7 @@ func (s *Server) removeTorn() error {
 		}
 		s.log.Warnf(
 			"embedded server: the definition of stream %s was torn when the machine stopped; "+
-				"the stream is removed, and what was in it is repeated",
-			stream,
-		)
+				"the stream is removed, and what was in it is repeated", stream)
 	}
 	return nil
 }

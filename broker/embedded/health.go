@@ -20,9 +20,7 @@ func (s *Server) recovered(before []streamDir) error {
 				"%w: the NATS server could not recover %s: move the whole store away, so that "+
 					"the other nodes fill this one anew, "+
 					"and only while all of them are up; or restore it from a backup",
-				ErrStoreDamaged,
-				strings.Join(lost, ", "),
-			)
+				ErrStoreDamaged, strings.Join(lost, ", "))
 		}
 		return nil
 	}
@@ -43,10 +41,7 @@ func (s *Server) recovered(before []streamDir) error {
 	slices.Sort(lost)
 	return fmt.Errorf(
 		"%w: the NATS server could not recover %s: restore it from a backup, or move it away to "+
-			"go on without its messages",
-		ErrStoreDamaged,
-		strings.Join(lost, ", "),
-	)
+			"go on without its messages", ErrStoreDamaged, strings.Join(lost, ", "))
 }
 
 // unhealthy is what keeps the server from doing its work: a stream that could not be recovered or
@@ -56,18 +51,14 @@ func (s *Server) unhealthy() []server.HealthzError {
 	// The server gives its own listener a millisecond to look ready, which a busy machine may miss.
 	for range 20 {
 		errs = s.srv.Healthz(&server.HealthzOptions{Details: true}).Errors
-		if !slices.ContainsFunc(
-			errs,
-			func(e server.HealthzError) bool { return e.Type == server.HealthzErrorConn },
-		) {
+		if !slices.ContainsFunc(errs,
+			func(e server.HealthzError) bool { return e.Type == server.HealthzErrorConn }) {
 			break
 		}
 	}
 	// The server renames what it deletes to a name with a dot, and removes it in the background.
-	return slices.DeleteFunc(
-		errs,
-		func(e server.HealthzError) bool { return strings.HasPrefix(e.Stream, ".") },
-	)
+	return slices.DeleteFunc(errs,
+		func(e server.HealthzError) bool { return strings.HasPrefix(e.Stream, ".") })
 }
 
 func hasMessages(streamDir string) bool {

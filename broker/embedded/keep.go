@@ -50,15 +50,12 @@ const folderGrain = 100 * time.Millisecond
 
 // definitionFiles define a stream or a consumer, each in its folder.
 var definitionFiles = []string{
-	server.JetStreamMetaFile,
-	server.JetStreamMetaFileSum,
-	server.JetStreamMetaFileKey,
+	server.JetStreamMetaFile, server.JetStreamMetaFileSum, server.JetStreamMetaFileKey,
 }
 
 func newKeeper(storeDir string, d *defined) *keeper {
 	return &keeper{
-		dir:     filepath.Join(storeDir, server.JetStreamStoreDir),
-		defined: d,
+		dir: filepath.Join(storeDir, server.JetStreamStoreDir), defined: d,
 		folders: make(map[string]*folder),
 	}
 }

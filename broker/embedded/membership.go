@@ -59,32 +59,17 @@ func (s *Server) bind() error {
 	case !c.on():
 		return fmt.Errorf(
 			"%w: %s is that of server %s of cluster %s: start it with Cluster.Name %s and its "+
-				"Routes, or choose another StoreDir",
-			ErrStoreBound,
-			s.store.dir,
-			have.Server,
-			have.Cluster,
-			have.Cluster,
-		)
+				"Routes, or choose another StoreDir", ErrStoreBound, s.store.dir, have.Server,
+			have.Cluster, have.Cluster)
 	case have.Cluster != c.Name:
 		return fmt.Errorf(
 			"%w: %s is that of cluster %s, not of %s: set Cluster.Name to %s, or choose another StoreDir",
-			ErrStoreBound,
-			s.store.dir,
-			have.Cluster,
-			c.Name,
-			have.Cluster,
-		)
+			ErrStoreBound, s.store.dir, have.Cluster, c.Name, have.Cluster)
 	case s.opts.ServerName != "" && s.opts.ServerName != have.Server:
 		return fmt.Errorf(
 			"%w: %s is that of server %s of cluster %s, not of %s: the cluster knows it by that "+
-				"name, set ServerName to it, or choose another StoreDir",
-			ErrStoreBound,
-			s.store.dir,
-			have.Server,
-			have.Cluster,
-			s.opts.ServerName,
-		)
+				"name, set ServerName to it, or choose another StoreDir", ErrStoreBound,
+			s.store.dir, have.Server, have.Cluster, s.opts.ServerName)
 	default:
 		name = have.Server
 	}
@@ -104,10 +89,7 @@ func readMember(path string) (*member, error) {
 	if err := json.Unmarshal(b, &m); err != nil || m.Cluster == "" || m.Server == "" {
 		return nil, fmt.Errorf(
 			"%w: %s does not name a cluster and a server: restore it from a backup, or write "+
-				"{\"cluster\":…,\"server\":…} as the other nodes know them",
-			ErrStoreDamaged,
-			path,
-		)
+				"{\"cluster\":…,\"server\":…} as the other nodes know them", ErrStoreDamaged, path)
 	}
 	return &m, nil
 }
@@ -132,10 +114,8 @@ func (s *Server) streamsOnDisk() []streamDir {
 		if strings.HasPrefix(name, ".") {
 			continue // being removed
 		}
-		all = append(
-			all,
-			streamDir{account: filepath.Base(filepath.Dir(filepath.Dir(d))), name: name, dir: d},
-		)
+		all = append(all,
+			streamDir{account: filepath.Base(filepath.Dir(filepath.Dir(d))), name: name, dir: d})
 	}
 	slices.SortFunc(all, func(a, b streamDir) int { return cmp.Compare(a.dir, b.dir) })
 	return all

@@ -18,12 +18,8 @@ func roomInMemory(dir string, bytes uint64) error {
 		return fmt.Errorf("%s is not in memory: mount a tmpfs there", dir)
 	}
 	if free := st.Bavail * uint64(st.Bsize); free < bytes {
-		return fmt.Errorf(
-			"%s has %d bytes left, and %d are needed: make it larger",
-			dir,
-			free,
-			bytes,
-		)
+		return fmt.Errorf("%s has %d bytes left, and %d are needed: make it larger",
+			dir, free, bytes)
 	}
 	return nil
 }

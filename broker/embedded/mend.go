@@ -62,29 +62,21 @@ func (s *Server) mendStream(st streamDir) error {
 		}
 		s.log.Warnf(
 			"embedded server: %s was being made when the machine stopped: its half definition is removed",
-			st.dir,
-		)
+			st.dir)
 		return os.Remove(path)
 	case s.defined.has(st):
 		return nil
 	}
-	aside := filepath.Join(
-		s.store.dir,
-		tornFolder,
-		fmt.Sprintf("%s.%d", st.name, time.Now().UnixNano()),
-	)
+	aside := filepath.Join(s.store.dir, tornFolder,
+		fmt.Sprintf("%s.%d", st.name, time.Now().UnixNano()))
 	if err := os.MkdirAll(filepath.Dir(aside), 0o700); err != nil {
 		return err
 	}
 	if err := os.Rename(st.dir, aside); err != nil {
 		return err
 	}
-	s.log.Warnf(
-		"embedded server: %s was made in the moment before the machine stopped, and its "+
-			"definition is torn: it is now %s, and is made again without its messages",
-		st.dir,
-		aside,
-	)
+	s.log.Warnf("embedded server: %s was made in the moment before the machine stopped, and its "+
+		"definition is torn: it is now %s, and is made again without its messages", st.dir, aside)
 	return nil
 }
 
@@ -108,11 +100,7 @@ func (s *Server) mendSum(st streamDir, definition []byte) error {
 	}
 	s.log.Warnf(
 		"embedded server: the checksum of the definition of %s is %q, want %q: it was being "+
-			"written when the machine stopped, and is written again",
-		st.dir,
-		have,
-		want,
-	)
+			"written when the machine stopped, and is written again", st.dir, have, want)
 	return writeDurably(path, want)
 }
 
@@ -139,13 +127,11 @@ func (s *Server) mendConsumer(dir string) error {
 		return err
 	}
 	if fi, err := os.Stat(filepath.Join(dir, server.JetStreamMetaFileSum)); err == nil &&
-		fi.Size() > 0 &&
-		json.Valid(definition) {
+		fi.Size() > 0 && json.Valid(definition) {
 		return nil // the server asks whether there is a checksum, not what it is
 	}
 	s.log.Warnf(
 		"embedded server: %s was being made when the machine stopped: its half definition is removed",
-		dir,
-	)
+		dir)
 	return os.Remove(path)
 }

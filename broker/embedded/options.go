@@ -162,85 +162,51 @@ func (o Options) validate() error {
 	}
 	switch {
 	case o.Profile < ProfileDev || o.Profile > ProfileCluster:
-		return bad(
-			"Profile is %d: use ProfileDev (%d), ProfileSingle (%d) or ProfileCluster (%d)",
-			o.Profile,
-			ProfileDev,
-			ProfileSingle,
-			ProfileCluster,
-		)
+		return bad("Profile is %d: use ProfileDev (%d), ProfileSingle (%d) or ProfileCluster (%d)",
+			o.Profile, ProfileDev, ProfileSingle, ProfileCluster)
 	case o.Cluster.given() && !o.Cluster.on():
 		return bad(
 			"Cluster.Name is empty and other fields of Cluster are not: use the name that all " +
-				"nodes have, or leave out Cluster",
-		)
+				"nodes have, or leave out Cluster")
 	case o.Cluster.on() && o.StoreDir == "":
 		return bad(
-			"StoreDir is empty: use a folder; a node in memory forgets its votes when it is started again",
-		)
+			"StoreDir is empty: use a folder; a node in memory forgets its votes when it is started again")
 	case (o.Profile == ProfileCluster) != o.Cluster.on():
 		return bad(
 			"Profile is %v and Cluster.Name is %q: use ProfileCluster with a cluster and only with one",
-			o.Profile,
-			o.Cluster.Name,
-		)
+			o.Profile, o.Cluster.Name)
 	case o.Profile == ProfileSingle && o.StoreDir == "":
 		return bad(
-			"Profile is single, which survives a power cut, and StoreDir is empty: name a folder, or use ProfileDev",
-		)
+			"Profile is single, which survives a power cut, and StoreDir is empty: name a folder, or use ProfileDev")
 	case o.Profile != ProfileDev && o.SyncInterval != 0:
 		return bad(
 			"SyncInterval is %v, and Profile %v syncs each write: leave it out, or use ProfileDev",
-			o.SyncInterval,
-			o.Profile,
-		)
+			o.SyncInterval, o.Profile)
 	case o.Profile == ProfileDev && (o.SyncInterval < minSyncInterval || o.SyncInterval > maxSyncInterval):
-		return bad(
-			"SyncInterval is %v: use %v to %v, or 0 for %v",
-			o.SyncInterval,
-			minSyncInterval,
-			maxSyncInterval,
-			devSyncInterval,
-		)
+		return bad("SyncInterval is %v: use %v to %v, or 0 for %v",
+			o.SyncInterval, minSyncInterval, maxSyncInterval, devSyncInterval)
 	case strings.ContainsRune(o.StoreDir, 0):
 		return bad("StoreDir %q has a zero byte: use the path of a folder", o.StoreDir)
 	case o.Port < randomPort || o.Port > 65535:
-		return bad(
-			"Port is %d: use 1 to 65535, -1 for a random one or 0 for %d",
-			o.Port,
-			defaultPort,
-		)
+		return bad("Port is %d: use 1 to 65535, -1 for a random one or 0 for %d",
+			o.Port, defaultPort)
 	case !validHost(o.Host):
 		return bad(
 			"Host is %q: use an IP address or a host name without port; the port goes into Port",
-			o.Host,
-		)
+			o.Host)
 	case o.MaxPayload < minMaxPayload || o.MaxPayload > maxMaxPayload:
-		return bad(
-			"MaxPayload is %d bytes: use %d to %d, or 0 for %d",
-			o.MaxPayload,
-			minMaxPayload,
-			maxMaxPayload,
-			defaultMaxPayload,
-		)
+		return bad("MaxPayload is %d bytes: use %d to %d, or 0 for %d",
+			o.MaxPayload, minMaxPayload, maxMaxPayload, defaultMaxPayload)
 	case o.MaxStore != 0 && o.MaxStore < minMaxStore:
-		return bad(
-			"MaxStore is %d bytes: use at least %d, or 0 for the default",
-			o.MaxStore,
-			minMaxStore,
-		)
+		return bad("MaxStore is %d bytes: use at least %d, or 0 for the default",
+			o.MaxStore, minMaxStore)
 	case len(o.ServerName) > maxServerName || strings.Trim(o.ServerName, serverNameLetters) != "":
-		return bad(
-			"ServerName is %q: use up to %d letters, digits, '-', '_' and '.'",
-			o.ServerName,
-			maxServerName,
-		)
+		return bad("ServerName is %q: use up to %d letters, digits, '-', '_' and '.'",
+			o.ServerName, maxServerName)
 	case o.Cluster.on() && o.DontListen:
 		return bad(
 			"DontListen is set and Cluster.Name is %q: use a Port, -1 for a random one; the "+
-				"server opens no routes before it listens",
-			o.Cluster.Name,
-		)
+				"server opens no routes before it listens", o.Cluster.Name)
 	case o.Cluster.on() && o.Port == o.Cluster.Port:
 		return bad("Port and Cluster.Port are both %d: use two", o.Port)
 	}
@@ -254,10 +220,8 @@ func validHost(h string) bool {
 	if _, err := netip.ParseAddr(h); err == nil {
 		return true
 	}
-	return !strings.ContainsFunc(
-		h,
-		func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(":/@[]", r) },
-	)
+	return !strings.ContainsFunc(h,
+		func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(":/@[]", r) })
 }
 
 func isLoopback(host string) bool {

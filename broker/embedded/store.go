@@ -34,9 +34,7 @@ func openStore(dir string) (*store, error) {
 		if err != nil {
 			return nil, fmt.Errorf(
 				"%w: no temporary folder: set TMPDIR to one that can be written: %w",
-				ErrStoreUnusable,
-				err,
-			)
+				ErrStoreUnusable, err)
 		}
 		return &store{dir: tmp, id: rand.Text(), temporary: true}, nil
 	}
@@ -96,17 +94,11 @@ func lockStore(dir string) (*os.File, error) {
 		if errors.Is(err, errLocked) {
 			return nil, fmt.Errorf(
 				"%w: %s is held by %s: connect to that server or stop it, or choose another StoreDir",
-				ErrStoreLocked,
-				dir,
-				holder(f),
-			)
+				ErrStoreLocked, dir, holder(f))
 		}
 		return nil, fmt.Errorf(
 			"%w: %s cannot be locked: use a local file system that has flock: %w",
-			ErrStoreUnusable,
-			dir,
-			err,
-		)
+			ErrStoreUnusable, dir, err)
 	}
 	host, _ := os.Hostname() // an unknown host still leaves the pid
 	line := fmt.Appendf(nil, "%d %s\n", os.Getpid(), host)
@@ -155,9 +147,7 @@ func storeID(dir string) (string, error) {
 		return "", fmt.Errorf(
 			"%w: %s does not hold an id: restore it from a backup, or delete it; "+
 				"without it claims of earlier starts are waited for until they expire",
-			ErrStoreDamaged,
-			path,
-		)
+			ErrStoreDamaged, path)
 	}
 	return id, nil
 }

@@ -219,10 +219,7 @@ func (s *State) applyActivity(e schemas.Event) {
 // nextAttempt keeps what the last heartbeat of any attempt said: an attempt that never beat has
 // nothing to add.
 func (s *State) nextAttempt(
-	scheduledID int64,
-	ended int,
-	at schemas.Timestamp,
-	resume schemas.Payload,
+	scheduledID int64, ended int, at schemas.Timestamp, resume schemas.Payload,
 ) {
 	if act := s.Activities[scheduledID]; act != nil {
 		if len(resume) > 0 {

@@ -26,15 +26,10 @@ func (st *step) end(event schemas.Attributes) {
 // worker any more.
 func (st *step) tellWorker(a *Activity, reason string, gone bool) {
 	if a.Started != 0 && a.Worker != "" {
-		st.do(
-			CancelRunning{
-				ScheduledID: a.ScheduledID,
-				Worker:      a.Worker,
-				Token:       Token(st.Run, a.ScheduledID, a.Attempt),
-				Reason:      reason,
-				Gone:        gone,
-			},
-		)
+		st.do(CancelRunning{
+			ScheduledID: a.ScheduledID, Worker: a.Worker,
+			Token: Token(st.Run, a.ScheduledID, a.Attempt), Reason: reason, Gone: gone,
+		})
 	}
 }
 
@@ -181,11 +176,8 @@ func (st *step) signalClosed(m Signal) {
 	case m.External != nil:
 		st.answer(m.External, schemas.CauseUnknownExecution)
 	case !known:
-		st.dead(
-			DeadClosedWorkflow,
-			"the workflow is closed (%s); start it again, or signal another",
-			st.Status,
-		)
+		st.dead(DeadClosedWorkflow,
+			"the workflow is closed (%s); start it again, or signal another", st.Status)
 	}
 }
 
@@ -211,20 +203,21 @@ func (s *State) Continuation() *schemas.StartRequest {
 	}
 	return &schemas.StartRequest{
 		V: schemas.Version, WorkflowID: s.WorkflowID, Run: a.NewExecutionRun, Type: a.WorkflowType,
-		TypeVersion: a.WorkflowTypeVersion,
-		Input:       a.Input, ExecutionStartToCloseTimeout: a.ExecutionStartToCloseTimeout,
-		TaskStartToCloseTimeout:    a.TaskStartToCloseTimeout,
-		TaskScheduleToStartTimeout: s.Start.TaskScheduleToStartTimeout,
-		TaskPriority:               a.TaskPriority, ActivityDefaults: a.ActivityDefaults,
-		ChildPolicy: a.ChildPolicy, TagList: a.TagList, Attributes: s.Attributes, Identity: s.Start.Identity,
-		StartMode: s.Start.Mode().Continued(), Continuation: s.Start.Continuation,
+		TypeVersion: a.WorkflowTypeVersion, Input: a.Input,
+		ExecutionStartToCloseTimeout: a.ExecutionStartToCloseTimeout,
+		TaskStartToCloseTimeout:      a.TaskStartToCloseTimeout,
+		TaskScheduleToStartTimeout:   s.Start.TaskScheduleToStartTimeout,
+		TaskPriority:                 a.TaskPriority, ActivityDefaults: a.ActivityDefaults,
+		ChildPolicy: a.ChildPolicy, TagList: a.TagList, Attributes: s.Attributes,
+		Identity: s.Start.Identity, StartMode: s.Start.Mode().Continued(),
+		Continuation: s.Start.Continuation,
 		Origin: &schemas.StartOrigin{
 			Parent:                 s.Start.ParentWorkflowExecution,
 			ParentScheduledEventID: s.Start.ParentScheduledEventID, Depth: s.Start.Depth,
-			ContinuedRun: s.Run, FirstRun: s.FirstRun(), SignalIDs: s.SignalIDs, RequestIDs: s.RequestIDs,
-			Locks: s.heldLocks(), UnreadSignals: a.UnreadSignals, Retention: s.Retention,
-			ParentRetention: s.Start.ParentRetention,
-			Held:            s.Continuing.Held,
+			ContinuedRun: s.Run, FirstRun: s.FirstRun(), SignalIDs: s.SignalIDs,
+			RequestIDs: s.RequestIDs, Locks: s.heldLocks(), UnreadSignals: a.UnreadSignals,
+			Retention: s.Retention, ParentRetention: s.Start.ParentRetention,
+			Held: s.Continuing.Held,
 		},
 	}
 }
@@ -254,8 +247,9 @@ func (st *step) copied(m Copied) {
 	}
 	of := m.Signal
 	st.emit(&schemas.Signal{
-		SignalName: of.SignalName, Input: of.Input, ExternalWorkflowExecution: of.ExternalWorkflowExecution,
-		ExternalScheduledEventID: of.ExternalScheduledEventID, RequestID: of.RequestID,
+		SignalName: of.SignalName, Input: of.Input,
+		ExternalWorkflowExecution: of.ExternalWorkflowExecution,
+		ExternalScheduledEventID:  of.ExternalScheduledEventID, RequestID: of.RequestID,
 		OriginRun: st.Start.ContinuedExecutionRun, OriginEventID: m.EventID,
 	})
 	st.wake()

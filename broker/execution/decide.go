@@ -61,8 +61,9 @@ func (st *step) decide(d schemas.Decision, completed int64) bool {
 	case *schemas.CompleteWorkflow:
 		return st.close(d, completed, &schemas.WorkflowSuccess{Result: a.Result, DeciderCompletedEventID: completed})
 	case *schemas.FailWorkflow:
-		return st.close(d, completed,
-			&schemas.WorkflowFailed{Reason: a.Reason, Details: a.Details, DeciderCompletedEventID: completed})
+		return st.close(d, completed, &schemas.WorkflowFailed{
+			Reason: a.Reason, Details: a.Details, DeciderCompletedEventID: completed,
+		})
 	case *schemas.CancelWorkflow:
 		return st.close(d, completed, &schemas.WorkflowCanceled{Details: a.Details, DeciderCompletedEventID: completed})
 	case *schemas.ContinueAsNew:
@@ -83,53 +84,35 @@ func (st *step) close(d schemas.Decision, completed int64, event schemas.Attribu
 		unseen = unseen || e.ID > completed && e.Type().Wakes()
 	}
 	if next, ok := event.(*schemas.WorkflowContinuedAsNew); ok && unseen &&
-		st.Decision.Held >= mostHeld &&
-		!st.Decision.Others {
+		st.Decision.Held >= mostHeld && !st.Decision.Others {
 		next.UnreadSignals, unseen = st.Decision.Signals, false
 	}
 	if unseen {
-		return st.refuseClose(
-			d,
-			schemas.CauseUnhandledDecision,
-			"something happened that the decider has not seen",
-			completed,
-		)
+		return st.refuseClose(d, schemas.CauseUnhandledDecision,
+			"something happened that the decider has not seen", completed)
 	}
 	st.end(event)
 	return true
 }
 
 func (st *step) refuseClose(
-	d schemas.Decision,
-	cause schemas.Cause,
-	details string,
-	completed int64,
+	d schemas.Decision, cause schemas.Cause, details string, completed int64,
 ) bool {
-	st.emit(
-		&schemas.WorkflowCloseFailed{
-			Decision:                d.Type(),
-			Cause:                   cause,
-			Details:                 details,
-			DeciderCompletedEventID: completed,
-		},
-	)
+	st.emit(&schemas.WorkflowCloseFailed{
+		Decision: d.Type(), Cause: cause, Details: details, DeciderCompletedEventID: completed,
+	})
 	return false
 }
 
 func limitDetails(what string, most int) string {
-	return fmt.Sprintf(
-		"%d %s are open, and no run may have more at once: wait until one is closed",
-		most,
-		what,
-	)
+	return fmt.Sprintf("%d %s are open, and no run may have more at once: wait until one is closed",
+		most, what)
 }
 
 func (st *step) fullDetails() string {
 	return fmt.Sprintf(
 		"the history has %d events; from %d on nothing may lengthen it: continue as new, or close",
-		st.LastID,
-		st.c.MaxEvents,
-	)
+		st.LastID, st.c.MaxEvents)
 }
 
 func typeDetails(kind schemas.TypeKind, name, version string) string {
@@ -151,42 +134,28 @@ func (st *step) scheduleActivity(a *schemas.ScheduleActivity, completed int64) b
 	_, typeCause := st.c.Types.Activity(a.ActivityType, a.ActivityTypeVersion)
 	switch {
 	case typeCause != "":
-		return refuse(
-			typeCause,
-			typeDetails(schemas.ActivityKind, a.ActivityType, a.ActivityTypeVersion),
-		)
+		return refuse(typeCause,
+			typeDetails(schemas.ActivityKind, a.ActivityType, a.ActivityTypeVersion))
 	case ev.List == "":
-		return refuse(
-			schemas.CauseListUndefined,
-			"name a list in the decision, or give the run a default list",
-		)
+		return refuse(schemas.CauseListUndefined,
+			"name a list in the decision, or give the run a default list")
 	case schemas.ValidateID("activityId", a.ActivityID) != nil:
-		return refuse(
-			schemas.CauseInvalidAttributes,
-			schemas.ValidateID("activityId", a.ActivityID).Error(),
-		)
+		return refuse(schemas.CauseInvalidAttributes,
+			schemas.ValidateID("activityId", a.ActivityID).Error())
 	case schemas.ValidateID("activityType", a.ActivityType) != nil:
-		return refuse(
-			schemas.CauseInvalidAttributes,
-			schemas.ValidateID("activityType", a.ActivityType).Error(),
-		)
+		return refuse(schemas.CauseInvalidAttributes,
+			schemas.ValidateID("activityType", a.ActivityType).Error())
 	case schemas.ValidateName("list", ev.List) != nil:
 		return refuse(schemas.CauseInvalidAttributes, schemas.ValidateName("list", ev.List).Error())
 	case a.ValidateLimits() != nil:
 		return refuse(schemas.CauseInvalidAttributes, a.ValidateLimits().Error())
 	case st.ActivityByID(a.ActivityID) != nil:
-		return refuse(
-			schemas.CauseActivityIDInUse,
-			fmt.Sprintf(
-				"activityId: the activity of event %d bears it and is open",
-				st.ActivityByID(a.ActivityID).ScheduledID,
-			),
-		)
+		return refuse(schemas.CauseActivityIDInUse,
+			fmt.Sprintf("activityId: the activity of event %d bears it and is open",
+				st.ActivityByID(a.ActivityID).ScheduledID))
 	case len(st.Activities) >= st.c.OpenActivities:
-		return refuse(
-			schemas.CauseOpenActivitiesLimit,
-			limitDetails("activities", st.c.OpenActivities),
-		)
+		return refuse(schemas.CauseOpenActivitiesLimit,
+			limitDetails("activities", st.c.OpenActivities))
 	case st.full():
 		return refuse(schemas.CauseEventLimitExceeded, st.fullDetails())
 	}
@@ -200,17 +169,18 @@ func (st *step) scheduleActivity(a *schemas.ScheduleActivity, completed int64) b
 // activityOptions fills in what the decision leaves out: from the defaults of the type, then of the
 // run, then of the namespace.
 func (st *step) activityOptions(
-	a *schemas.ScheduleActivity,
-	completed int64,
+	a *schemas.ScheduleActivity, completed int64,
 ) *schemas.ActivityScheduled {
 	d := st.Start.ActivityDefaults
 	if d == nil {
 		d = &schemas.ActivityDefaults{}
 	}
 	ev := &schemas.ActivityScheduled{
-		ActivityID: a.ActivityID, ActivityType: a.ActivityType, ActivityTypeVersion: a.ActivityTypeVersion,
-		Input: a.Input, Control: a.Control, List: a.List, TaskPriority: a.TaskPriority,
-		ScheduleToStartTimeout: a.ScheduleToStartTimeout, StartToCloseTimeout: a.StartToCloseTimeout,
+		ActivityID: a.ActivityID, ActivityType: a.ActivityType,
+		ActivityTypeVersion: a.ActivityTypeVersion, Input: a.Input, Control: a.Control,
+		List: a.List, TaskPriority: a.TaskPriority,
+		ScheduleToStartTimeout: a.ScheduleToStartTimeout,
+		StartToCloseTimeout:    a.StartToCloseTimeout,
 		ScheduleToCloseTimeout: a.ScheduleToCloseTimeout, HeartbeatTimeout: a.HeartbeatTimeout,
 		StartDelay: a.StartDelay, NotIdempotent: a.NotIdempotent, Retry: a.Retry,
 		MaximumInterruptions: a.MaximumInterruptions, DeciderCompletedEventID: completed,
@@ -236,112 +206,77 @@ func (st *step) activityOptions(
 func (st *step) cancelActivity(a *schemas.RequestCancelActivity, completed int64) bool {
 	act := st.ActivityByID(a.ActivityID)
 	if act == nil {
-		st.emit(
-			&schemas.ActivityCancelFailed{
-				ActivityID:              a.ActivityID,
-				Cause:                   schemas.CauseActivityIDUnknown,
-				DeciderCompletedEventID: completed,
-			},
-		)
+		st.emit(&schemas.ActivityCancelFailed{
+			ActivityID: a.ActivityID, Cause: schemas.CauseActivityIDUnknown,
+			DeciderCompletedEventID: completed,
+		})
 		return false
 	}
-	requested := st.emit(
-		&schemas.ActivityCancelRequested{
-			ActivityID:              a.ActivityID,
-			ScheduledEventID:        act.ScheduledID,
-			DeciderCompletedEventID: completed,
-		},
-	)
+	requested := st.emit(&schemas.ActivityCancelRequested{
+		ActivityID: a.ActivityID, ScheduledEventID: act.ScheduledID,
+		DeciderCompletedEventID: completed,
+	})
 	if act.Started != 0 {
 		st.tellWorker(act, reasonCancel, false)
 		return true
 	}
-	st.emit(
-		&schemas.ActivityCanceled{
-			ScheduledEventID:             act.ScheduledID,
-			LatestCancelRequestedEventID: requested,
-		},
-	)
+	st.emit(&schemas.ActivityCanceled{
+		ScheduledEventID: act.ScheduledID, LatestCancelRequestedEventID: requested,
+	})
 	return false // the decider is told, as it is of every close
 }
 
 func (st *step) scheduleTimer(a *schemas.ScheduleTimer, completed int64) bool {
 	refuse := func(cause schemas.Cause, details string) bool {
-		st.emit(
-			&schemas.TimerScheduleFailed{
-				TimerID:                 a.TimerID,
-				Cause:                   cause,
-				Details:                 details,
-				DeciderCompletedEventID: completed,
-			},
-		)
+		st.emit(&schemas.TimerScheduleFailed{
+			TimerID: a.TimerID, Cause: cause, Details: details, DeciderCompletedEventID: completed,
+		})
 		return false
 	}
 	other, open := st.Timers[a.TimerID]
 	switch {
 	case schemas.ValidateID("timerId", a.TimerID) != nil:
-		return refuse(
-			schemas.CauseInvalidAttributes,
-			schemas.ValidateID("timerId", a.TimerID).Error(),
-		)
+		return refuse(schemas.CauseInvalidAttributes,
+			schemas.ValidateID("timerId", a.TimerID).Error())
 	case a.StartToFireTimeout < 0:
-		return refuse(
-			schemas.CauseInvalidAttributes,
-			"startToFireTimeout: want a duration of zero or more",
-		)
+		return refuse(schemas.CauseInvalidAttributes,
+			"startToFireTimeout: want a duration of zero or more")
 	case open:
-		return refuse(
-			schemas.CauseTimerIDInUse,
-			fmt.Sprintf("timerId: the timer of event %d bears it and is open", other.ScheduledID),
-		)
+		return refuse(schemas.CauseTimerIDInUse,
+			fmt.Sprintf("timerId: the timer of event %d bears it and is open", other.ScheduledID))
 	case len(st.Timers) >= st.c.OpenTimers:
 		return refuse(schemas.CauseOpenTimersLimit, limitDetails("timers", st.c.OpenTimers))
 	case st.full():
 		return refuse(schemas.CauseEventLimitExceeded, st.fullDetails())
 	}
-	st.emit(
-		&schemas.TimerScheduled{
-			TimerID:                 a.TimerID,
-			StartToFireTimeout:      a.StartToFireTimeout,
-			Control:                 a.Control,
-			DeciderCompletedEventID: completed,
-		},
-	)
+	st.emit(&schemas.TimerScheduled{
+		TimerID: a.TimerID, StartToFireTimeout: a.StartToFireTimeout, Control: a.Control,
+		DeciderCompletedEventID: completed,
+	})
 	return true
 }
 
 func (st *step) cancelTimer(a *schemas.CancelTimer, completed int64) bool {
 	t, open := st.Timers[a.TimerID]
 	if !open {
-		st.emit(
-			&schemas.TimerCancelFailed{
-				TimerID:                 a.TimerID,
-				Cause:                   schemas.CauseTimerIDUnknown,
-				DeciderCompletedEventID: completed,
-			},
-		)
+		st.emit(&schemas.TimerCancelFailed{
+			TimerID: a.TimerID, Cause: schemas.CauseTimerIDUnknown,
+			DeciderCompletedEventID: completed,
+		})
 		return false
 	}
-	st.emit(
-		&schemas.TimerCanceled{
-			TimerID:                 a.TimerID,
-			ScheduledEventID:        t.ScheduledID,
-			DeciderCompletedEventID: completed,
-		},
-	)
+	st.emit(&schemas.TimerCanceled{
+		TimerID: a.TimerID, ScheduledEventID: t.ScheduledID, DeciderCompletedEventID: completed,
+	})
 	return true
 }
 
 func (st *step) recordMarker(a *schemas.RecordMarker, completed int64) bool {
 	refuse := func(cause schemas.Cause, details string) bool {
-		st.emit(
-			&schemas.MarkerFailed{
-				MarkerName:              a.MarkerName,
-				Cause:                   cause,
-				Details:                 details,
-				DeciderCompletedEventID: completed,
-			},
-		)
+		st.emit(&schemas.MarkerFailed{
+			MarkerName: a.MarkerName, Cause: cause, Details: details,
+			DeciderCompletedEventID: completed,
+		})
 		return false
 	}
 	if err := schemas.ValidateID("markerName", a.MarkerName); err != nil {
@@ -350,12 +285,8 @@ func (st *step) recordMarker(a *schemas.RecordMarker, completed int64) bool {
 	if st.full() {
 		return refuse(schemas.CauseEventLimitExceeded, st.fullDetails())
 	}
-	st.emit(
-		&schemas.Marker{
-			MarkerName:              a.MarkerName,
-			Details:                 a.Details,
-			DeciderCompletedEventID: completed,
-		},
-	)
+	st.emit(&schemas.Marker{
+		MarkerName: a.MarkerName, Details: a.Details, DeciderCompletedEventID: completed,
+	})
 	return true
 }

@@ -18,11 +18,11 @@ func (st *step) startChild(a *schemas.StartChild, completed int64) bool {
 	next := st.LastID + 1
 	id := st.emit(&schemas.ChildScheduled{
 		WorkflowID: a.WorkflowID, Run: runID(st.Run, next, st.now), WorkflowType: a.WorkflowType,
-		WorkflowTypeVersion: a.WorkflowTypeVersion,
-		Input:               a.Input, Control: a.Control, ExecutionStartToCloseTimeout: a.ExecutionStartToCloseTimeout,
-		TaskStartToCloseTimeout: a.TaskStartToCloseTimeout, TaskPriority: a.TaskPriority,
-		ActivityDefaults: a.ActivityDefaults,
-		ChildPolicy:      a.ChildPolicy, TagList: a.TagList, DeciderCompletedEventID: completed,
+		WorkflowTypeVersion: a.WorkflowTypeVersion, Input: a.Input, Control: a.Control,
+		ExecutionStartToCloseTimeout: a.ExecutionStartToCloseTimeout,
+		TaskStartToCloseTimeout:      a.TaskStartToCloseTimeout, TaskPriority: a.TaskPriority,
+		ActivityDefaults: a.ActivityDefaults, ChildPolicy: a.ChildPolicy, TagList: a.TagList,
+		DeciderCompletedEventID: completed,
 	})
 	st.do(StartChild{ScheduledID: id})
 	return true
@@ -46,9 +46,7 @@ func (st *step) childCause(a *schemas.StartChild) (cause schemas.Cause, details 
 		return schemas.CauseOpenChildrenLimit, limitDetails("children", st.c.OpenChildren)
 	case st.Start.Depth >= st.c.ChildDepth:
 		return schemas.CauseChildDepth, fmt.Sprintf(
-			"the run has %d ancestors, and none may have more",
-			st.Start.Depth,
-		)
+			"the run has %d ancestors, and none may have more", st.Start.Depth)
 	case st.full():
 		return schemas.CauseEventLimitExceeded, st.fullDetails()
 	}
@@ -70,10 +68,7 @@ func validateChild(a *schemas.StartChild) error {
 
 // validateRun judges what a child and a continuation say of the run that they begin.
 func validateRun(
-	d *schemas.ActivityDefaults,
-	policy schemas.ChildPolicy,
-	tags []string,
-	version string,
+	d *schemas.ActivityDefaults, policy schemas.ChildPolicy, tags []string, version string,
 ) error {
 	if err := schemas.ValidateLength("workflowTypeVersion", version); err != nil {
 		return err
@@ -99,14 +94,11 @@ func (s *State) ChildStart(c *ChildRun) *schemas.StartRequest {
 		V: schemas.Version, WorkflowID: o.WorkflowID, Run: o.Run, Type: o.WorkflowType,
 		TypeVersion: o.WorkflowTypeVersion, Input: o.Input,
 		ExecutionStartToCloseTimeout: o.ExecutionStartToCloseTimeout,
-		TaskStartToCloseTimeout:      o.TaskStartToCloseTimeout,
-		TaskPriority:                 o.TaskPriority, ActivityDefaults: o.ActivityDefaults,
-		ChildPolicy: o.ChildPolicy, TagList: o.TagList,
+		TaskStartToCloseTimeout:      o.TaskStartToCloseTimeout, TaskPriority: o.TaskPriority,
+		ActivityDefaults: o.ActivityDefaults, ChildPolicy: o.ChildPolicy, TagList: o.TagList,
 		Origin: &schemas.StartOrigin{
-			Parent: &schemas.Execution{
-				WorkflowID: s.WorkflowID,
-				Run:        s.Run,
-			}, ParentScheduledEventID: c.ScheduledID, Depth: s.Start.Depth + 1,
+			Parent:                 &schemas.Execution{WorkflowID: s.WorkflowID, Run: s.Run},
+			ParentScheduledEventID: c.ScheduledID, Depth: s.Start.Depth + 1,
 			ParentRetention: s.Keeping(),
 		},
 	}
@@ -140,7 +132,8 @@ func (st *step) cancelExternal(a *schemas.CancelExternal, completed int64) bool 
 		return false
 	}
 	st.do(Request{ScheduledID: st.emit(&schemas.CancelExternalScheduled{
-		WorkflowID: a.WorkflowID, Run: a.Run, Control: a.Control, DeciderCompletedEventID: completed,
+		WorkflowID: a.WorkflowID, Run: a.Run, Control: a.Control,
+		DeciderCompletedEventID: completed,
 	})})
 	return true
 }
@@ -154,10 +147,8 @@ func (st *step) externalCause(workflowID, run string) (cause schemas.Cause, deta
 	case err != nil:
 		return schemas.CauseInvalidAttributes, err.Error()
 	case len(st.Externals) >= st.c.OpenExternals:
-		return schemas.CauseOpenExternalsLimit, limitDetails(
-			"requests to other workflows",
-			st.c.OpenExternals,
-		)
+		return schemas.CauseOpenExternalsLimit, limitDetails("requests to other workflows",
+			st.c.OpenExternals)
 	case st.full():
 		return schemas.CauseEventLimitExceeded, st.fullDetails()
 	}
@@ -171,12 +162,8 @@ func (st *step) continueAsNew(d schemas.Decision, a *schemas.ContinueAsNew, comp
 	version := cmp.Or(a.WorkflowTypeVersion, s.WorkflowTypeVersion)
 	if !a.Part || version != s.WorkflowTypeVersion {
 		if _, cause := st.c.Types.Workflow(s.WorkflowType, version); cause != "" {
-			return st.refuseClose(
-				d,
-				cause,
-				typeDetails(schemas.WorkflowKind, s.WorkflowType, version),
-				completed,
-			)
+			return st.refuseClose(d, cause,
+				typeDetails(schemas.WorkflowKind, s.WorkflowType, version), completed)
 		}
 	}
 	if err := a.ValidateLimits(); err != nil {
@@ -186,20 +173,15 @@ func (st *step) continueAsNew(d schemas.Decision, a *schemas.ContinueAsNew, comp
 		return st.refuseClose(d, schemas.CauseInvalidAttributes, err.Error(), completed)
 	}
 	ev := &schemas.WorkflowContinuedAsNew{
-		NewExecutionRun: runID(
-			st.Run,
-			st.LastID+1,
-			st.now,
-		), Input: a.Input, WorkflowType: s.WorkflowType, WorkflowTypeVersion: version,
-		ExecutionStartToCloseTimeout: cmp.Or(
-			a.ExecutionStartToCloseTimeout,
-			s.ExecutionStartToCloseTimeout,
-		),
+		NewExecutionRun: runID(st.Run, st.LastID+1, st.now), Input: a.Input,
+		WorkflowType: s.WorkflowType, WorkflowTypeVersion: version,
+		ExecutionStartToCloseTimeout: cmp.Or(a.ExecutionStartToCloseTimeout,
+			s.ExecutionStartToCloseTimeout),
 		TaskStartToCloseTimeout: cmp.Or(a.TaskStartToCloseTimeout, s.TaskStartToCloseTimeout),
 		TaskPriority:            cmp.Or(a.TaskPriority, s.TaskPriority),
 		ActivityDefaults:        cmp.Or(a.ActivityDefaults, s.ActivityDefaults),
-		ChildPolicy:             cmp.Or(a.ChildPolicy, s.ChildPolicy),
-		TagList:                 a.TagList, DeciderCompletedEventID: completed,
+		ChildPolicy:             cmp.Or(a.ChildPolicy, s.ChildPolicy), TagList: a.TagList,
+		DeciderCompletedEventID: completed,
 	}
 	if len(ev.Input) == 0 {
 		ev.Input = s.Input
@@ -223,9 +205,7 @@ func (s *State) RequestOf(x *ExternalAction) (kind, target string, body any) {
 	return "cancel", x.Cancel.WorkflowID, &schemas.ExecutionRequest{
 		V: schemas.Version, WorkflowID: x.Cancel.WorkflowID, Run: x.Cancel.Run,
 		Origin: &schemas.RequestOrigin{
-			Execution:        &source,
-			ScheduledEventID: x.ScheduledID,
-			FirstRun:         x.Cancel.Run,
+			Execution: &source, ScheduledEventID: x.ScheduledID, FirstRun: x.Cancel.Run,
 		},
 	}
 }

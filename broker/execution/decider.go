@@ -56,8 +56,7 @@ func (s *State) deciderTimeout(c *Config) schemas.Duration {
 func (st *step) taken(identity string) {
 	if st.Decision.Scheduled != 0 && st.Decision.Started == 0 && st.Paused == nil {
 		st.emit(
-			&schemas.DeciderStarted{ScheduledEventID: st.Decision.Scheduled, Identity: identity},
-		)
+			&schemas.DeciderStarted{ScheduledEventID: st.Decision.Scheduled, Identity: identity})
 	}
 }
 
@@ -75,8 +74,7 @@ func (st *step) reply(m Reply) {
 			cause = schemas.CauseDeciderError
 		}
 		st.refuse(
-			Refuse{Cause: cause, Reason: e.Reason, Details: e.Details, Identity: m.Reply.Identity},
-		)
+			Refuse{Cause: cause, Reason: e.Reason, Details: e.Details, Identity: m.Reply.Identity})
 		return
 	}
 	err := validate(m.Reply.Decisions)
@@ -87,13 +85,9 @@ func (st *step) reply(m Reply) {
 		err = st.validateAttributes(m.Reply.Decisions)
 	}
 	if err != nil {
-		st.refuse(
-			Refuse{
-				Cause:    schemas.CauseInvalidDecision,
-				Reason:   err.Error(),
-				Identity: m.Reply.Identity,
-			},
-		)
+		st.refuse(Refuse{
+			Cause: schemas.CauseInvalidDecision, Reason: err.Error(), Identity: m.Reply.Identity,
+		})
 		return
 	}
 	completed := st.emit(&schemas.DeciderCompleted{
@@ -120,13 +114,8 @@ func (st *step) refuse(m Refuse) {
 	if d.Started == 0 {
 		return
 	}
-	reason, details := clip(
-		m.Reason,
-		schemas.MaxDeciderReason,
-	), clip(
-		m.Details,
-		schemas.MaxDeciderDetails,
-	)
+	reason, details := clip(m.Reason, schemas.MaxDeciderReason), clip(m.Details,
+		schemas.MaxDeciderDetails)
 	st.emit(&schemas.DeciderFailed{
 		Cause: m.Cause, Reason: reason, Details: details, Identity: m.Identity,
 		ScheduledEventID: d.StartedOf, StartedEventID: d.Started,
@@ -149,11 +138,8 @@ func (st *step) again(reason, details string) {
 	if st.Decision.Failures >= st.c.DeciderAttempts && st.Paused == nil {
 		st.emit(&schemas.WorkflowPaused{
 			Cause: schemas.CauseDeciderAttempts,
-			Reason: fmt.Sprintf(
-				"the decider failed %d times in a row: %s",
-				st.Decision.Failures,
-				reason,
-			),
+			Reason: fmt.Sprintf("the decider failed %d times in a row: %s",
+				st.Decision.Failures, reason),
 			Details: details,
 		})
 		return
@@ -178,10 +164,7 @@ func (s *State) validateAttributes(decisions []schemas.Decision) error {
 			n > schemas.AttributesSize(s.Attributes) {
 			return fmt.Errorf(
 				"decision %d: SetAttributes: the run would have %d bytes of attributes; want at most %d",
-				i+1,
-				n,
-				schemas.MaxAttributes,
-			)
+				i+1, n, schemas.MaxAttributes)
 		}
 	}
 	return nil
@@ -194,8 +177,7 @@ func validate(decisions []schemas.Decision) error {
 			if u.Type == "" {
 				return fmt.Errorf(
 					"decision %d has no type; want one of the names in the documentation of decisions",
-					i+1,
-				)
+					i+1)
 			}
 			return fmt.Errorf("decision %d: %q is no decision that this version knows", i+1, u.Type)
 		}
@@ -206,11 +188,8 @@ func validate(decisions []schemas.Decision) error {
 			return fmt.Errorf("decision %d: this version does not carry out %s", i+1, d.Type())
 		}
 		if d.Closes() && i != len(decisions)-1 {
-			return fmt.Errorf(
-				"decision %d: %s must be the last decision of its reply",
-				i+1,
-				d.Type(),
-			)
+			return fmt.Errorf("decision %d: %s must be the last decision of its reply",
+				i+1, d.Type())
 		}
 	}
 	if n := len(decisions); n > 1 && decisions[n-1].Closes() {
@@ -222,12 +201,8 @@ func validate(decisions []schemas.Decision) error {
 				schemas.DecideGetState,
 				schemas.DecideSetState,
 				schemas.DecideClearState:
-				return fmt.Errorf(
-					"decision %d: %s cannot stand beside %s, which ends the run",
-					i+1,
-					d.Type(),
-					decisions[n-1].Type(),
-				)
+				return fmt.Errorf("decision %d: %s cannot stand beside %s, which ends the run",
+					i+1, d.Type(), decisions[n-1].Type())
 			}
 		}
 	}

@@ -70,11 +70,8 @@ func (st *step) alarmFired(uncommitted int64) {
 			return
 		}
 		slices.SortStableFunc(ripe, func(a, b due) int {
-			return cmp.Or(
-				cmp.Compare(a.at, b.at),
-				cmp.Compare(a.rank, b.rank),
-				cmp.Compare(a.id, b.id),
-			)
+			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank),
+				cmp.Compare(a.id, b.id))
 		})
 		before := st.LastID
 		for i := range ripe {
@@ -95,31 +92,22 @@ func (st *step) fire(d *due) {
 	a := d.activity
 	switch d.kind {
 	case dueWorkflow:
-		st.end(
-			&schemas.WorkflowTimedOut{
-				TimeoutType: schemas.TimeoutStartToClose,
-				ChildPolicy: st.Start.ChildPolicy,
-			},
-		)
+		st.end(&schemas.WorkflowTimedOut{
+			TimeoutType: schemas.TimeoutStartToClose, ChildPolicy: st.Start.ChildPolicy,
+		})
 	case dueDecider:
 		if st.Decision.Started == d.id {
-			st.emit(
-				&schemas.DeciderTimedOut{
-					TimeoutType:      schemas.TimeoutStartToClose,
-					ScheduledEventID: st.Decision.StartedOf,
-					StartedEventID:   d.id,
-				},
-			)
+			st.emit(&schemas.DeciderTimedOut{
+				TimeoutType: schemas.TimeoutStartToClose, ScheduledEventID: st.Decision.StartedOf,
+				StartedEventID: d.id,
+			})
 			st.again("it did not answer within "+st.deciderTimeout(st.c).String(), "")
 		}
 	case dueDecision:
 		if st.Decision.Scheduled == d.id {
-			st.emit(
-				&schemas.DeciderTimedOut{
-					TimeoutType:      schemas.TimeoutScheduleToStart,
-					ScheduledEventID: d.id,
-				},
-			)
+			st.emit(&schemas.DeciderTimedOut{
+				TimeoutType: schemas.TimeoutScheduleToStart, ScheduledEventID: d.id,
+			})
 			st.wake()
 		}
 	case dueActivity:
@@ -128,12 +116,9 @@ func (st *step) fire(d *due) {
 		}
 	case dueUnstarted:
 		if st.Activities[d.id] == a && a.Started == 0 {
-			st.emit(
-				&schemas.ActivityScheduledTimeout{
-					TimeoutType:      schemas.TimeoutScheduleToStart,
-					ScheduledEventID: d.id,
-				},
-			)
+			st.emit(&schemas.ActivityScheduledTimeout{
+				TimeoutType: schemas.TimeoutScheduleToStart, ScheduledEventID: d.id,
+			})
 			st.wake()
 		}
 	case dueDispatch:
@@ -168,14 +153,10 @@ func (st *step) timeOut(a *Activity, kind schemas.TimeoutType) {
 			return
 		}
 	}
-	st.emit(
-		&schemas.ActivityTimedOut{
-			TimeoutType:      kind,
-			ScheduledEventID: a.ScheduledID,
-			StartedEventID:   a.Started,
-			Details:          st.room(a.lastDetails()),
-		},
-	)
+	st.emit(&schemas.ActivityTimedOut{
+		TimeoutType: kind, ScheduledEventID: a.ScheduledID, StartedEventID: a.Started,
+		Details: st.room(a.lastDetails()),
+	})
 	st.wake()
 }
 
@@ -213,16 +194,10 @@ func (s *State) eachDue(c *Config, yield func(due)) {
 		a.eachDue(yield)
 	}
 	for id, t := range s.Timers {
-		yield(
-			due{
-				at:    t.Due(),
-				kind:  dueTimer,
-				rank:  2,
-				id:    t.ScheduledID,
-				setBy: t.ScheduledID,
-				timer: id,
-			},
-		)
+		yield(due{
+			at: t.Due(), kind: dueTimer, rank: 2, id: t.ScheduledID, setBy: t.ScheduledID,
+			timer: id,
+		})
 	}
 	if s.continuable() {
 		if at, setBy, ok := s.ageDue(); ok {
@@ -235,14 +210,9 @@ func (s *State) deciderDue(c *Config, yield func(due)) {
 	d := &s.Decision
 	if d.Started != 0 {
 		if limit := s.deciderTimeout(c); limit.Limited() {
-			yield(
-				due{
-					at:    d.StartedBase.Add(limit),
-					kind:  dueDecider,
-					id:    d.Started,
-					setBy: d.Started,
-				},
-			)
+			yield(due{
+				at: d.StartedBase.Add(limit), kind: dueDecider, id: d.Started, setBy: d.Started,
+			})
 		}
 		return
 	}
@@ -250,21 +220,19 @@ func (s *State) deciderDue(c *Config, yield func(due)) {
 		return
 	}
 	if limit := s.Start.TaskScheduleToStartTimeout; limit.Limited() {
-		yield(
-			due{
-				at:    d.ScheduledBase.Add(c.backoff(d.Failures)).Add(limit),
-				kind:  dueDecision,
-				id:    d.Scheduled,
-				setBy: d.WaitsFrom,
-			},
-		)
+		yield(due{
+			at: d.ScheduledBase.Add(c.backoff(d.Failures)).Add(limit), kind: dueDecision,
+			id: d.Scheduled, setBy: d.WaitsFrom,
+		})
 	}
 }
 
 func (a *Activity) eachDue(yield func(due)) {
 	o := a.Scheduled
 	d := due{kind: dueActivity, rank: 1, id: a.ScheduledID, activity: a, attempt: a.Attempt}
-	at := func(from schemas.Timestamp, limit schemas.Duration, setBy int64, timeout schemas.TimeoutType) {
+	at := func(
+		from schemas.Timestamp, limit schemas.Duration, setBy int64, timeout schemas.TimeoutType,
+	) {
 		if limit.Limited() {
 			d.at, d.setBy, d.timeout = from.Add(limit), setBy, timeout
 			yield(d)
@@ -280,12 +248,8 @@ func (a *Activity) eachDue(yield func(due)) {
 		yield(d)
 	case a.Attempt == 1:
 		d.kind = dueUnstarted
-		at(
-			a.ScheduledBase.Add(max(o.StartDelay, 0)),
-			o.ScheduleToStartTimeout,
-			a.ScheduledID,
-			schemas.TimeoutScheduleToStart,
-		)
+		at(a.ScheduledBase.Add(max(o.StartDelay, 0)), o.ScheduleToStartTimeout, a.ScheduledID,
+			schemas.TimeoutScheduleToStart)
 	}
 }
 
@@ -299,8 +263,7 @@ func (s *State) Beat(h *schemas.Heartbeat, list string, now schemas.Timestamp) s
 	a := s.Activities[id]
 	if run != s.Run || a == nil || attempt != a.Attempt {
 		return schemas.BeatAnswer{
-			Gone:   true,
-			Reason: "the activity is closed, or another attempt is at work",
+			Gone: true, Reason: "the activity is closed, or another attempt is at work",
 		}
 	}
 	if !a.onList(list) {

@@ -40,19 +40,15 @@ func looksSent(id string) bool {
 
 // OpenChildren returns the children that have not closed, in the order they were asked for.
 func (s *State) OpenChildren() []*ChildRun {
-	return slices.SortedFunc(
-		maps.Values(s.Children),
-		func(a, b *ChildRun) int { return cmp.Compare(a.ScheduledID, b.ScheduledID) },
-	)
+	return slices.SortedFunc(maps.Values(s.Children),
+		func(a, b *ChildRun) int { return cmp.Compare(a.ScheduledID, b.ScheduledID) })
 }
 
 // OpenExternals returns the unanswered signals and cancel requests to other workflows, in their
 // order.
 func (s *State) OpenExternals() []*ExternalAction {
-	return slices.SortedFunc(
-		maps.Values(s.Externals),
-		func(a, b *ExternalAction) int { return cmp.Compare(a.ScheduledID, b.ScheduledID) },
-	)
+	return slices.SortedFunc(maps.Values(s.Externals),
+		func(a, b *ExternalAction) int { return cmp.Compare(a.ScheduledID, b.ScheduledID) })
 }
 
 func (s *State) applyExchange(e schemas.Event) bool {
@@ -113,8 +109,9 @@ func (st *step) child(r *schemas.ChildReport) {
 	if r.Cause != "" {
 		if c.Started == 0 {
 			st.emit(&schemas.ChildStartFailed{
-				WorkflowID: o.WorkflowID, WorkflowType: o.WorkflowType, Cause: r.Cause, ScheduledEventID: c.ScheduledID,
-				Control: o.Control, DeciderCompletedEventID: o.DeciderCompletedEventID,
+				WorkflowID: o.WorkflowID, WorkflowType: o.WorkflowType, Cause: r.Cause,
+				ScheduledEventID: c.ScheduledID, Control: o.Control,
+				DeciderCompletedEventID: o.DeciderCompletedEventID,
 			})
 			st.wake()
 		}
@@ -122,10 +119,8 @@ func (st *step) child(r *schemas.ChildReport) {
 	}
 	if c.Started == 0 {
 		st.emit(&schemas.ChildStarted{
-			WorkflowExecution: schemas.Execution{
-				WorkflowID: o.WorkflowID,
-				Run:        o.Run,
-			}, WorkflowType: o.WorkflowType, ScheduledEventID: c.ScheduledID,
+			WorkflowExecution: schemas.Execution{WorkflowID: o.WorkflowID, Run: o.Run},
+			WorkflowType:      o.WorkflowType, ScheduledEventID: c.ScheduledID,
 		})
 	}
 	if event := childClose(r, c); event != nil {
@@ -141,11 +136,8 @@ func childClose(r *schemas.ChildReport, c *ChildRun) schemas.Attributes {
 	switch r.Status {
 	case schemas.StatusCompleted:
 		return &schemas.ChildSuccess{
-			WorkflowExecution: x,
-			WorkflowType:      typ,
-			ScheduledEventID:  scheduled,
-			StartedEventID:    started,
-			Result:            r.Result,
+			WorkflowExecution: x, WorkflowType: typ, ScheduledEventID: scheduled,
+			StartedEventID: started, Result: r.Result,
 		}
 	case schemas.StatusFailed:
 		return &schemas.ChildFailed{
@@ -159,18 +151,13 @@ func childClose(r *schemas.ChildReport, c *ChildRun) schemas.Attributes {
 		}
 	case schemas.StatusCanceled:
 		return &schemas.ChildCanceled{
-			WorkflowExecution: x,
-			WorkflowType:      typ,
-			ScheduledEventID:  scheduled,
-			StartedEventID:    started,
-			Details:           r.Details,
+			WorkflowExecution: x, WorkflowType: typ, ScheduledEventID: scheduled,
+			StartedEventID: started, Details: r.Details,
 		}
 	case schemas.StatusTerminated:
 		return &schemas.ChildTerminated{
-			WorkflowExecution: x,
-			WorkflowType:      typ,
-			ScheduledEventID:  scheduled,
-			StartedEventID:    started,
+			WorkflowExecution: x, WorkflowType: typ, ScheduledEventID: scheduled,
+			StartedEventID: started,
 		}
 	}
 	return nil
@@ -184,28 +171,22 @@ func (st *step) external(r *schemas.ExternalAnswer) {
 	}
 	if s := x.Signal; s != nil {
 		if r.Cause == "" {
-			st.emit(
-				&schemas.ExternalSignaled{
-					WorkflowExecution: r.Target,
-					ScheduledEventID:  x.ScheduledID,
-				},
-			)
+			st.emit(&schemas.ExternalSignaled{
+				WorkflowExecution: r.Target, ScheduledEventID: x.ScheduledID,
+			})
 			return
 		}
 		st.emit(&schemas.SignalExternalFailed{
-			WorkflowID: s.WorkflowID, Run: s.Run, Cause: r.Cause, ScheduledEventID: x.ScheduledID, Control: s.Control,
-			DeciderCompletedEventID: s.DeciderCompletedEventID,
+			WorkflowID: s.WorkflowID, Run: s.Run, Cause: r.Cause, ScheduledEventID: x.ScheduledID,
+			Control: s.Control, DeciderCompletedEventID: s.DeciderCompletedEventID,
 		})
 		st.wake()
 		return
 	}
 	if r.Cause == "" {
-		st.emit(
-			&schemas.ExternalCancelRequested{
-				WorkflowExecution: r.Target,
-				ScheduledEventID:  x.ScheduledID,
-			},
-		)
+		st.emit(&schemas.ExternalCancelRequested{
+			WorkflowExecution: r.Target, ScheduledEventID: x.ScheduledID,
+		})
 		return
 	}
 	st.emit(&schemas.CancelExternalFailed{
@@ -219,7 +200,8 @@ func (st *step) external(r *schemas.ExternalAnswer) {
 // answer tells the sender of a signal what became of it.
 func (st *step) answer(x *schemas.ExternalSignal, cause schemas.Cause) {
 	st.do(Answer{To: x.Source, Answer: schemas.ExternalAnswer{
-		SourceRun: x.Source.Run, ScheduledEventID: x.ScheduledEventID, Target: st.target(x.Run), Cause: cause,
+		SourceRun: x.Source.Run, ScheduledEventID: x.ScheduledEventID, Target: st.target(x.Run),
+		Cause: cause,
 	}})
 }
 
@@ -229,7 +211,8 @@ func (st *step) answerRequest(o *schemas.RequestOrigin, cause schemas.Cause) {
 		return
 	}
 	st.do(Answer{To: *o.Execution, Answer: schemas.ExternalAnswer{
-		SourceRun: o.Execution.Run, ScheduledEventID: o.ScheduledEventID, Target: st.target(o.FirstRun), Cause: cause,
+		SourceRun: o.Execution.Run, ScheduledEventID: o.ScheduledEventID,
+		Target: st.target(o.FirstRun), Cause: cause,
 	}})
 }
 

@@ -69,13 +69,9 @@ func (a *Activity) mostInterruptions() int {
 // lastLosses tells of the latest interruptions, for the details of the failure.
 func (a *Activity) lastLosses() schemas.Payload {
 	var b strings.Builder
-	fmt.Fprintf(
-		&b,
+	fmt.Fprintf(&b,
 		"its worker was lost %d times in a row, and maximumInterruptions is %d: the activity "+
-			"may be what ends its workers",
-		a.Interruptions,
-		a.mostInterruptions(),
-	)
+			"may be what ends its workers", a.Interruptions, a.mostInterruptions())
 	for i, l := range a.Losses {
 		if i == 0 {
 			b.WriteString("; the last ones:")
@@ -86,14 +82,8 @@ func (a *Activity) lastLosses() schemas.Payload {
 		if l.Worker != "" {
 			worker = fmt.Sprintf("worker %q", l.Worker)
 		}
-		fmt.Fprintf(
-			&b,
-			" attempt %d of %s, begun %s, missed %s",
-			l.Attempt,
-			worker,
-			l.Began,
-			l.Missed,
-		)
+		fmt.Fprintf(&b, " attempt %d of %s, begun %s, missed %s",
+			l.Attempt, worker, l.Began, l.Missed)
 	}
 	return schemas.Text(b.String())
 }

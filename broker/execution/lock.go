@@ -138,26 +138,16 @@ func (s *State) applyLock(e schemas.Event) bool {
 func (st *step) acquireLock(a *schemas.AcquireLock, completed int64) bool {
 	held := st.Locks[schemas.LockKey(a.Scope, a.Lock)]
 	if cause, details := st.lockCause(a, held); cause != "" {
-		st.emit(
-			&schemas.LockRefused{
-				Lock:                    a.Lock,
-				Scope:                   a.Scope,
-				Cause:                   cause,
-				Details:                 details,
-				DeciderCompletedEventID: completed,
-			},
-		)
+		st.emit(&schemas.LockRefused{
+			Lock: a.Lock, Scope: a.Scope, Cause: cause, Details: details,
+			DeciderCompletedEventID: completed,
+		})
 		return false
 	}
-	id := st.emit(
-		&schemas.LockRequested{
-			Lock:                    a.Lock,
-			Scope:                   a.Scope,
-			Limit:                   a.Limit,
-			Lease:                   a.Lease,
-			DeciderCompletedEventID: completed,
-		},
-	)
+	id := st.emit(&schemas.LockRequested{
+		Lock: a.Lock, Scope: a.Scope, Limit: a.Limit, Lease: a.Lease,
+		DeciderCompletedEventID: completed,
+	})
 	if held != nil {
 		st.emit(&schemas.LockAcquired{
 			Lock: held.Lock, Scope: held.Scope, Fence: held.Fence, Expires: held.Expires,
@@ -165,21 +155,16 @@ func (st *step) acquireLock(a *schemas.AcquireLock, completed int64) bool {
 		})
 		return false // the decider is told, as it is of every lock that it gets
 	}
-	st.do(
-		EnterLock{
-			Key:   schemas.LockKey(a.Scope, a.Lock),
-			Asked: Asked{Run: st.Run, EventID: id},
-			By:    id,
-		},
-	)
+	st.do(EnterLock{
+		Key: schemas.LockKey(a.Scope, a.Lock), Asked: Asked{Run: st.Run, EventID: id}, By: id,
+	})
 	return true
 }
 
 // lockCause says why a lock cannot be asked for, "" if it can. held is what the run has of the lock
 // already.
 func (st *step) lockCause(
-	a *schemas.AcquireLock,
-	held *Lock,
+	a *schemas.AcquireLock, held *Lock,
 ) (cause schemas.Cause, details string) {
 	err := schemas.ValidateLock(a.Lock, a.Scope)
 	switch {
@@ -187,9 +172,7 @@ func (st *step) lockCause(
 		return schemas.CauseInvalidAttributes, err.Error()
 	case a.Limit < 0 || a.Limit > schemas.MaxLockLimit:
 		return schemas.CauseInvalidAttributes, fmt.Sprintf(
-			"limit: want a number from 0 to %d, where 0 means 1",
-			schemas.MaxLockLimit,
-		)
+			"limit: want a number from 0 to %d, where 0 means 1", schemas.MaxLockLimit)
 	case a.ValidateLimits() != nil:
 		return schemas.CauseInvalidAttributes, a.ValidateLimits().Error()
 	case held == nil && st.retentionDisabled():
@@ -197,18 +180,15 @@ func (st *step) lockCause(
 	case held != nil && held.Waits():
 		return schemas.CauseLockRequested, fmt.Sprintf(
 			"event %d has asked for the lock, and the run waits for it: wait for LockAcquired, or release it first",
-			held.EventID,
-		)
+			held.EventID)
 	case held != nil && max(held.Limit, 1) != max(a.Limit, 1):
 		return schemas.CauseLockLimit, fmt.Sprintf(
 			"limit: the run holds the lock with a limit of %d: release it first, or leave the limit as it is",
-			max(held.Limit, 1),
-		)
+			max(held.Limit, 1))
 	case held == nil && len(st.Locks) >= st.c.OpenLocks:
 		return schemas.CauseOpenLocksLimit, fmt.Sprintf(
 			"the run holds or waits for %d locks, and no run may have more: release one",
-			st.c.OpenLocks,
-		)
+			st.c.OpenLocks)
 	case st.full():
 		return schemas.CauseEventLimitExceeded, st.fullDetails()
 	}
@@ -220,19 +200,19 @@ func (st *step) lockCause(
 func (st *step) releaseLock(a *schemas.ReleaseLock, completed int64) bool {
 	if err := schemas.ValidateLock(a.Lock, a.Scope); err != nil {
 		st.emit(&schemas.LockRefused{
-			Lock: a.Lock, Scope: a.Scope, Cause: schemas.CauseInvalidAttributes, DeciderCompletedEventID: completed,
-			Details: err.Error(), Decision: a.DecisionType(),
+			Lock: a.Lock, Scope: a.Scope, Cause: schemas.CauseInvalidAttributes,
+			DeciderCompletedEventID: completed, Details: err.Error(), Decision: a.DecisionType(),
 		})
 		return false
 	}
 	l := st.Locks[schemas.LockKey(a.Scope, a.Lock)]
 	if l != nil && l.Try {
 		st.emit(&schemas.LockRefused{
-			Lock: a.Lock, Scope: a.Scope, Cause: schemas.CauseLockRequested, DeciderCompletedEventID: completed,
+			Lock: a.Lock, Scope: a.Scope, Cause: schemas.CauseLockRequested,
+			DeciderCompletedEventID: completed,
 			Details: fmt.Sprintf(
-				"event %d tries to take the lock: wait for StateSet or StateRefused",
-				l.EventID,
-			), Decision: a.DecisionType(),
+				"event %d tries to take the lock: wait for StateSet or StateRefused", l.EventID),
+			Decision: a.DecisionType(),
 		})
 		return false
 	}
@@ -278,10 +258,7 @@ func (st *step) granted(m Granted) {
 	}
 	try := l.Try
 	ev := &schemas.LockAcquired{
-		Lock:             l.Lock,
-		Scope:            l.Scope,
-		Fence:            m.Place.Fence,
-		Expires:          m.Place.Expires(),
+		Lock: l.Lock, Scope: l.Scope, Fence: m.Place.Fence, Expires: m.Place.Expires(),
 		ScheduledEventID: l.EventID,
 	}
 	if (m.Asked != Asked{Run: m.Place.Run, EventID: m.Place.EventID}) ||
@@ -290,14 +267,10 @@ func (st *step) granted(m Granted) {
 	}
 	st.emit(ev)
 	if try {
-		st.emit(
-			&schemas.StateSet{
-				Key:              schemas.LockState(l.Lock),
-				Scope:            l.Scope,
-				Revision:         ev.Fence,
-				ScheduledEventID: l.EventID,
-			},
-		)
+		st.emit(&schemas.StateSet{
+			Key: schemas.LockState(l.Lock), Scope: l.Scope, Revision: ev.Fence,
+			ScheduledEventID: l.EventID,
+		})
 	}
 	st.wake()
 }
@@ -310,8 +283,8 @@ func (st *step) denied(m Denied) {
 		}
 	} else if l != nil && l.Waits() {
 		st.emit(&schemas.LockRefused{
-			Lock: l.Lock, Scope: l.Scope, Cause: m.Cause,
-			Details: m.Details, ScheduledEventID: l.EventID,
+			Lock: l.Lock, Scope: l.Scope, Cause: m.Cause, Details: m.Details,
+			ScheduledEventID: l.EventID,
 		})
 		st.wake()
 	}
@@ -319,15 +292,9 @@ func (st *step) denied(m Denied) {
 
 func (st *step) lockLost(m Lost) {
 	if l := st.LockOf(m.Key, m.Asked); l != nil && !l.Waits() {
-		st.emit(
-			&schemas.LockBroken{
-				Lock:   l.Lock,
-				Scope:  l.Scope,
-				Fence:  l.Fence,
-				Cause:  m.Cause,
-				Reason: m.Reason,
-			},
-		)
+		st.emit(&schemas.LockBroken{
+			Lock: l.Lock, Scope: l.Scope, Fence: l.Fence, Cause: m.Cause, Reason: m.Reason,
+		})
 	}
 }
 

@@ -34,26 +34,18 @@ func (s *State) Means(r *schemas.ExecutionRequest) bool {
 
 func (st *step) pause(r *schemas.ExecutionRequest) {
 	if st.Paused == nil && st.Means(r) && !st.Repeated(r) {
-		st.emit(
-			&schemas.WorkflowPaused{
-				Cause:     schemas.CauseOperatorInitiated,
-				Reason:    r.Reason,
-				RequestID: r.RequestID,
-				Identity:  r.Identity,
-			},
-		)
+		st.emit(&schemas.WorkflowPaused{
+			Cause: schemas.CauseOperatorInitiated, Reason: r.Reason, RequestID: r.RequestID,
+			Identity: r.Identity,
+		})
 	}
 }
 
 func (st *step) resume(r *schemas.ExecutionRequest) {
 	if st.Paused != nil && st.Means(r) && !st.Repeated(r) {
-		st.emit(
-			&schemas.WorkflowResumed{
-				Reason:    r.Reason,
-				RequestID: r.RequestID,
-				Identity:  r.Identity,
-			},
-		)
+		st.emit(&schemas.WorkflowResumed{
+			Reason: r.Reason, RequestID: r.RequestID, Identity: r.Identity,
+		})
 		st.wake()
 	}
 }
@@ -75,9 +67,7 @@ func (s *State) knowsErrand(o *schemas.RequestOrigin) bool {
 // all the same: it may be sent again, to a run that follows.
 func (st *step) cancel(r *schemas.ExecutionRequest) {
 	e := &schemas.WorkflowCancelRequested{
-		Reason:    r.Reason,
-		RequestID: r.RequestID,
-		Identity:  r.Identity,
+		Reason: r.Reason, RequestID: r.RequestID, Identity: r.Identity,
 	}
 	if st.knowsErrand(r.Origin) {
 		st.answerRequest(r.Origin, "") // the chain has had it
@@ -101,8 +91,8 @@ func (st *step) cancel(r *schemas.ExecutionRequest) {
 // terminate ends the run without asking its decider.
 func (st *step) terminate(r *schemas.ExecutionRequest) {
 	e := &schemas.WorkflowTerminated{
-		Reason: r.Reason, Details: r.Details, ChildPolicy: r.ChildPolicy, Cause: schemas.CauseOperatorInitiated,
-		RequestID: r.RequestID, Identity: r.Identity,
+		Reason: r.Reason, Details: r.Details, ChildPolicy: r.ChildPolicy,
+		Cause: schemas.CauseOperatorInitiated, RequestID: r.RequestID, Identity: r.Identity,
 	}
 	if !st.Means(r) {
 		return

@@ -33,7 +33,9 @@ func (d *Decision) judged(completed int64, a schemas.Attributes) {
 // why. What has nothing to do with the decision itself is none: an end over something that the
 // decider has not seen, and the answers that come later.
 func refusal(a schemas.Attributes) (completed int64, what string) {
-	say := func(decision schemas.DecisionType, name string, cause schemas.Cause, details string) string {
+	say := func(
+		decision schemas.DecisionType, name string, cause schemas.Cause, details string,
+	) string {
 		what := fmt.Sprintf("%s %q with %s", decision, name, cause)
 		if name == "" {
 			what = fmt.Sprintf("%s with %s", decision, cause)
@@ -46,8 +48,8 @@ func refusal(a schemas.Attributes) (completed int64, what string) {
 	scheduled := int64(0)
 	switch a := a.(type) {
 	case *schemas.ActivityScheduleFailed:
-		completed, what = a.DeciderCompletedEventID,
-			say(schemas.DecideScheduleActivity, a.ActivityID, a.Cause, a.Details)
+		completed, what = a.DeciderCompletedEventID, say(schemas.DecideScheduleActivity,
+			a.ActivityID, a.Cause, a.Details)
 	case *schemas.ActivityCancelFailed:
 		completed, what = a.DeciderCompletedEventID, say(schemas.DecideRequestCancelActivity, a.ActivityID, a.Cause, "")
 	case *schemas.TimerScheduleFailed:
@@ -68,8 +70,8 @@ func refusal(a schemas.Attributes) (completed int64, what string) {
 	case *schemas.LockRefused:
 		decision := a.Decision
 		def(&decision, schemas.DecideAcquireLock)
-		scheduled, completed, what = a.ScheduledEventID, a.DeciderCompletedEventID,
-			say(decision, a.Lock, a.Cause, a.Details)
+		scheduled, completed, what = a.ScheduledEventID, a.DeciderCompletedEventID, say(decision,
+			a.Lock, a.Cause, a.Details)
 	case *schemas.StateRefused:
 		scheduled, completed, what = a.ScheduledEventID, a.DeciderCompletedEventID,
 			say("a request for the state key", a.Key, a.Cause, a.Details)

@@ -31,14 +31,10 @@ func (s *State) applyReplayPoint(e schemas.Event) bool {
 // setReplayPoint refuses with the event of a marker: a replay point is one that has a meaning.
 func (st *step) setReplayPoint(a *schemas.SetReplayPoint, completed int64) bool {
 	refuse := func(cause schemas.Cause, details string) bool {
-		st.emit(
-			&schemas.MarkerFailed{
-				MarkerName:              a.Name,
-				Cause:                   cause,
-				Details:                 "replay point: " + details,
-				DeciderCompletedEventID: completed,
-			},
-		)
+		st.emit(&schemas.MarkerFailed{
+			MarkerName: a.Name, Cause: cause, Details: "replay point: " + details,
+			DeciderCompletedEventID: completed,
+		})
 		return false
 	}
 	if err := schemas.ValidateID("name", a.Name); err != nil {
@@ -47,13 +43,8 @@ func (st *step) setReplayPoint(a *schemas.SetReplayPoint, completed int64) bool 
 	if st.full() {
 		return refuse(schemas.CauseEventLimitExceeded, st.fullDetails())
 	}
-	st.emit(
-		&schemas.ReplayPointSet{
-			Name:                    a.Name,
-			State:                   a.State,
-			Only:                    a.Only,
-			DeciderCompletedEventID: completed,
-		},
-	)
+	st.emit(&schemas.ReplayPointSet{
+		Name: a.Name, State: a.State, Only: a.Only, DeciderCompletedEventID: completed,
+	})
 	return true
 }

@@ -78,13 +78,8 @@ func (st *step) report(m Report) {
 	}
 	act := st.Activities[id]
 	if act != nil && run == st.Run && !act.onList(m.List) {
-		st.dead(
-			DeadForeignList,
-			"the activity of event %d is on list %q, and list %q reported it",
-			id,
-			act.Scheduled.List,
-			m.List,
-		)
+		st.dead(DeadForeignList, "the activity of event %d is on list %q, and list %q reported it",
+			id, act.Scheduled.List, m.List)
 		return
 	}
 	switch r.Kind {
@@ -110,13 +105,9 @@ func (st *step) report(m Report) {
 	case attempt < act.Attempt && r.Kind == schemas.ReportStarted:
 		// overtaken by its outcome, which went straight to the owner
 	case attempt != act.Attempt:
-		st.dead(
-			DeadStaleToken,
+		st.dead(DeadStaleToken,
 			"the token is for attempt %d of the activity of event %d; the current one is %d",
-			attempt,
-			id,
-			act.Attempt,
-		)
+			attempt, id, act.Attempt)
 	case m.Bad != "":
 		st.dead(DeadInvalid, "%s", m.Bad)
 	default:
@@ -130,11 +121,8 @@ func (st *step) outcome(r *schemas.Report, act *Activity) {
 	switch r.Kind {
 	case schemas.ReportStarted, schemas.ReportSuccess, schemas.ReportCanceled, schemas.ReportFailed:
 	default:
-		st.dead(
-			DeadInvalid,
-			"kind %q: want started, success, failed, canceled, returned, begin or lost",
-			r.Kind,
-		)
+		st.dead(DeadInvalid,
+			"kind %q: want started, success, failed, canceled, returned, begin or lost", r.Kind)
 		return
 	}
 	fresh := act.Started == 0
@@ -150,33 +138,21 @@ func (st *step) outcome(r *schemas.Report, act *Activity) {
 		}
 		return
 	case schemas.ReportSuccess:
-		st.emit(
-			&schemas.ActivitySuccess{
-				ScheduledEventID: act.ScheduledID,
-				StartedEventID:   started,
-				Result:           r.Result,
-			},
-		)
+		st.emit(&schemas.ActivitySuccess{
+			ScheduledEventID: act.ScheduledID, StartedEventID: started, Result: r.Result,
+		})
 	case schemas.ReportCanceled:
 		if act.CancelRequested == 0 {
-			st.emit(
-				&schemas.ActivityFailed{
-					ScheduledEventID: act.ScheduledID,
-					StartedEventID:   started,
-					Reason:           "canceled",
-					Details:          r.Details,
-				},
-			)
+			st.emit(&schemas.ActivityFailed{
+				ScheduledEventID: act.ScheduledID, StartedEventID: started, Reason: "canceled",
+				Details: r.Details,
+			})
 			break
 		}
-		st.emit(
-			&schemas.ActivityCanceled{
-				ScheduledEventID:             act.ScheduledID,
-				StartedEventID:               started,
-				LatestCancelRequestedEventID: act.CancelRequested,
-				Details:                      r.Details,
-			},
-		)
+		st.emit(&schemas.ActivityCanceled{
+			ScheduledEventID: act.ScheduledID, StartedEventID: started,
+			LatestCancelRequestedEventID: act.CancelRequested, Details: r.Details,
+		})
 	case schemas.ReportFailed:
 		st.said += len(r.Details)
 		reason := cmp.Or(r.Reason, schemas.ReasonFailed)
@@ -185,14 +161,10 @@ func (st *step) outcome(r *schemas.Report, act *Activity) {
 			st.emit(again)
 			return
 		}
-		st.emit(
-			&schemas.ActivityFailed{
-				ScheduledEventID: act.ScheduledID,
-				StartedEventID:   started,
-				Reason:           reason,
-				Details:          r.Details,
-			},
-		)
+		st.emit(&schemas.ActivityFailed{
+			ScheduledEventID: act.ScheduledID, StartedEventID: started, Reason: reason,
+			Details: r.Details,
+		})
 	}
 	st.wake()
 }
@@ -230,16 +202,13 @@ func (st *step) begin(r *schemas.Report, run string, act *Activity, attempt int)
 		// It has begun, was taken for lost, and asks still: its worker stood still, or the answer
 		// did not come. Whoever has the task now would be interrupted by it, ask, and interrupt it
 		// in turn.
-		st.do(
-			Permit{
-				To: r.ReplyTo,
-				Permission: schemas.Permission{
-					Nonce:  r.Nonce,
-					Leave:  true,
-					Reason: "this delivery was taken for lost, and another one has the task",
-				},
+		st.do(Permit{
+			To: r.ReplyTo,
+			Permission: schemas.Permission{
+				Nonce: r.Nonce, Leave: true,
+				Reason: "this delivery was taken for lost, and another one has the task",
 			},
-		)
+		})
 	case act.Started == 0 && attempt == act.Attempt && act.over(st.now):
 		// its timeout is on its way
 		st.deny(r, "the activity's time was over before it began")
@@ -251,27 +220,20 @@ func (st *step) begin(r *schemas.Report, run string, act *Activity, attempt int)
 	case act.Started != 0 && r.TaskSequence != 0 && r.TaskSequence == act.TaskSequence:
 		// A server that was killed counts deliveries anew. Its first one says nothing about the
 		// worker, and dropping the task would end the lease that alone tells of its loss.
-		st.do(
-			Permit{
-				To: r.ReplyTo,
-				Permission: schemas.Permission{
-					Nonce:  r.Nonce,
-					Leave:  true,
-					Reason: "another delivery of this task is at work",
-				},
+		st.do(Permit{
+			To: r.ReplyTo,
+			Permission: schemas.Permission{
+				Nonce: r.Nonce, Leave: true, Reason: "another delivery of this task is at work",
 			},
-		)
+		})
 	case act.Offered && attempt == act.Attempt:
-		st.do(
-			Permit{
-				To: r.ReplyTo,
-				Permission: schemas.Permission{
-					Nonce:  r.Nonce,
-					Leave:  true,
-					Reason: "the task was offered to a worker, who is being asked",
-				},
+		st.do(Permit{
+			To: r.ReplyTo,
+			Permission: schemas.Permission{
+				Nonce: r.Nonce, Leave: true,
+				Reason: "the task was offered to a worker, who is being asked",
 			},
-		)
+		})
 		st.inquire(act)
 	default:
 		st.deny(r, "another delivery of this task is at work")
@@ -285,14 +247,10 @@ func (a *Activity) over(now schemas.Timestamp) bool {
 }
 
 func (st *step) inquire(act *Activity) {
-	st.do(
-		Inquire{
-			ScheduledID: act.ScheduledID,
-			Attempt:     act.Attempt,
-			Worker:      act.Worker,
-			Token:       Token(st.Run, act.ScheduledID, act.Attempt),
-		},
-	)
+	st.do(Inquire{
+		ScheduledID: act.ScheduledID, Attempt: act.Attempt, Worker: act.Worker,
+		Token: Token(st.Run, act.ScheduledID, act.Attempt),
+	})
 }
 
 // gone: the worker of an offer does not answer.
@@ -368,30 +326,20 @@ func (st *step) interrupted(act *Activity, returned bool) (again bool) {
 	})
 	switch most := act.mostInterruptions(); {
 	case act.Scheduled.NotIdempotent:
-		st.emit(
-			&schemas.ActivityFailed{
-				ScheduledEventID: act.ScheduledID,
-				StartedEventID:   started,
-				Reason:           schemas.ReasonInterrupted,
-			},
-		)
+		st.emit(&schemas.ActivityFailed{
+			ScheduledEventID: act.ScheduledID, StartedEventID: started,
+			Reason: schemas.ReasonInterrupted,
+		})
 	case act.CancelRequested != 0:
-		st.emit(
-			&schemas.ActivityCanceled{
-				ScheduledEventID:             act.ScheduledID,
-				StartedEventID:               started,
-				LatestCancelRequestedEventID: act.CancelRequested,
-			},
-		)
+		st.emit(&schemas.ActivityCanceled{
+			ScheduledEventID: act.ScheduledID, StartedEventID: started,
+			LatestCancelRequestedEventID: act.CancelRequested,
+		})
 	case !returned && most > 0 && row >= most:
-		st.emit(
-			&schemas.ActivityFailed{
-				ScheduledEventID: act.ScheduledID,
-				StartedEventID:   started,
-				Reason:           schemas.ReasonInterrupted,
-				Details:          act.lastLosses(),
-			},
-		)
+		st.emit(&schemas.ActivityFailed{
+			ScheduledEventID: act.ScheduledID, StartedEventID: started,
+			Reason: schemas.ReasonInterrupted, Details: act.lastLosses(),
+		})
 	default:
 		return true
 	}
@@ -427,8 +375,8 @@ func (st *step) lost(r *schemas.Report, run string, act *Activity, attempt int) 
 
 func (st *step) permit(r *schemas.Report, act *Activity) {
 	st.do(Permit{To: r.ReplyTo, Permission: schemas.Permission{
-		Nonce: r.Nonce, Go: true, Attempt: act.Attempt, Token: Token(st.Run, act.ScheduledID, act.Attempt),
-		HeartbeatDetails: act.Resume,
+		Nonce: r.Nonce, Go: true, Attempt: act.Attempt,
+		Token: Token(st.Run, act.ScheduledID, act.Attempt), HeartbeatDetails: act.Resume,
 	}})
 }
 
@@ -451,8 +399,8 @@ func (st *step) retry(act *Activity, reason string) *schemas.ActivityRetrySchedu
 		return nil
 	}
 	return &schemas.ActivityRetryScheduled{
-		ScheduledEventID: act.ScheduledID, StartedEventID: act.Started, Attempt: act.Attempt, Cause: reason,
-		HeartbeatDetails: st.room(act.BeatDetails), NextTime: next,
+		ScheduledEventID: act.ScheduledID, StartedEventID: act.Started, Attempt: act.Attempt,
+		Cause: reason, HeartbeatDetails: st.room(act.BeatDetails), NextTime: next,
 	}
 }
 
@@ -473,7 +421,6 @@ func interval(p *schemas.RetryPolicy, n int) schemas.Duration {
 	} else if p.MaximumInterval.Limited() {
 		top = float64(p.MaximumInterval)
 	}
-	return schemas.Duration(
-		min(float64(initial)*math.Pow(max(factor, 1), float64(n-1)), top, longest),
-	)
+	return schemas.Duration(min(float64(initial)*math.Pow(max(factor, 1), float64(n-1)), top,
+		longest))
 }

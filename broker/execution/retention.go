@@ -75,10 +75,7 @@ func (s *State) validateRetention(decisions []schemas.Decision) error {
 	if disables > 0 && locked != "" {
 		return fmt.Errorf(
 			"decision %d: SetRetention: a run with lock %q cannot disable its retention, since "+
-				"nobody would know of the lock: write 0 instead",
-			disables,
-			locked,
-		)
+				"nobody would know of the lock: write 0 instead", disables, locked)
 	}
 	return nil
 }
@@ -100,14 +97,10 @@ func (st *step) setRetention(a *schemas.SetRetention, completed int64) bool {
 	} else {
 		next = retention.Start(e, parent, system)
 	}
-	st.emit(
-		&schemas.RetentionSet{
-			Retention:               a.Retention,
-			Hash:                    a.Hash,
-			Policy:                  wirePolicy(next),
-			DeciderCompletedEventID: completed,
-		},
-	)
+	st.emit(&schemas.RetentionSet{
+		Retention: a.Retention, Hash: a.Hash, Policy: wirePolicy(next),
+		DeciderCompletedEventID: completed,
+	})
 	return true
 }
 
@@ -121,9 +114,6 @@ func policyOf(w *schemas.RetentionPolicy) *retention.Policy {
 
 func wirePolicy(p retention.Policy) *schemas.RetentionPolicy {
 	return &schemas.RetentionPolicy{
-		Hash:     p.Hash,
-		Disk:     p.Disk.String(),
-		Soft:     p.Soft.String(),
-		Disabled: p.Disabled,
+		Hash: p.Hash, Disk: p.Disk.String(), Soft: p.Soft.String(), Disabled: p.Disabled,
 	}
 }

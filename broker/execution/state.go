@@ -209,11 +209,8 @@ func Restore(b []byte) (*State, error) {
 		return nil, err
 	}
 	if s.Start == nil && s.LastID > 0 {
-		return nil, fmt.Errorf(
-			"snapshot: %w: %d events without a start",
-			schemas.ErrMalformed,
-			s.LastID,
-		)
+		return nil, fmt.Errorf("snapshot: %w: %d events without a start",
+			schemas.ErrMalformed, s.LastID)
 	}
 	if s.StartedAt == 0 { // an older one
 		s.StartedAt = s.StartBase
@@ -241,20 +238,14 @@ func Restore(b []byte) (*State, error) {
 	}
 	for id, q := range s.Requests {
 		if q == nil || q.Request == nil || q.EventID != id {
-			return nil, fmt.Errorf(
-				"snapshot: %w: state request %d is empty",
-				schemas.ErrMalformed,
-				id,
-			)
+			return nil, fmt.Errorf("snapshot: %w: state request %d is empty",
+				schemas.ErrMalformed, id)
 		}
 	}
 	for id, x := range s.Externals {
 		if x == nil || (x.Signal == nil) == (x.Cancel == nil) {
-			return nil, fmt.Errorf(
-				"snapshot: %w: external action %d is empty",
-				schemas.ErrMalformed,
-				id,
-			)
+			return nil, fmt.Errorf("snapshot: %w: external action %d is empty",
+				schemas.ErrMalformed, id)
 		}
 	}
 	return s, nil
@@ -268,10 +259,8 @@ func (s *State) ActivityByID(id string) *Activity { return s.Activities[s.activi
 
 // OpenActivities returns the open activities in the order they were scheduled.
 func (s *State) OpenActivities() []*Activity {
-	return slices.SortedFunc(
-		maps.Values(s.Activities),
-		func(a, b *Activity) int { return int(a.ScheduledID - b.ScheduledID) },
-	)
+	return slices.SortedFunc(maps.Values(s.Activities),
+		func(a, b *Activity) int { return int(a.ScheduledID - b.ScheduledID) })
 }
 
 func (s *State) remember(activityID string, scheduledID int64) {

@@ -35,10 +35,8 @@ func takes(a *schemas.StateRequested) (lock string, ok bool) {
 
 // OpenRequests returns the unanswered requests for state keys, in their order.
 func (s *State) OpenRequests() []*StateRequest {
-	return slices.SortedFunc(
-		maps.Values(s.Requests),
-		func(a, b *StateRequest) int { return cmp.Compare(a.EventID, b.EventID) },
-	)
+	return slices.SortedFunc(maps.Values(s.Requests),
+		func(a, b *StateRequest) int { return cmp.Compare(a.EventID, b.EventID) })
 }
 
 func (s *State) openRequests() []Effect {
@@ -100,9 +98,7 @@ func (s *State) dropRequests() {
 
 func (st *step) getState(a *schemas.GetState, completed int64) bool {
 	q := &schemas.StateRequested{
-		Decision:                schemas.DecideGetState,
-		Key:                     a.Key,
-		Scope:                   a.Scope,
+		Decision: schemas.DecideGetState, Key: a.Key, Scope: a.Scope,
 		DeciderCompletedEventID: completed,
 	}
 	if !st.mayAsk(q) {
@@ -133,9 +129,7 @@ func (st *step) setState(a *schemas.SetState, completed int64) bool {
 
 func (st *step) clearState(a *schemas.ClearState, completed int64) bool {
 	q := &schemas.StateRequested{
-		Decision:                schemas.DecideClearState,
-		Key:                     a.Key,
-		Scope:                   a.Scope,
+		Decision: schemas.DecideClearState, Key: a.Key, Scope: a.Scope,
 		DeciderCompletedEventID: completed,
 	}
 	if !st.mayAsk(q) {
@@ -148,14 +142,9 @@ func (st *step) clearState(a *schemas.ClearState, completed int64) bool {
 		return true
 	}
 	id := st.emit(q)
-	st.emit(
-		&schemas.LockReleased{
-			Lock:                    l.Lock,
-			Scope:                   l.Scope,
-			Fence:                   l.Fence,
-			DeciderCompletedEventID: completed,
-		},
-	)
+	st.emit(&schemas.LockReleased{
+		Lock: l.Lock, Scope: l.Scope, Fence: l.Fence, DeciderCompletedEventID: completed,
+	})
 	st.leave(l)
 	st.emit(&schemas.StateCleared{Key: a.Key, Scope: a.Scope, ScheduledEventID: id})
 	return false // the decider is told, as it is of every answer
@@ -171,53 +160,33 @@ func (st *step) mayAsk(q *schemas.StateRequested) bool {
 	case err != nil:
 		return st.refuseState(q, schemas.CauseInvalidAttributes, err.Error())
 	case max(len(q.Value), len(q.Require)) > schemas.MaxStateValue:
-		return st.refuseState(
-			q,
-			schemas.CauseInvalidAttributes,
-			fmt.Sprintf(
-				"value, require: %d bytes; a state key takes %d: keep what is larger elsewhere, and its name here",
-				max(len(q.Value), len(q.Require)),
-				schemas.MaxStateValue,
-			),
-		)
+		return st.refuseState(q, schemas.CauseInvalidAttributes, fmt.Sprintf(
+			"value, require: %d bytes; a state key takes %d: keep what is larger elsewhere, and its name here",
+			max(len(q.Value), len(q.Require)), schemas.MaxStateValue))
 	case len(st.Requests) >= st.c.OpenStates:
-		return st.refuseState(
-			q,
-			schemas.CauseOpenStatesLimit,
-			limitDetails("requests for state keys", st.c.OpenStates),
-		)
+		return st.refuseState(q, schemas.CauseOpenStatesLimit,
+			limitDetails("requests for state keys", st.c.OpenStates))
 	case st.full():
 		return st.refuseState(q, schemas.CauseEventLimitExceeded, st.fullDetails())
 	}
 	if _, isRef := q.Value.Ref(); isRef {
-		return st.refuseState(
-			q,
-			schemas.CauseInvalidAttributes,
-			"value: it is a reference to a large payload, which belongs to this run alone: give a small value",
-		)
+		return st.refuseState(q, schemas.CauseInvalidAttributes,
+			"value: it is a reference to a large payload, which belongs to this run alone: give a small value")
 	}
 	return true
 }
 
 func (st *step) refuseState(q *schemas.StateRequested, cause schemas.Cause, details string) bool {
-	st.emit(
-		&schemas.StateRefused{
-			Key:                     q.Key,
-			Scope:                   q.Scope,
-			Cause:                   cause,
-			Details:                 details,
-			DeciderCompletedEventID: q.DeciderCompletedEventID,
-		},
-	)
+	st.emit(&schemas.StateRefused{
+		Key: q.Key, Scope: q.Scope, Cause: cause, Details: details,
+		DeciderCompletedEventID: q.DeciderCompletedEventID,
+	})
 	return false
 }
 
 // refuseAsked refuses a request that stands in the history.
 func (st *step) refuseAsked(
-	q *StateRequest,
-	cause schemas.Cause,
-	value schemas.Payload,
-	details string,
+	q *StateRequest, cause schemas.Cause, value schemas.Payload, details string,
 ) {
 	st.emit(&schemas.StateRefused{
 		Key: q.Request.Key, Scope: q.Request.Scope, Cause: cause, Value: value, Details: details,
@@ -229,75 +198,41 @@ func (st *step) refuseAsked(
 // takeLock tries to take a lock for the run by its state key. The key of a free lock is absent, and
 // that of one that the run holds has the id of its workflow.
 func (st *step) takeLock(
-	q *schemas.StateRequested,
-	lock string,
-	require *requirement.Requirement,
+	q *schemas.StateRequested, lock string, require *requirement.Requirement,
 ) bool {
 	held := st.Locks[schemas.LockKey(q.Scope, lock)]
 	switch {
 	case !st.isOwn(q.Value):
-		return st.refuseState(
-			q,
-			schemas.CauseInvalidAttributes,
-			fmt.Sprintf(
-				"value: the key %s shows who holds lock %q, and a run can take it only for "+
-					"itself: set it to the workflow id, %q",
-				q.Key,
-				lock,
-				st.WorkflowID,
-			),
-		)
+		return st.refuseState(q, schemas.CauseInvalidAttributes, fmt.Sprintf(
+			"value: the key %s shows who holds lock %q, and a run can take it only for "+
+				"itself: set it to the workflow id, %q", q.Key, lock, st.WorkflowID))
 	case held != nil && held.Waits():
-		return st.refuseState(
-			q,
-			schemas.CauseLockRequested,
-			fmt.Sprintf(
-				"event %d has asked for the lock, and has no answer: wait for it first",
-				held.EventID,
-			),
-		)
+		return st.refuseState(q, schemas.CauseLockRequested, fmt.Sprintf(
+			"event %d has asked for the lock, and has no answer: wait for it first", held.EventID))
 	case held == nil && st.retentionDisabled():
 		return st.refuseState(q, schemas.CauseInvalidAttributes, lockUnkept)
 	case held == nil && len(st.Locks) >= st.c.OpenLocks:
-		return st.refuseState(
-			q,
-			schemas.CauseOpenLocksLimit,
-			fmt.Sprintf(
-				"the run holds or waits for %d locks, and no run may have more: release one",
-				st.c.OpenLocks,
-			),
-		)
+		return st.refuseState(q, schemas.CauseOpenLocksLimit, fmt.Sprintf(
+			"the run holds or waits for %d locks, and no run may have more: release one",
+			st.c.OpenLocks))
 	}
 	own, _ := schemas.JSONPayload(st.WorkflowID) // a text is always JSON
 	id := st.emit(q)
 	switch {
 	case held != nil && require.Holds(own, true):
-		st.emit(
-			&schemas.StateSet{
-				Key:              q.Key,
-				Scope:            q.Scope,
-				Revision:         held.Fence,
-				ScheduledEventID: id,
-			},
-		)
+		st.emit(&schemas.StateSet{
+			Key: q.Key, Scope: q.Scope, Revision: held.Fence, ScheduledEventID: id,
+		})
 	case held != nil:
 		st.refuseAsked(st.Requests[id], schemas.CauseRequirement, own, "")
 	case !require.Holds(nil, false):
-		st.refuseAsked(
-			st.Requests[id],
-			schemas.CauseRequirement,
-			nil,
+		st.refuseAsked(st.Requests[id], schemas.CauseRequirement, nil,
 			"require: this run does not hold the lock, and what is required does not hold for a "+
-				"free one: there is nothing to take",
-		)
+				"free one: there is nothing to take")
 	default:
-		st.do(
-			EnterLock{
-				Key:   schemas.LockKey(q.Scope, lock),
-				Asked: Asked{Run: st.Run, EventID: id},
-				By:    id,
-			},
-		)
+		st.do(EnterLock{
+			Key: schemas.LockKey(q.Scope, lock), Asked: Asked{Run: st.Run, EventID: id}, By: id,
+		})
 		return true
 	}
 	return false // the decider is told, as it is of every answer
@@ -326,24 +261,14 @@ func (st *step) answered(m Answered) {
 	case m.Cause != "":
 		st.refuseAsked(q, m.Cause, m.Value, m.Details)
 	case a.Decision == schemas.DecideGetState:
-		st.emit(
-			&schemas.StateRead{
-				Key:              a.Key,
-				Scope:            a.Scope,
-				Value:            m.Value,
-				Revision:         m.Revision,
-				ScheduledEventID: q.EventID,
-			},
-		)
+		st.emit(&schemas.StateRead{
+			Key: a.Key, Scope: a.Scope, Value: m.Value, Revision: m.Revision,
+			ScheduledEventID: q.EventID,
+		})
 	case a.Decision == schemas.DecideSetState:
-		st.emit(
-			&schemas.StateSet{
-				Key:              a.Key,
-				Scope:            a.Scope,
-				Revision:         m.Revision,
-				ScheduledEventID: q.EventID,
-			},
-		)
+		st.emit(&schemas.StateSet{
+			Key: a.Key, Scope: a.Scope, Revision: m.Revision, ScheduledEventID: q.EventID,
+		})
 	default:
 		st.emit(&schemas.StateCleared{Key: a.Key, Scope: a.Scope, ScheduledEventID: q.EventID})
 	}

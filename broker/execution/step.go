@@ -76,9 +76,7 @@ func (s *State) Step(c *Config, m Message, now schemas.Timestamp) ([]schemas.Eve
 		st.end(&schemas.WorkflowTerminated{
 			Reason: fmt.Sprintf(
 				"the history has %d events; at most %d are allowed: continue as new before that",
-				st.LastID,
-				c.MaxEvents,
-			),
+				st.LastID, c.MaxEvents),
 			Cause: schemas.CauseEventLimitExceeded, ChildPolicy: st.Start.ChildPolicy,
 		})
 	}
@@ -147,13 +145,14 @@ func (st *step) start(m Start) {
 	}
 	d := st.c.Types.workflowDefaults(r.Type, r.TypeVersion)
 	e := &schemas.WorkflowStarted{
-		WorkflowID: r.WorkflowID, Run: r.Run, WorkflowType: r.Type, WorkflowTypeVersion: r.TypeVersion, Input: r.Input,
+		WorkflowID: r.WorkflowID, Run: r.Run, WorkflowType: r.Type,
+		WorkflowTypeVersion: r.TypeVersion, Input: r.Input,
 		ExecutionStartToCloseTimeout: r.ExecutionStartToCloseTimeout,
 		TaskStartToCloseTimeout:      r.TaskStartToCloseTimeout,
 		TaskScheduleToStartTimeout:   r.TaskScheduleToStartTimeout, TaskPriority: r.TaskPriority,
-		ActivityDefaults: r.ActivityDefaults, ChildPolicy: r.ChildPolicy, TagList: r.TagList, Attributes: r.Attributes,
-		SignalIDs: m.Received, Replays: r.Replays, RequestID: r.RequestID, Identity: r.Identity,
-		StartMode: startMode(r), Continuation: r.Continuation,
+		ActivityDefaults: r.ActivityDefaults, ChildPolicy: r.ChildPolicy, TagList: r.TagList,
+		Attributes: r.Attributes, SignalIDs: m.Received, Replays: r.Replays, RequestID: r.RequestID,
+		Identity: r.Identity, StartMode: startMode(r), Continuation: r.Continuation,
 	}
 	def(&e.ExecutionStartToCloseTimeout, d.ExecutionStartToCloseTimeout)
 	def(&e.ExecutionStartToCloseTimeout, st.c.WorkflowTimeout)
@@ -196,8 +195,7 @@ func startMode(r *schemas.StartRequest) schemas.StartMode {
 // StartSignalOf is the signal of a signal-with-start.
 func StartSignalOf(r *schemas.StartRequest) Signal {
 	return Signal{
-		Name:      r.Signal.Name,
-		Input:     r.Signal.Input,
+		Name: r.Signal.Name, Input: r.Signal.Input,
 		RequestID: cmp.Or(r.Signal.RequestID, r.RequestID, r.Run),
 	}
 }

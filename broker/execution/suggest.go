@@ -91,8 +91,7 @@ func (s *State) waitsForLock() bool {
 func (s *State) continuable() bool {
 	c := &s.Continuing
 	return s.Start != nil && s.Start.Continuation != nil && c.Held == nil && c.Trigger != 0 &&
-		c.Trigger <= s.Decision.Previous &&
-		s.quiet()
+		c.Trigger <= s.Decision.Previous && s.quiet()
 }
 
 // ageDue is when the run is old enough to be asked, and the event from which that counts; ok is
@@ -142,25 +141,17 @@ func (st *step) suggest(old, recycle bool) {
 // hold keeps the run from being asked to continue as new.
 func (st *step) hold(r *schemas.ExecutionRequest) {
 	if st.Continuing.Held == nil && st.Means(r) && !st.Repeated(r) {
-		st.emit(
-			&schemas.ContinuationHeld{
-				Reason:    r.Reason,
-				RequestID: r.RequestID,
-				Identity:  r.Identity,
-			},
-		)
+		st.emit(&schemas.ContinuationHeld{
+			Reason: r.Reason, RequestID: r.RequestID, Identity: r.Identity,
+		})
 	}
 }
 
 // release undoes a hold.
 func (st *step) release(r *schemas.ExecutionRequest) {
 	if st.Continuing.Held != nil && st.Means(r) && !st.Repeated(r) {
-		st.emit(
-			&schemas.ContinuationReleased{
-				Reason:    r.Reason,
-				RequestID: r.RequestID,
-				Identity:  r.Identity,
-			},
-		)
+		st.emit(&schemas.ContinuationReleased{
+			Reason: r.Reason, RequestID: r.RequestID, Identity: r.Identity,
+		})
 	}
 }

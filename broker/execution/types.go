@@ -26,25 +26,18 @@ func NewTypes(required bool, infos []schemas.TypeInfo) *Types {
 // Workflow returns a workflow type, nil if it is not registered, and why it may not be used, "" if
 // it may.
 func (t *Types) Workflow(name, version string) (*schemas.TypeInfo, schemas.Cause) {
-	return t.find(
-		typeKey{schemas.WorkflowKind, name, version},
-		schemas.CauseWorkflowTypeUnknown,
-		schemas.CauseWorkflowTypeDeprecated,
-	)
+	return t.find(typeKey{schemas.WorkflowKind, name, version}, schemas.CauseWorkflowTypeUnknown,
+		schemas.CauseWorkflowTypeDeprecated)
 }
 
 // Activity is [Types.Workflow] for an activity type.
 func (t *Types) Activity(name, version string) (*schemas.TypeInfo, schemas.Cause) {
-	return t.find(
-		typeKey{schemas.ActivityKind, name, version},
-		schemas.CauseActivityTypeUnknown,
-		schemas.CauseActivityTypeDeprecated,
-	)
+	return t.find(typeKey{schemas.ActivityKind, name, version}, schemas.CauseActivityTypeUnknown,
+		schemas.CauseActivityTypeDeprecated)
 }
 
 func (t *Types) find(
-	k typeKey,
-	unknown, deprecated schemas.Cause,
+	k typeKey, unknown, deprecated schemas.Cause,
 ) (*schemas.TypeInfo, schemas.Cause) {
 	if t == nil || len(t.types) == 0 && !t.required {
 		return nil, ""

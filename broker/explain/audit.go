@@ -7,10 +7,7 @@ import (
 
 // Audit reads off a state what its run waits for. An audit compares it with the world.
 func Audit(
-	a *schemas.AuditRun,
-	s *execution.State,
-	config *execution.Config,
-	now schemas.Timestamp,
+	a *schemas.AuditRun, s *execution.State, config *execution.Config, now schemas.Timestamp,
 ) {
 	a.Run, a.Type, a.Status, a.StartedAt = s.Run, s.Start.WorkflowType, s.Status, s.StartedAt
 	if a.Status == "" {
@@ -48,8 +45,9 @@ func auditActivity(run string, a *execution.Activity, now schemas.Timestamp) sch
 			run,
 			a.ScheduledID,
 			a.Attempt,
-		), Attempt: a.Attempt, ScheduledAt: a.ScheduledBase,
-		StartedAt: a.StartedBase, Worker: a.Worker, TaskSequence: a.TaskSequence, Deadline: deadlineOf(a),
+		),
+		Attempt: a.Attempt, ScheduledAt: a.ScheduledBase, StartedAt: a.StartedBase,
+		Worker: a.Worker, TaskSequence: a.TaskSequence, Deadline: deadlineOf(a),
 	}
 	if a.NotBefore > now {
 		o.NotBefore = a.NotBefore
@@ -102,10 +100,7 @@ func AuditStored(
 // the run wants a decision it has an alarm to be asked for again, at most reask away, from the
 // owner that had it in memory.
 func DueAtLast(
-	s *execution.State,
-	c *execution.Config,
-	now schemas.Timestamp,
-	reask schemas.Duration,
+	s *execution.State, c *execution.Config, now schemas.Timestamp, reask schemas.Duration,
 ) schemas.Timestamp {
 	due := s.NextDue(c)
 	if w, wanted := s.WantsDecider(c); wanted && !w.Started {

@@ -11,8 +11,9 @@ import (
 // Describe tells what a state shows.
 func Describe(s *execution.State) *schemas.DescribeResponse {
 	a := &schemas.DescribeResponse{
-		V: schemas.Version, Execution: Info(s), LatestContext: s.Context, Input: s.Start.Input, Started: *s.Start,
-		CancelRequested: s.CancelRequested, DeciderAttempt: s.Decision.Failures + 1, Held: s.Continuing.Held,
+		V: schemas.Version, Execution: Info(s), LatestContext: s.Context, Input: s.Start.Input,
+		Started: *s.Start, CancelRequested: s.CancelRequested,
+		DeciderAttempt: s.Decision.Failures + 1, Held: s.Continuing.Held,
 	}
 	if d := s.Start.ExecutionStartToCloseTimeout; d.Limited() {
 		a.Timeout = s.StartBase.Add(d)
@@ -22,9 +23,9 @@ func Describe(s *execution.State) *schemas.DescribeResponse {
 	}
 	for _, act := range s.OpenActivities() {
 		o := schemas.OpenActivity{
-			ActivityID: act.Scheduled.ActivityID, Type: act.Scheduled.ActivityType, List: act.Scheduled.List,
-			ScheduledEventID: act.ScheduledID, ScheduledAt: act.ScheduledBase,
-			StartedAt: act.StartedBase, Worker: act.Worker,
+			ActivityID: act.Scheduled.ActivityID, Type: act.Scheduled.ActivityType,
+			List: act.Scheduled.List, ScheduledEventID: act.ScheduledID,
+			ScheduledAt: act.ScheduledBase, StartedAt: act.StartedBase, Worker: act.Worker,
 			Attempt: act.Attempt, CancelRequested: act.CancelRequested != 0,
 		}
 		if act.Started != 0 && act.Scheduled.StartToCloseTimeout.Limited() {
@@ -47,9 +48,11 @@ func Describe(s *execution.State) *schemas.DescribeResponse {
 // Info is the line of a run in a list.
 func Info(s *execution.State) schemas.ExecutionInfo {
 	i := schemas.ExecutionInfo{
-		WorkflowID: s.WorkflowID, Run: s.Run, Type: s.Start.WorkflowType, TypeVersion: s.Start.WorkflowTypeVersion,
-		Status: s.Status, StartedAt: s.StartedAt, Events: s.LastID, Tags: s.Start.TagList, Attributes: s.Attributes,
-		Parent: s.Start.ParentWorkflowExecution, Replays: s.Start.Replays, StartMode: s.Start.Mode(),
+		WorkflowID: s.WorkflowID, Run: s.Run, Type: s.Start.WorkflowType,
+		TypeVersion: s.Start.WorkflowTypeVersion, Status: s.Status, StartedAt: s.StartedAt,
+		Events: s.LastID, Tags: s.Start.TagList, Attributes: s.Attributes,
+		Parent: s.Start.ParentWorkflowExecution, Replays: s.Start.Replays,
+		StartMode: s.Start.Mode(),
 	}
 	if s.Close != nil {
 		i.ClosedAt = s.Close.Time

@@ -25,10 +25,7 @@ type letter struct {
 // Note remembers a message that cannot be applied, if it is a report. One of an attempt that is
 // over says nothing of the one under way.
 func (l *Letters) Note(
-	workflow string,
-	m execution.Message,
-	at schemas.Timestamp,
-	reason, details string,
+	workflow string, m execution.Message, at schemas.Timestamp, reason, details string,
 ) {
 	_, reported := m.(execution.Report)
 	if !reported || reason == execution.DeadClosedActivity || reason == execution.DeadStaleToken {

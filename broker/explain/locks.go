@@ -20,9 +20,7 @@ func LockName(lock, scope string) string {
 // openLocks tells of each lock that the run waits for: who holds it, since when, and how many are
 // before it.
 func openLocks(
-	s *execution.State,
-	now schemas.Timestamp,
-	lock func(key string) *schemas.LockRecord,
+	s *execution.State, now schemas.Timestamp, lock func(key string) *schemas.LockRecord,
 ) (waits []wait) {
 	for _, l := range s.OpenLocks() {
 		if !l.Waits() {

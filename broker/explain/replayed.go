@@ -12,12 +12,8 @@ func Replayed(by *schemas.ReplayAttempt) string {
 	if by == nil {
 		return ""
 	}
-	text := fmt.Sprintf(
-		"; it was replayed from %s as run %s (%s)",
-		by.Replays.From,
-		by.Run,
-		by.Status,
-	)
+	text := fmt.Sprintf("; it was replayed from %s as run %s (%s)",
+		by.Replays.From, by.Run, by.Status)
 	if by.Replays.Reason != "" {
 		text += ": " + by.Replays.Reason
 	}

@@ -12,9 +12,7 @@ import (
 // WaitsForWorker returns the activity that [Why] says no worker has taken; nil if the sentence
 // begins with another thing.
 func WaitsForWorker(
-	s *execution.State,
-	why string,
-	now schemas.Timestamp,
+	s *execution.State, why string, now schemas.Timestamp,
 ) *schemas.ActivityScheduled {
 	if s.Closed() || !strings.HasPrefix(why, noWorker) {
 		return nil

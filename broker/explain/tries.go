@@ -50,8 +50,8 @@ func (t *Tries) Last(events []schemas.Event) (clause string) {
 			}
 		case *schemas.ActivityRetryScheduled:
 			if a := t.activities[x.ScheduledEventID]; a != nil && a.Attempt == x.Attempt+1 {
-				clause = fmt.Sprintf("; attempt %d of activity %q failed with: %s", x.Attempt,
-					a.Scheduled.ActivityID, brief(x.Cause))
+				clause = fmt.Sprintf("; attempt %d of activity %q failed with: %s",
+					x.Attempt, a.Scheduled.ActivityID, brief(x.Cause))
 			}
 		}
 	}

@@ -43,9 +43,7 @@ var waitNames = [...][2]string{
 // sentence begins with what can happen at any moment, and names the soonest of those that have a
 // time.
 func openBecause(
-	s *execution.State,
-	now schemas.Timestamp,
-	lock func(key string) *schemas.LockRecord,
+	s *execution.State, now schemas.Timestamp, lock func(key string) *schemas.LockRecord,
 ) string {
 	waits, timed := openActivities(s, now)
 	waits = append(waits, openLocks(s, now, lock)...)
@@ -93,8 +91,8 @@ func openActivities(s *execution.State, now schemas.Timestamp) (waits, timed []w
 			)
 			timed = append(timed, wait{kind: waitActivity, at: a.NotBefore, text: text})
 		default:
-			text := fmt.Sprintf(noWorker+"%q of type %q from list %q since %s",
-				o.ActivityID, o.ActivityType, o.List, ago(now, max(a.ScheduledBase, a.NotBefore)))
+			text := fmt.Sprintf(noWorker+"%q of type %q from list %q since %s", o.ActivityID,
+				o.ActivityType, o.List, ago(now, max(a.ScheduledBase, a.NotBefore)))
 			waiting = append(waiting, wait{kind: waitActivity, text: text})
 		}
 	}

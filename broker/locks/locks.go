@@ -24,11 +24,7 @@ const perMessage = 1 << 16
 // multiple of it, and of a lock that several may hold many enter by one message, but never so many.
 func Fresh(lock, scope string, last uint64) *schemas.LockRecord {
 	return &schemas.LockRecord{
-		V:       schemas.Version,
-		Lock:    lock,
-		Scope:   scope,
-		Limit:   1,
-		Next:    last*perMessage + 1,
+		V: schemas.Version, Lock: lock, Scope: scope, Limit: 1, Next: last*perMessage + 1,
 		Holders: []schemas.LockPlace{},
 	}
 }
@@ -124,26 +120,20 @@ func regain(r *schemas.LockRecord, e Entry) Result {
 	if Empty(r) {
 		r.Limit = max(e.Limit, 1)
 	}
-	if len(r.Holders) >= r.Limit ||
-		slices.ContainsFunc(
-			r.Holders,
-			func(h schemas.LockPlace) bool { return h.Fence == e.Place.Fence },
-		) {
+	if len(r.Holders) >= r.Limit || slices.ContainsFunc(r.Holders,
+		func(h schemas.LockPlace) bool { return h.Fence == e.Place.Fence }) {
 		return Result{Outcome: Lost}
 	}
 	if i := find(r.Waiters, &e.Place); i >= 0 {
 		r.Waiters = slices.Delete(r.Waiters, i, i+1)
 	}
-	at, _ := slices.BinarySearchFunc(
-		r.Holders,
-		e.Place.Fence,
+	at, _ := slices.BinarySearchFunc(r.Holders, e.Place.Fence,
 		func(h schemas.LockPlace, fence uint64) int {
 			if h.Fence < fence {
 				return -1
 			}
 			return 1
-		},
-	)
+		})
 	r.Holders = slices.Insert(r.Holders, at, e.Place)
 	r.Next = max(r.Next, e.Place.Fence+1)
 	return Result{Outcome: Holds, Place: e.Place, Changed: true}
@@ -172,10 +162,8 @@ func expire(r *schemas.LockRecord, now schemas.Timestamp) bool {
 		return false
 	}
 	before := len(r.Holders)
-	r.Holders = slices.DeleteFunc(
-		r.Holders,
-		func(h schemas.LockPlace) bool { return h.Expires() != 0 && h.Expires() <= now },
-	)
+	r.Holders = slices.DeleteFunc(r.Holders,
+		func(h schemas.LockPlace) bool { return h.Expires() != 0 && h.Expires() <= now })
 	return len(r.Holders) != before
 }
 

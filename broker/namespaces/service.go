@@ -55,8 +55,9 @@ func Serve(ctx context.Context, conn *natsconn.Conn, o ServeOptions) error {
 	o.Logger = logx.Or(o.Logger)
 	s := &service{conn: conn, o: o, ctx: ctx, deletions: map[subject.Namespace]*job{}}
 	m, err := micro.AddService(conn.NATS(), micro.Config{
-		Name: "drover-server", Version: o.Version, Description: "Drover: the namespaces of this account",
-		Metadata: map[string]string{"node": o.Node},
+		Name: "drover-server", Version: o.Version,
+		Description: "Drover: the namespaces of this account",
+		Metadata:    map[string]string{"node": o.Node},
 	})
 	if err != nil {
 		return fmt.Errorf("namespaces: register the service: %w", err)
@@ -72,15 +73,12 @@ func Serve(ctx context.Context, conn *natsconn.Conn, o ServeOptions) error {
 		{"delete", "delete a namespace with all that it holds; repeat it until nothing is left: " +
 			"NamespaceRequest → NamespaceResponse", (*service).delete},
 	} {
-		handler := micro.HandlerFunc(
-			func(r micro.Request) { s.background(func() { s.answer(r, v.serve) }) },
-		)
-		err := m.AddEndpoint(
-			v.verb,
-			handler,
+		handler := micro.HandlerFunc(func(r micro.Request) {
+			s.background(func() { s.answer(r, v.serve) })
+		})
+		err := m.AddEndpoint(v.verb, handler,
 			micro.WithEndpointSubject(schemas.NamespaceSubject(v.verb)),
-			micro.WithEndpointMetadata(map[string]string{"about": v.about}),
-		)
+			micro.WithEndpointMetadata(map[string]string{"about": v.about}))
 		if err != nil {
 			return fmt.Errorf("namespaces: register the verb %s: %w", v.verb, err)
 		}
@@ -129,8 +127,7 @@ func (s *service) end() {
 
 // answer serves one request.
 func (s *service) answer(
-	r micro.Request,
-	serve func(*service, *schemas.NamespaceRequest) (any, error),
+	r micro.Request, serve func(*service, *schemas.NamespaceRequest) (any, error),
 ) {
 	var q schemas.NamespaceRequest
 	var a any
@@ -198,9 +195,9 @@ func (s *service) create(q *schemas.NamespaceRequest) (any, error) {
 	defer cancel()
 	o := topology.Options{
 		Namespace: q.Name, Partitions: q.Partitions, Replicas: cmp.Or(q.Replicas, s.o.Replicas),
-		Memory: s.o.Memory, Synced: s.o.Synced,
-		MaxBytes: q.MaxBytes, Compression: q.Compression, RequireTypes: q.RequireTypes, Description: q.Description,
-		FlowRetention: q.FlowRetention, Retention: q.Retention, Version: s.o.Version, Logger: s.o.Logger,
+		Memory: s.o.Memory, Synced: s.o.Synced, MaxBytes: q.MaxBytes, Compression: q.Compression,
+		RequireTypes: q.RequireTypes, Description: q.Description, FlowRetention: q.FlowRetention,
+		Retention: q.Retention, Version: s.o.Version, Logger: s.o.Logger,
 	}
 	// The default of this server is for new ones: one that exists keeps its storage and its copies.
 	have, err := topology.Lookup(ctx, s.conn, subject.Namespace(q.Name))
@@ -228,10 +225,9 @@ func (s *service) half(ctx context.Context, name string, err error) error {
 		!i.Incomplete {
 		return err
 	}
-	return wireError(
-		err,
-	).WithHint("the namespace is incomplete: what was made by then stays; the same command "+
-		"completes it once NATS takes it, \"drover namespace delete %s\" removes it", name)
+	return wireError(err).
+		WithHint("the namespace is incomplete: what was made by then stays; the same command "+
+			"completes it once NATS takes it, \"drover namespace delete %s\" removes it", name)
 }
 
 func (s *service) describe(q *schemas.NamespaceRequest) (any, error) {
@@ -305,12 +301,9 @@ func (s *service) deletion(ns subject.Namespace, q *schemas.NamespaceRequest) *j
 	s.deletions[ns] = j
 	log := s.o.Logger.WithField("by", q.Identity)
 	s.wg.Go(func() {
-		err := topology.Delete(
-			s.ctx,
-			s.conn,
-			ns,
-			topology.DeleteOptions{Force: q.Force, Made: q.CreatedAt.Time(), Reason: q.Reason, Logger: log},
-		)
+		err := topology.Delete(s.ctx, s.conn, ns, topology.DeleteOptions{
+			Force: q.Force, Made: q.CreatedAt.Time(), Reason: q.Reason, Logger: log,
+		})
 		j.err = errors.Unwrap(err) // without what was asked for
 		s.mu.Lock()
 		if s.deletions[ns] == j {
@@ -333,12 +326,11 @@ func response(i *topology.Info) *schemas.NamespaceResponse {
 // wire is how a namespace travels.
 func wire(i *topology.Info) schemas.NamespaceInfo {
 	w := schemas.NamespaceInfo{
-		Name: string(
-			i.Name,
-		), Status: schemas.NamespaceReady, Partitions: i.Partitions, Replicas: i.Replicas, MaxBytes: i.MaxBytes,
-		Compression: i.Compression, FlowRetention: i.FlowRetention, Retention: i.Retention,
-		RequireTypes: i.RequireTypes, Description: i.Description, Storage: "file",
-		CreatedAt: schemas.At(i.Created), Lists: i.Lists,
+		Name: string(i.Name), Status: schemas.NamespaceReady, Partitions: i.Partitions,
+		Replicas: i.Replicas, MaxBytes: i.MaxBytes, Compression: i.Compression,
+		FlowRetention: i.FlowRetention, Retention: i.Retention, RequireTypes: i.RequireTypes,
+		Description: i.Description, Storage: "file", CreatedAt: schemas.At(i.Created),
+		Lists: i.Lists,
 	}
 	switch {
 	case i.Deleting:
@@ -350,15 +342,9 @@ func wire(i *topology.Info) schemas.NamespaceInfo {
 		w.Storage = "memory"
 	}
 	for _, u := range i.Usage {
-		w.Usage = append(
-			w.Usage,
-			schemas.NamespaceUsage{
-				Kind:     u.Kind,
-				Streams:  u.Streams,
-				Messages: u.Messages,
-				Bytes:    u.Bytes,
-			},
-		)
+		w.Usage = append(w.Usage, schemas.NamespaceUsage{
+			Kind: u.Kind, Streams: u.Streams, Messages: u.Messages, Bytes: u.Bytes,
+		})
 	}
 	return w
 }

@@ -28,10 +28,7 @@ type Ack struct {
 // waits for the connection first and sends once. Without a deadline in ctx, Options.RequestTimeout
 // holds.
 func (c *Conn) PublishSync(
-	ctx context.Context,
-	subject string,
-	h Header,
-	body []byte,
+	ctx context.Context, subject string, h Header, body []byte,
 ) (seq uint64, err error) {
 	m, err := c.publish(ctx, 0, &nats.Msg{Subject: subject, Header: h, Data: body}, nil)
 	if err != nil {
@@ -49,10 +46,7 @@ func (c *Conn) PublishSync(
 // breaks and takes the acknowledgement with it, or when the server refuses the subject. Answers
 // that are not wanted are passed over; nil wants any.
 func (c *Conn) publish(
-	ctx context.Context,
-	every time.Duration,
-	m *nats.Msg,
-	wanted func(*nats.Msg) bool,
+	ctx context.Context, every time.Duration, m *nats.Msg, wanted func(*nats.Msg) bool,
 ) (*nats.Msg, error) {
 	answer := make(chan *nats.Msg, 1)
 	reply, forget := c.inbox.expect(func(m *nats.Msg) {
@@ -71,10 +65,7 @@ func (c *Conn) publish(
 
 // exchange is publish for a message whose answers somebody puts into a channel of one place.
 func (c *Conn) exchange(
-	ctx context.Context,
-	every time.Duration,
-	m *nats.Msg,
-	answer <-chan *nats.Msg,
+	ctx context.Context, every time.Duration, m *nats.Msg, answer <-chan *nats.Msg,
 ) (*nats.Msg, error) {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
@@ -123,9 +114,7 @@ func (c *Conn) exchange(
 var errBroken = errors.New("the connection broke meanwhile")
 
 var errNobodyStores = fmt.Errorf(
-	"%w takes this subject: create the namespace, or wait until a leader is elected",
-	ErrNoStream,
-)
+	"%w takes this subject: create the namespace, or wait until a leader is elected", ErrNoStream)
 
 var (
 	ackHead = []byte(`{"stream":"`)
@@ -159,14 +148,9 @@ func parseAck(m *nats.Msg) Ack {
 		return Ack{Err: fail.asError()}
 	}
 	if full.Stream == "" || full.Seq == 0 {
-		return Ack{
-			Err: OutcomeUnknown(
-				fmt.Errorf(
-					"%w: the answer is no acknowledgement, somebody else listens on the subject",
-					ErrTimeout,
-				),
-			),
-		}
+		return Ack{Err: OutcomeUnknown(
+			fmt.Errorf("%w: the answer is no acknowledgement, somebody else listens on the subject",
+				ErrTimeout))}
 	}
 	return Ack{Seq: full.Seq, Duplicate: full.Duplicate}
 }

@@ -183,8 +183,9 @@ func (b *band) deny(now time.Time) {
 	b.end()
 	b.notBefore = now.Add(denialPause)
 	if !b.denied {
-		b.puller.conn.log.WithField("list", b.puller.opts.Stream).
-			Warnf("this user may not pull from consumer %s: allow it to publish to %s", b.consumer, b.subject)
+		b.puller.conn.log.WithField("list", b.puller.opts.Stream).Warnf(
+			"this user may not pull from consumer %s: allow it to publish to %s",
+			b.consumer, b.subject)
 	}
 	b.denied = true
 }

@@ -43,9 +43,7 @@ type bulk struct {
 // where none is, which is [ErrTimeout]; 0 waits until ctx ends. moved is how much of the wait
 // others were answered in.
 func (c *Conn) Bulk(
-	ctx context.Context,
-	size int,
-	patience time.Duration,
+	ctx context.Context, size int, patience time.Duration,
 ) (done func(error), moved time.Duration, err error) {
 	if size < BulkBytes {
 		return func(error) {}, 0, nil
@@ -94,10 +92,7 @@ func (b *bulk) enter(ctx context.Context, asked time.Time, patience time.Duratio
 
 // await waits for a turn while the others move.
 func (b *bulk) await(
-	ctx context.Context,
-	turn <-chan struct{},
-	since time.Time,
-	patience time.Duration,
+	ctx context.Context, turn <-chan struct{}, since time.Time, patience time.Duration,
 ) error {
 	if patience <= 0 {
 		patience = math.MaxInt64

@@ -45,11 +45,11 @@ type createResponse struct {
 // config is the consumer that goes on after last.
 func (r *Reader) config(name, inbox string, last uint64, reported bool) consumerConfig {
 	cfg := consumerConfig{
-		Name: name, Description: "drover reader", DeliverSubject: inbox, DeliverPolicy: "all", AckPolicy: "none",
-		ReplayPolicy: "instant", FlowControl: true, Heartbeat: int64(heartbeat), HeadersOnly: r.opts.HeadersOnly,
-		InactiveThreshold: int64(
-			inactiveAfter,
-		), MemoryStorage: true, Replicas: 1, MaxDeliver: 1, RateLimit: 8 * uint64(r.opts.BytesPerSecond),
+		Name: name, Description: "drover reader", DeliverSubject: inbox, DeliverPolicy: "all",
+		AckPolicy: "none", ReplayPolicy: "instant", FlowControl: true, Heartbeat: int64(heartbeat),
+		HeadersOnly: r.opts.HeadersOnly, InactiveThreshold: int64(inactiveAfter),
+		MemoryStorage: true, Replicas: 1, MaxDeliver: 1,
+		RateLimit: 8 * uint64(r.opts.BytesPerSecond),
 	}
 	switch {
 	case r.opts.LastPerSubject && !reported:

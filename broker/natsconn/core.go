@@ -28,18 +28,11 @@ type Msg struct {
 func (m Msg) Respond(h Header, body []byte) error {
 	switch {
 	case m.Reply == "" || m.conn == nil:
-		return fmt.Errorf(
-			"%w: respond to %s: the message has no reply subject",
-			ErrInvalid,
-			m.Subject,
-		)
+		return fmt.Errorf("%w: respond to %s: the message has no reply subject",
+			ErrInvalid, m.Subject)
 	case !subject.Answerable(m.Reply):
-		return fmt.Errorf(
-			"%w: respond to %s: the reply subject %s is none for answers",
-			ErrInvalid,
-			m.Subject,
-			m.Reply,
-		)
+		return fmt.Errorf("%w: respond to %s: the reply subject %s is none for answers",
+			ErrInvalid, m.Subject, m.Reply)
 	}
 	return m.conn.Publish(m.Reply, h, body)
 }
@@ -73,11 +66,8 @@ func (c *Conn) Publish(subject string, h Header, body []byte) error {
 // 4096 by default, with the sizes of headers and body.
 const maxLine = 4096 - 32
 
-var errLine = fmt.Errorf(
-	"%w: with its reply subject it has more than %d bytes",
-	nats.ErrBadSubject,
-	maxLine,
-)
+var errLine = fmt.Errorf("%w: with its reply subject it has more than %d bytes",
+	nats.ErrBadSubject, maxLine)
 
 // write hands a message to the library. One whose subjects the server would not read is refused
 // here: the server closes the connection over it, and the library does not connect again then.
@@ -115,17 +105,12 @@ func (c *Conn) Request(ctx context.Context, subject string, h Header, body []byt
 // one of those who answer there may have stopped without a word, and what took longer is heard all
 // the same.
 func (c *Conn) RequestEvery(
-	ctx context.Context,
-	every time.Duration,
-	subject string,
-	h Header,
-	body []byte,
+	ctx context.Context, every time.Duration, subject string, h Header, body []byte,
 ) (Msg, error) {
 	return c.request(ctx, every, subject, h, body, func(m *nats.Msg) bool {
 		stream, ok := storedBy(m.Data)
 		if ok {
-			c.log.WithField("subject", subject).
-				WithField("stream", stream).
+			c.log.WithField("subject", subject).WithField("stream", stream).
 				Log(c.news("stream "+stream), "a stream that is not Drover's takes requests and "+
 					"answers them: take the subject out of it, or give it no_ack")
 		}
@@ -140,11 +125,7 @@ func (c *Conn) RequestAny(ctx context.Context, subject string, h Header, body []
 
 // request is RequestEvery with a choice of answers; nil wants any.
 func (c *Conn) request(
-	ctx context.Context,
-	every time.Duration,
-	subject string,
-	h Header,
-	body []byte,
+	ctx context.Context, every time.Duration, subject string, h Header, body []byte,
 	wanted func(*nats.Msg) bool,
 ) (Msg, error) {
 	m, err := c.publish(ctx, every, &nats.Msg{Subject: subject, Header: h, Data: body}, wanted)

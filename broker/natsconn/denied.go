@@ -41,11 +41,8 @@ func (e *RefusedError) Error() string {
 // Hint says what to do about it. Reply subjects are of one connection: a user who may hear some has
 // a prefix of its own.
 func (e *RefusedError) Hint() string {
-	hint := fmt.Sprintf(
-		"allow the NATS user to %s to %q, or connect as another user",
-		e.verb(),
-		e.Subject,
-	)
+	hint := fmt.Sprintf("allow the NATS user to %s to %q, or connect as another user",
+		e.verb(), e.Subject)
 	if e.Subscribe && strings.HasPrefix(e.Subject, nats.InboxPrefix) {
 		return "connect with the prefix of reply subjects that this user has, by inbox_prefix " +
 			"of a NATS context or Options.InboxPrefix; else " + hint
@@ -220,8 +217,7 @@ func (c *Conn) OnRefused(fn func(*RefusedError)) (remove func()) {
 // look for refusals themselves: those of [Conn.JetStream]. A prefix of the JetStream API begins
 // with $JS.API, whatever Options.APIPrefix is.
 func (c *Conn) UntilRefused(
-	ctx context.Context,
-	prefix string,
+	ctx context.Context, prefix string,
 ) (context.Context, context.CancelFunc) {
 	if op, ok := strings.CutPrefix(prefix, defaultAPI+"."); ok {
 		prefix = c.api + "." + op

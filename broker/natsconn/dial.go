@@ -94,14 +94,9 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts = append(
-		opts,
-		nats.ErrorHandler(c.onError),
-		nats.DisconnectErrHandler(c.onDisconnect),
-		nats.CustomReconnectDelay(c.beforeRetry),
-		nats.ReconnectHandler(c.onReconnect),
-		nats.ClosedHandler(c.onClosed),
-	)
+	opts = append(opts, nats.ErrorHandler(c.onError), nats.DisconnectErrHandler(c.onDisconnect),
+		nats.CustomReconnectDelay(c.beforeRetry), nats.ReconnectHandler(c.onReconnect),
+		nats.ClosedHandler(c.onClosed))
 	where := o.URL
 	if o.InProcess != nil {
 		where = ""
@@ -145,10 +140,9 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 // newConn is a Conn without a connection.
 func newConn(o Options) *Conn {
 	return &Conn{
-		log: o.Logger, api: o.APIPrefix, timeout: o.RequestTimeout, inProcess: o.InProcess != nil, born: time.Now(),
-		done: make(
-			chan struct{},
-		), up: make(chan struct{}), hooks: map[int]func(){}, children: map[child]struct{}{},
+		log: o.Logger, api: o.APIPrefix, timeout: o.RequestTimeout, inProcess: o.InProcess != nil,
+		born: time.Now(), done: make(chan struct{}), up: make(chan struct{}),
+		hooks: map[int]func(){}, children: map[child]struct{}{},
 	}
 }
 
@@ -176,9 +170,8 @@ var errAddress = errors.New("the address cannot be read")
 
 // dialError says which address failed and what to do about it.
 func dialError(o Options, err error) error {
-	where, hint := redact(
-		o.URL,
-	), "start one with \"drover server\", or name another with --nats or NATS_URL"
+	where, hint := redact(o.URL),
+		"start one with \"drover server\", or name another with --nats or NATS_URL"
 	e, bad := errors.AsType[*url.Error](err)
 	_, wrong := errors.AsType[*net.AddrError](err)
 	if bad && e.Op == "parse" || wrong {

@@ -28,8 +28,7 @@ const DeletesAtOnce = 64
 // A [Conn.DeleteMsg] for each costs a goroutine and a timer, and waits for its answer; a thousand
 // of these share one subscription and one sweeper.
 func (b *Outbox) Delete(stream string, seq uint64, done func(error)) {
-	body := append(
-		strconv.AppendUint(append(make([]byte, 0, 48), `{"seq":`...), seq, 10),
+	body := append(strconv.AppendUint(append(make([]byte, 0, 48), `{"seq":`...), seq, 10),
 		`,"no_erase":true}`...)
 	b.erase(".STREAM.MSG.DELETE.", stream, body, done)
 }
@@ -38,31 +37,19 @@ func (b *Outbox) Delete(stream string, seq uint64, done func(error)) {
 // or 1 nothing lies below, and the server would take 0 for everything: that is [ErrInvalid].
 func (b *Outbox) PurgeBelow(stream string, keep uint64, done func(error)) {
 	if keep <= 1 {
-		go done(
-			fmt.Errorf(
-				"%w: purge of stream %s below message %d: nothing lies there",
-				ErrInvalid,
-				stream,
-				keep,
-			),
-		)
+		go done(fmt.Errorf("%w: purge of stream %s below message %d: nothing lies there",
+			ErrInvalid, stream, keep))
 		return
 	}
-	b.erase(
-		".STREAM.PURGE.",
-		stream,
-		append(strconv.AppendUint([]byte(`{"seq":`), keep, 10), '}'),
-		done,
-	)
+	b.erase(".STREAM.PURGE.", stream, append(strconv.AppendUint([]byte(`{"seq":`), keep, 10), '}'),
+		done)
 }
 
 func (b *Outbox) erase(op, stream string, body []byte, done func(error)) {
 	if err := checkName("stream", stream); err != nil || b.group.most > 0 {
 		if err == nil {
-			err = fmt.Errorf(
-				"%w: an outbox that groups messages cannot delete any: make another",
-				ErrInvalid,
-			)
+			err = fmt.Errorf("%w: an outbox that groups messages cannot delete any: make another",
+				ErrInvalid)
 		}
 		go done(err)
 		return
@@ -84,9 +71,8 @@ func parseErased(body []byte) (a Ack, ok bool) {
 		Success bool `json:"success"`
 	}
 	if err := json.Unmarshal(body, &full); err != nil {
-		return Ack{
-			Err: fmt.Errorf("%w: unreadable answer to a deletion: %w", ErrTimeout, err),
-		}, true
+		return Ack{Err: fmt.Errorf("%w: unreadable answer to a deletion: %w", ErrTimeout, err)},
+			true
 	}
 	switch fail := full.failure(); {
 	case fail != nil:

@@ -82,11 +82,8 @@ type letter struct {
 
 func newLetter(n uint64, subject string, h Header, body []byte, limit int) letter {
 	l := letter{
-		n:       n,
-		subject: subject,
-		header:  make(Header, len(h)+3),
-		body:    slices.Clone(body),
-		size:    len(subject) + len(body),
+		n: n, subject: subject, header: make(Header, len(h)+3), body: slices.Clone(body),
+		size: len(subject) + len(body),
 	}
 	for k, v := range h {
 		l.header[k] = slices.Clone(v)
@@ -104,9 +101,8 @@ func newLetter(n uint64, subject string, h Header, body []byte, limit int) lette
 	l.expects, err = strconv.ParseUint(expects[0], 10, 64)
 	// What the client library refuses must not leave a hole in a batch.
 	l.unfit = err != nil || subject == "" || strings.ContainsAny(subject, " \t\r\n") ||
-		l.size > min(groupBytes, limit-batchRoom) ||
-		h["Nats-Msg-Id"] != nil || h["Nats-Rollup"] != nil ||
-		h["Nats-Expected-Last-Msg-Id"] != nil
+		l.size > min(groupBytes, limit-batchRoom) || h["Nats-Msg-Id"] != nil ||
+		h["Nats-Rollup"] != nil || h["Nats-Expected-Last-Msg-Id"] != nil
 	return l
 }
 
@@ -195,10 +191,8 @@ func (b *Outbox) depart() {
 			return
 		}
 		// What has failed or is late by now is not sent.
-		g.waiting = slices.DeleteFunc(
-			g.waiting,
-			func(l letter) bool { return l.n < b.head || b.slot(l.n).done == nil },
-		)
+		g.waiting = slices.DeleteFunc(g.waiting,
+			func(l letter) bool { return l.n < b.head || b.slot(l.n).done == nil })
 		g.take()
 		b.mu.Unlock()
 		if len(g.flight) == 0 {

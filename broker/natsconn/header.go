@@ -43,10 +43,7 @@ func Addressed(subject string) Header { return Header{HeaderSubject: {subject}} 
 // sequence, so the prediction of the message after it is right again, and that one is stored. A
 // writer that has several messages in flight must therefore also tie each to its predecessor, by
 // ExpectLastSubjectSeq, or accept that messages of other subjects pass.
-func ExpectLastSeq(
-	h Header,
-	n uint64,
-) {
+func ExpectLastSeq(h Header, n uint64) {
 	h[headerExpectLastSeq] = []string{strconv.FormatUint(n, 10)}
 }
 

@@ -86,11 +86,7 @@ func (s *single) take(m *nats.Msg) bool { s.msg = m; return true }
 // a reconnect, and when an attempt stays without an answer: during an election questions are lost
 // without a word.
 func ask[C collector](
-	ctx context.Context,
-	c *Conn,
-	subject string,
-	body []byte,
-	fresh func() C,
+	ctx context.Context, c *Conn, subject string, body []byte, fresh func() C,
 ) (C, error) {
 	var none C
 	ctx, cancel := c.bound(ctx)
@@ -100,12 +96,8 @@ func ask[C collector](
 	for wait := firstAttempt; ; wait *= 2 {
 		col := fresh()
 		a := attempt{
-			conn:    c,
-			subject: subject,
-			start:   start,
-			up:      c.reconnected(),
-			refused: c.denied.next(),
-			done:    make(chan struct{}),
+			conn: c, subject: subject, start: start, up: c.reconnected(), refused: c.denied.next(),
+			done: make(chan struct{}),
 		}
 		finished := false // only the inbox's goroutine uses it
 		reply, forget := c.inbox.expect(func(m *nats.Msg) {
@@ -117,10 +109,8 @@ func ask[C collector](
 		a.reply = reply
 		err := c.refused(subject, reply, start, false)
 		if err == nil {
-			err = c.whenUp(
-				ctx,
-				func() error { return c.write(&nats.Msg{Subject: subject, Reply: reply, Data: body}) },
-			)
+			err = c.whenUp(ctx,
+				func() error { return c.write(&nats.Msg{Subject: subject, Reply: reply, Data: body}) })
 		}
 		if err != nil {
 			forget()
@@ -207,9 +197,7 @@ func (c *Conn) call(ctx context.Context, op string, req any, resp failable) erro
 			if time.Since(start) >= noServerGrace || sleep.For(ctx, retryWait) != nil {
 				return fmt.Errorf(
 					"%s: %w: is JetStream enabled for this account, and the API prefix right?",
-					op,
-					ErrNoResponders,
-				)
+					op, ErrNoResponders)
 			}
 			continue
 		}
@@ -234,12 +222,8 @@ func noResponders(h Header, body []byte) bool {
 // checkName refuses stream, consumer and bucket names that would change the API subject.
 func checkName(what, name string) error {
 	if name == "" || strings.ContainsAny(name, ".*> \t\r\n/\\") {
-		return fmt.Errorf(
-			"%w: %s name %q, want one without dots, wildcards, slashes and spaces",
-			ErrInvalid,
-			what,
-			name,
-		)
+		return fmt.Errorf("%w: %s name %q, want one without dots, wildcards, slashes and spaces",
+			ErrInvalid, what, name)
 	}
 	return nil
 }

@@ -49,10 +49,7 @@ func checkKey(bucket, key string) error {
 		strings.ContainsFunc(key, bad) {
 		return fmt.Errorf(
 			"%w: key %q of bucket %s, want letters, digits and - / _ = . without empty parts",
-			ErrInvalid,
-			key,
-			bucket,
-		)
+			ErrInvalid, key, bucket)
 	}
 	return nil
 }
@@ -68,8 +65,7 @@ func deleted(h Header) bool {
 
 // KVGet reads a key from the leader. A key that is absent, deleted or expired is [ErrNotFound].
 func (c *Conn) KVGet(
-	ctx context.Context,
-	bucket, key string,
+	ctx context.Context, bucket, key string,
 ) (value []byte, rev uint64, err error) {
 	s, err := c.kvLast(ctx, bucket, key)
 	if err != nil {
@@ -98,10 +94,7 @@ func (c *Conn) kvLast(ctx context.Context, bucket, key string) (*Stored, error) 
 // [*SequenceError] with its revision. On [ErrTimeout] the key may have been written: read it and
 // compare.
 func (c *Conn) KVCreate(
-	ctx context.Context,
-	bucket, key string,
-	value []byte,
-	ttl time.Duration,
+	ctx context.Context, bucket, key string, value []byte, ttl time.Duration,
 ) (rev uint64, err error) {
 	var expect uint64
 	for range createAttempts {
@@ -116,12 +109,8 @@ func (c *Conn) KVCreate(
 		case readErr != nil:
 			return 0, readErr
 		case !deleted(s.Header):
-			return 0, fmt.Errorf(
-				"bucket %s, key %s exists: %w",
-				bucket,
-				key,
-				&SequenceError{Last: s.Seq},
-			)
+			return 0, fmt.Errorf("bucket %s, key %s exists: %w",
+				bucket, key, &SequenceError{Last: s.Seq})
 		default:
 			expect = s.Seq
 		}
@@ -132,11 +121,7 @@ func (c *Conn) KVCreate(
 // KVUpdate writes a key if its last revision is rev. With ttl > 0 its time to live begins anew;
 // with ttl 0 it no longer expires. Refusals: [ErrWrongSequence], [ErrInFlight].
 func (c *Conn) KVUpdate(
-	ctx context.Context,
-	bucket, key string,
-	value []byte,
-	rev uint64,
-	ttl time.Duration,
+	ctx context.Context, bucket, key string, value []byte, rev uint64, ttl time.Duration,
 ) (uint64, error) {
 	if err := checkKey(bucket, key); err != nil {
 		return 0, err
@@ -157,10 +142,7 @@ func (c *Conn) KVDelete(ctx context.Context, bucket, key string, rev uint64) err
 // 0; the bucket must allow it. It returns the marker's revision. A watcher that hears nothing for
 // longer than that may miss the deletion.
 func (c *Conn) KVExpunge(
-	ctx context.Context,
-	bucket, key string,
-	rev uint64,
-	ttl time.Duration,
+	ctx context.Context, bucket, key string, rev uint64, ttl time.Duration,
 ) (uint64, error) {
 	if err := checkKey(bucket, key); err != nil {
 		return 0, err
@@ -175,8 +157,7 @@ func (c *Conn) KVExpunge(
 // it is deleted. Without either the revision is 0. A write that expects the revision follows what
 // was read.
 func (c *Conn) KVLast(
-	ctx context.Context,
-	bucket, key string,
+	ctx context.Context, bucket, key string,
 ) (value []byte, rev uint64, err error) {
 	s, err := c.kvLast(ctx, bucket, key)
 	switch {
@@ -195,22 +176,16 @@ func (c *Conn) KVLast(
 // without a message when its stream has no leader at that time, so whoever relies on expiry must
 // also look at times. See [Reader.CaughtUp] for the end of the present keys.
 func (c *Conn) KVWatch(
-	ctx context.Context,
-	bucket string,
-	fn func(key string, value []byte, rev uint64, deleted bool),
+	ctx context.Context, bucket string, fn func(key string, value []byte, rev uint64, deleted bool),
 ) (*Reader, error) {
 	if err := checkName("bucket", bucket); err != nil {
 		return nil, err
 	}
 	prefix := kvSubject(bucket, "")
-	return c.Read(
-		ctx,
-		kvStream(bucket),
-		ReadOptions{FilterSubjects: []string{prefix + ">"}, LastPerSubject: true},
-		func(s Stored) {
+	return c.Read(ctx, kvStream(bucket),
+		ReadOptions{FilterSubjects: []string{prefix + ">"}, LastPerSubject: true}, func(s Stored) {
 			fn(strings.TrimPrefix(s.Subject, prefix), s.Data, s.Seq, deleted(s.Header))
-		},
-	)
+		})
 }
 
 // KVMatching lists the keys of a bucket that match a pattern of tokens such as "a.*", deleted ones
@@ -222,18 +197,12 @@ func (c *Conn) KVMatching(ctx context.Context, bucket, pattern string) ([]string
 	if pattern == "" {
 		return nil, fmt.Errorf(
 			"%w: keys of bucket %s: the pattern is empty: want tokens, with * and > for any",
-			ErrInvalid,
-			bucket,
-		)
+			ErrInvalid, bucket)
 	}
 	var keys []string
 	for {
-		found, total, err := c.subjectPage(
-			ctx,
-			kvStream(bucket),
-			kvSubject(bucket, pattern),
-			len(keys),
-		)
+		found, total, err := c.subjectPage(ctx, kvStream(bucket), kvSubject(bucket, pattern),
+			len(keys))
 		if err != nil {
 			return nil, fmt.Errorf("keys of bucket %s: %w", bucket, err)
 		}
@@ -253,19 +222,12 @@ func (c *Conn) KVKeys(ctx context.Context, bucket string) ([]string, error) {
 	}
 	prefix := kvSubject(bucket, "")
 	alive := map[string]bool{}
-	err := c.Scan(
-		ctx,
-		kvStream(bucket),
-		ReadOptions{
-			FilterSubjects: []string{prefix + ">"},
-			LastPerSubject: true,
-			HeadersOnly:    true,
-		},
-		func(s Stored) error {
-			alive[strings.TrimPrefix(s.Subject, prefix)] = !deleted(s.Header)
-			return nil
-		},
-	)
+	err := c.Scan(ctx, kvStream(bucket), ReadOptions{
+		FilterSubjects: []string{prefix + ">"}, LastPerSubject: true, HeadersOnly: true,
+	}, func(s Stored) error {
+		alive[strings.TrimPrefix(s.Subject, prefix)] = !deleted(s.Header)
+		return nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("keys of bucket %s: %w", bucket, err)
 	}

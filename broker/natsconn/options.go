@@ -85,37 +85,24 @@ func (o Options) validate() error {
 	case ways > 1:
 		return fmt.Errorf(
 			"%w: Options: give only one of CredsFile, NKeyFile, User with Password, and Token",
-			ErrInvalid,
-		)
+			ErrInvalid)
 	case (o.CertFile == "") != (o.KeyFile == ""):
-		return fmt.Errorf(
-			"%w: Options: CertFile and KeyFile belong together, give both or none",
-			ErrInvalid,
-		)
+		return fmt.Errorf("%w: Options: CertFile and KeyFile belong together, give both or none",
+			ErrInvalid)
 	case o.Timeout < 0:
-		return fmt.Errorf(
-			"%w: Options.Timeout is %v, want 0 for the default or more",
-			ErrInvalid,
-			o.Timeout,
-		)
+		return fmt.Errorf("%w: Options.Timeout is %v, want 0 for the default or more",
+			ErrInvalid, o.Timeout)
 	case o.RequestTimeout < 0:
-		return fmt.Errorf(
-			"%w: Options.RequestTimeout is %v, want 0 for the default or more",
-			ErrInvalid,
-			o.RequestTimeout,
-		)
+		return fmt.Errorf("%w: Options.RequestTimeout is %v, want 0 for the default or more",
+			ErrInvalid, o.RequestTimeout)
 	case strings.ContainsAny(o.InboxPrefix, " *>\t\r\n") || strings.HasSuffix(o.InboxPrefix, "."):
 		return fmt.Errorf(
 			"%w: Options.InboxPrefix %q, want subject tokens without wildcards and without a dot at the end",
-			ErrInvalid,
-			o.InboxPrefix,
-		)
+			ErrInvalid, o.InboxPrefix)
 	case strings.ContainsAny(o.APIPrefix, " *>\t\r\n") || strings.HasSuffix(o.APIPrefix, "."):
 		return fmt.Errorf(
 			"%w: Options.APIPrefix %q, want subject tokens without wildcards and without a dot at the end",
-			ErrInvalid,
-			o.APIPrefix,
-		)
+			ErrInvalid, o.APIPrefix)
 	}
 	return nil
 }
@@ -136,14 +123,8 @@ func (o Options) String() string {
 	case o.Token != "":
 		how = "token"
 	}
-	return fmt.Sprintf(
-		"url=%s name=%s auth=%s tls=%t api=%s",
-		where,
-		o.Name,
-		how,
-		o.usesTLS(),
-		o.APIPrefix,
-	)
+	return fmt.Sprintf("url=%s name=%s auth=%s tls=%t api=%s",
+		where, o.Name, how, o.usesTLS(), o.APIPrefix)
 }
 
 func (o Options) usesTLS() bool { return o.CAFile != "" || o.CertFile != "" }
@@ -176,17 +157,13 @@ func redact(list string) string {
 // natsOptions turns o into the client library's options, without the handlers.
 func (o Options) natsOptions(d *dialing) ([]nats.Option, error) {
 	opts := []nats.Option{
-		nats.Name(
-			o.Name,
-		), nats.Timeout(o.Timeout), nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort(),
-		nats.ReconnectBufSize(-1), nats.CustomInboxPrefix(o.InboxPrefix),
+		nats.Name(o.Name), nats.Timeout(o.Timeout), nats.MaxReconnects(-1),
+		nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1),
+		nats.CustomInboxPrefix(o.InboxPrefix),
 	}
 	if o.InProcess != nil {
-		opts = append(
-			opts,
-			nats.InProcessServer(gatheredPipes{o.InProcess, d}),
-			nats.PingInterval(pipePingInterval),
-		)
+		opts = append(opts, nats.InProcessServer(gatheredPipes{o.InProcess, d}),
+			nats.PingInterval(pipePingInterval))
 	} else {
 		// A cut without a reset is noticed in 10 to 15 seconds; a pipe inside the process cannot be
 		// cut so.
@@ -224,13 +201,8 @@ func (o Options) natsOptions(d *dialing) ([]nats.Option, error) {
 	}
 	if o.CertFile != "" {
 		if _, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile); err != nil {
-			return nil, fmt.Errorf(
-				"%w: Options.CertFile %s, KeyFile %s: %w",
-				ErrInvalid,
-				o.CertFile,
-				o.KeyFile,
-				err,
-			)
+			return nil, fmt.Errorf("%w: Options.CertFile %s, KeyFile %s: %w",
+				ErrInvalid, o.CertFile, o.KeyFile, err)
 		}
 		opts = append(opts, nats.ClientCert(o.CertFile, o.KeyFile))
 	}

@@ -84,35 +84,22 @@ type outcome struct {
 // NewOutbox starts an outbox. Close it when the writer ends.
 func (c *Conn) NewOutbox(o OutboxOptions) (*Outbox, error) {
 	if o.Timeout < 0 {
-		return nil, fmt.Errorf(
-			"%w: OutboxOptions.Timeout is %v, want 0 for the default or more",
-			ErrInvalid,
-			o.Timeout,
-		)
+		return nil, fmt.Errorf("%w: OutboxOptions.Timeout is %v, want 0 for the default or more",
+			ErrInvalid, o.Timeout)
 	}
 	if o.Grace < 0 {
-		return nil, fmt.Errorf(
-			"%w: OutboxOptions.Grace is %v, want 0 for the default or more",
-			ErrInvalid,
-			o.Grace,
-		)
+		return nil, fmt.Errorf("%w: OutboxOptions.Grace is %v, want 0 for the default or more",
+			ErrInvalid, o.Grace)
 	}
 	if o.Group < 0 || o.Group > maxGroup {
-		return nil, fmt.Errorf(
-			"%w: OutboxOptions.Group is %d, want 0 for none, or up to %d",
-			ErrInvalid,
-			o.Group,
-			maxGroup,
-		)
+		return nil, fmt.Errorf("%w: OutboxOptions.Group is %d, want 0 for none, or up to %d",
+			ErrInvalid, o.Group, maxGroup)
 	}
 	b := &Outbox{
-		group: grouping{most: o.Group, prefix: rand.Text()[:12] + "-"},
-		conn:  c, prefix: c.nc.NewInbox() + ".", timeout: cmp.Or(o.Timeout, defaultAckTimeout),
-		grace: cmp.Or(o.Grace, reconnectGrace), start: time.Now(),
-		kick: make(
-			chan struct{},
-			1,
-		), quit: make(chan struct{}), stopped: make(chan struct{}), ring: make([]parcel, firstRing),
+		group: grouping{most: o.Group, prefix: rand.Text()[:12] + "-"}, conn: c,
+		prefix: c.nc.NewInbox() + ".", timeout: cmp.Or(o.Timeout, defaultAckTimeout),
+		grace: cmp.Or(o.Grace, reconnectGrace), start: time.Now(), kick: make(chan struct{}, 1),
+		quit: make(chan struct{}), stopped: make(chan struct{}), ring: make([]parcel, firstRing),
 		calling: make(turn, 1),
 	}
 	err := c.hears()
@@ -150,10 +137,8 @@ func (b *Outbox) Send(subject string, h Header, body []byte, done func(Ack)) {
 		return
 	}
 	if b.group.most > 0 {
-		b.group.waiting = append(
-			b.group.waiting,
-			newLetter(n, subject, h, body, int(b.conn.MaxPayload())),
-		)
+		b.group.waiting = append(b.group.waiting,
+			newLetter(n, subject, h, body, int(b.conn.MaxPayload())))
 		b.depart()
 		return
 	}
@@ -315,9 +300,8 @@ func (b *Outbox) GiveUp(prefix string) {
 		if !strings.HasPrefix(subject, prefix) {
 			return nil
 		}
-		return OutcomeUnknown(
-			fmt.Errorf("publish %s: %w: whoever was to answer is gone", subject, ErrTimeout),
-		)
+		return OutcomeUnknown(fmt.Errorf("publish %s: %w: whoever was to answer is gone",
+			subject, ErrTimeout))
 	})
 }
 
@@ -394,17 +378,11 @@ func (b *Outbox) expired() (late []outcome, next time.Duration) {
 			return late, s.deadline - now
 		}
 		sent := b.start.Add(s.deadline - b.timeout)
-		late = append(
-			late,
-			outcome{
-				s.done,
-				Ack{
-					Err: OutcomeUnknown(
-						b.conn.unanswered(s.subject, b.prefix, sent, context.DeadlineExceeded),
-					),
-				},
-			},
-		)
+		late = append(late, outcome{
+			s.done,
+			Ack{Err: OutcomeUnknown(b.conn.unanswered(s.subject, b.prefix, sent,
+				context.DeadlineExceeded))},
+		})
 		*s = parcel{}
 	}
 	b.armed = false
@@ -419,10 +397,8 @@ func (b *Outbox) drop() []outcome {
 	b.failed = nil
 	for ; b.head != b.next; b.head++ {
 		if s := b.slot(b.head); s.done != nil {
-			all = append(
-				all,
-				outcome{s.done, Ack{Err: fmt.Errorf("outbox, %s: %w", s.subject, ErrClosed)}},
-			)
+			all = append(all,
+				outcome{s.done, Ack{Err: fmt.Errorf("outbox, %s: %w", s.subject, ErrClosed)}})
 			*s = parcel{}
 		}
 	}

@@ -14,8 +14,7 @@ var oversized = []byte("-ERR 'Maximum Payload Violation'\r\n")
 const oversizedLook = 200 * time.Millisecond
 
 var errOversized = errors.New(
-	"the server has closed it: it takes smaller messages than it had said (max_payload)",
-)
+	"the server has closed it: it takes smaller messages than it had said (max_payload)")
 
 // Read keeps that word from the library, which would not connect again: after another connection it
 // knows what the server takes. The same bytes may end a message, as any others: then more comes, or

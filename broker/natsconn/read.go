@@ -47,11 +47,8 @@ type getResponse struct {
 // None is [ErrNotFound].
 func (c *Conn) LastBySubject(ctx context.Context, stream, subject string) (*Stored, error) {
 	if subject == "" {
-		return nil, fmt.Errorf(
-			"%w: last message of stream %s: the subject is empty",
-			ErrInvalid,
-			stream,
-		)
+		return nil, fmt.Errorf("%w: last message of stream %s: the subject is empty",
+			ErrInvalid, stream)
 	}
 	return c.get(ctx, stream, getRequest{LastFor: subject})
 }
@@ -59,11 +56,8 @@ func (c *Conn) LastBySubject(ctx context.Context, stream, subject string) (*Stor
 // GetSeq reads one message from the stream's leader. A deleted or future sequence is [ErrNotFound].
 func (c *Conn) GetSeq(ctx context.Context, stream string, seq uint64) (*Stored, error) {
 	if seq == 0 {
-		return nil, fmt.Errorf(
-			"%w: message 0 of stream %s: sequences begin at 1",
-			ErrInvalid,
-			stream,
-		)
+		return nil, fmt.Errorf("%w: message 0 of stream %s: sequences begin at 1",
+			ErrInvalid, stream)
 	}
 	return c.get(ctx, stream, getRequest{Seq: seq})
 }
@@ -71,16 +65,11 @@ func (c *Conn) GetSeq(ctx context.Context, stream string, seq uint64) (*Stored, 
 // NextBySubject reads the first message at or after seq that matches subject (wildcards allowed)
 // from the stream's leader. None is [ErrNotFound].
 func (c *Conn) NextBySubject(
-	ctx context.Context,
-	stream, subject string,
-	seq uint64,
+	ctx context.Context, stream, subject string, seq uint64,
 ) (*Stored, error) {
 	if subject == "" {
-		return nil, fmt.Errorf(
-			"%w: next message of stream %s: the subject is empty",
-			ErrInvalid,
-			stream,
-		)
+		return nil, fmt.Errorf("%w: next message of stream %s: the subject is empty",
+			ErrInvalid, stream)
 	}
 	return c.get(ctx, stream, getRequest{Seq: max(seq, 1), NextFor: subject})
 }
@@ -90,17 +79,11 @@ func (c *Conn) NextBySubject(
 // that does not know the question may answer with an earlier message of the subject, never with a
 // later one.
 func (c *Conn) FirstSince(
-	ctx context.Context,
-	stream, subject string,
-	at time.Time,
+	ctx context.Context, stream, subject string, at time.Time,
 ) (*Stored, error) {
 	if subject == "" {
-		return nil, fmt.Errorf(
-			"%w: first message of stream %s since %v: the subject is empty",
-			ErrInvalid,
-			stream,
-			at,
-		)
+		return nil, fmt.Errorf("%w: first message of stream %s since %v: the subject is empty",
+			ErrInvalid, stream, at)
 	}
 	at = at.UTC()
 	return c.get(ctx, stream, getRequest{StartTime: &at, NextFor: subject})
@@ -123,20 +106,15 @@ func (c *Conn) LastBySubjectDirect(ctx context.Context, stream, subject string) 
 		return nil, err
 	}
 	if subject == "" {
-		return nil, fmt.Errorf(
-			"%w: last message of stream %s: the subject is empty",
-			ErrInvalid,
-			stream,
-		)
+		return nil, fmt.Errorf("%w: last message of stream %s: the subject is empty",
+			ErrInvalid, stream)
 	}
 	return c.getDirect(ctx, stream, "subject "+subject, getRequest{LastFor: subject})
 }
 
 // getDirect asks for a message; what names it in errors.
 func (c *Conn) getDirect(
-	ctx context.Context,
-	stream, what string,
-	req getRequest,
+	ctx context.Context, stream, what string, req getRequest,
 ) (*Stored, error) {
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -162,11 +140,8 @@ func (c *Conn) GetSeqDirect(ctx context.Context, stream string, seq uint64) (*St
 		return nil, err
 	}
 	if seq == 0 {
-		return nil, fmt.Errorf(
-			"%w: message 0 of stream %s: sequences begin at 1",
-			ErrInvalid,
-			stream,
-		)
+		return nil, fmt.Errorf("%w: message 0 of stream %s: sequences begin at 1",
+			ErrInvalid, stream)
 	}
 	return c.getDirect(ctx, stream, fmt.Sprintf("message %d", seq), getRequest{Seq: seq})
 }
@@ -181,10 +156,7 @@ func (c *Conn) GetSeqDirect(ctx context.Context, stream string, seq uint64) (*St
 // The headers are left out, which is half of what a message costs both sides. To ask for one
 // message costs less than to ask for several. The stream must allow direct gets.
 func (c *Conn) BodiesDirect(
-	ctx context.Context,
-	stream string,
-	from uint64,
-	n, maxBytes int,
+	ctx context.Context, stream string, from uint64, n, maxBytes int,
 ) (bodies [][]byte, last uint64, err error) {
 	if err := checkName("stream", stream); err != nil {
 		return nil, 0, err
@@ -192,12 +164,7 @@ func (c *Conn) BodiesDirect(
 	if n < 1 || from == 0 || maxBytes < 1 {
 		return nil, 0, fmt.Errorf(
 			"%w: %d bodies of stream %s from %d on, in %d bytes: want at least 1 of each, and sequences begin at 1",
-			ErrInvalid,
-			n,
-			stream,
-			from,
-			maxBytes,
-		)
+			ErrInvalid, n, stream, from, maxBytes)
 	}
 	req := getRequest{Seq: from, NoHeaders: true}
 	if n > 1 {
@@ -255,8 +222,7 @@ func refusedGet(status string, m *nats.Msg) error {
 	}
 	code, _ := strconv.Atoi(status)
 	return &APIError{
-		Code:        code,
-		Description: "direct get: " + status + " " + m.Header.Get("Description"),
+		Code: code, Description: "direct get: " + status + " " + m.Header.Get("Description"),
 	}
 }
 
@@ -276,12 +242,8 @@ func (c *Conn) get(ctx context.Context, stream string, req getRequest) (*Stored,
 	if len(m.Header) > 0 {
 		h, err := nats.DecodeHeadersMsg(m.Header)
 		if err != nil {
-			return nil, fmt.Errorf(
-				"stream %s, message %d: unreadable headers: %w",
-				stream,
-				m.Seq,
-				err,
-			)
+			return nil, fmt.Errorf("stream %s, message %d: unreadable headers: %w",
+				stream, m.Seq, err)
 		}
 		s.Header = h
 	}
@@ -329,10 +291,7 @@ func (b *batch) take(m *nats.Msg) (complete bool) {
 // For one run's history ask its literal subject from sequence 1, which is faster than a known first
 // sequence.
 func (c *Conn) BatchGet(
-	ctx context.Context,
-	stream, subject string,
-	fromSeq uint64,
-	limit int,
+	ctx context.Context, stream, subject string, fromSeq uint64, limit int,
 ) (got []Stored, more bool, err error) {
 	b, err := c.batchGet(ctx, stream, subject, fromSeq, limit)
 	if err != nil {
@@ -353,10 +312,7 @@ func (c *Conn) CountDirect(ctx context.Context, stream, subject string) (uint64,
 }
 
 func (c *Conn) batchGet(
-	ctx context.Context,
-	stream, subject string,
-	fromSeq uint64,
-	limit int,
+	ctx context.Context, stream, subject string, fromSeq uint64, limit int,
 ) (*batch, error) {
 	if err := checkName("stream", stream); err != nil {
 		return nil, err
@@ -364,11 +320,7 @@ func (c *Conn) batchGet(
 	if limit < 1 || subject == "" {
 		return nil, fmt.Errorf(
 			"%w: batch of stream %s: subject %q, limit %d: want a subject and at least 1",
-			ErrInvalid,
-			stream,
-			subject,
-			limit,
-		)
+			ErrInvalid, stream, subject, limit)
 	}
 	body, err := json.Marshal(getRequest{Seq: max(fromSeq, 1), NextFor: subject, Batch: limit})
 	if err != nil {
@@ -386,11 +338,7 @@ func (c *Conn) batchGet(
 
 // added are the headers that a direct get appends to the publisher's.
 var added = [...]string{
-	"Nats-Stream",
-	headerSubject,
-	headerSequence,
-	headerTimeStamp,
-	headerNumPending,
+	"Nats-Stream", headerSubject, headerSequence, headerTimeStamp, headerNumPending,
 	headerLastSequence,
 }
 

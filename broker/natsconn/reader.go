@@ -56,23 +56,16 @@ const (
 
 func (o ReadOptions) validate() error {
 	if o.LastPerSubject && o.StartSeq > 0 {
-		return fmt.Errorf(
-			"%w: ReadOptions: StartSeq and LastPerSubject exclude each other",
-			ErrInvalid,
-		)
+		return fmt.Errorf("%w: ReadOptions: StartSeq and LastPerSubject exclude each other",
+			ErrInvalid)
 	}
 	if o.EndSeq > 0 && o.LastPerSubject {
-		return fmt.Errorf(
-			"%w: ReadOptions: EndSeq and LastPerSubject exclude each other",
-			ErrInvalid,
-		)
+		return fmt.Errorf("%w: ReadOptions: EndSeq and LastPerSubject exclude each other",
+			ErrInvalid)
 	}
 	if o.BytesPerSecond < 0 {
-		return fmt.Errorf(
-			"%w: ReadOptions.BytesPerSecond is %d, want 0 for no limit, or more",
-			ErrInvalid,
-			o.BytesPerSecond,
-		)
+		return fmt.Errorf("%w: ReadOptions.BytesPerSecond is %d, want 0 for no limit, or more",
+			ErrInvalid, o.BytesPerSecond)
 	}
 	if slices.Contains(o.FilterSubjects, "") {
 		return fmt.Errorf("%w: ReadOptions.FilterSubjects holds an empty subject", ErrInvalid)
@@ -122,17 +115,12 @@ type Reader struct {
 // request only. A stream that does not exist is [ErrNoStream]; a StartSeq more than one above the
 // stream's end is [ErrStreamRegressed].
 func (c *Conn) Read(
-	ctx context.Context,
-	stream string,
-	o ReadOptions,
-	fn func(Stored),
+	ctx context.Context, stream string, o ReadOptions, fn func(Stored),
 ) (*Reader, error) {
 	if o.EndSeq > 0 {
 		return nil, fmt.Errorf(
 			"%w: ReadOptions.EndSeq is %d, but a reader has no end: use Scan, or leave it out",
-			ErrInvalid,
-			o.EndSeq,
-		)
+			ErrInvalid, o.EndSeq)
 	}
 	r, err := c.newReader(ctx, stream, o, func(s Stored, _ uint64) { fn(s) })
 	if err != nil {
@@ -148,10 +136,7 @@ func (c *Conn) Read(
 }
 
 func (c *Conn) newReader(
-	ctx context.Context,
-	stream string,
-	o ReadOptions,
-	fn func(Stored, uint64),
+	ctx context.Context, stream string, o ReadOptions, fn func(Stored, uint64),
 ) (*Reader, error) {
 	if err := errors.Join(checkName("stream", stream), o.validate(), ctx.Err()); err != nil {
 		return nil, err
@@ -313,13 +298,8 @@ func (r *Reader) checkRegressed(ctx context.Context) error {
 			break
 		}
 		if time.Since(start) >= regressPatience {
-			return fmt.Errorf(
-				"stream %s: %w: it ends at %d, %d was read",
-				r.stream,
-				ErrStreamRegressed,
-				end,
-				last,
-			)
+			return fmt.Errorf("stream %s: %w: it ends at %d, %d was read",
+				r.stream, ErrStreamRegressed, end, last)
 		}
 		if sleep.For(ctx, retryWait) != nil {
 			return ctx.Err()
@@ -339,14 +319,8 @@ func (r *Reader) checkRegressed(ctx context.Context) error {
 	case witness == nil: // nothing is left of what a new reader would have to read again
 		return nil
 	case witness.Time.After(at) || witness.Seq == last && !witness.Time.Equal(at):
-		return fmt.Errorf(
-			"stream %s: %w: message %d was stored at %v or before, now it is from %v",
-			r.stream,
-			ErrStreamRegressed,
-			witness.Seq,
-			at,
-			witness.Time,
-		)
+		return fmt.Errorf("stream %s: %w: message %d was stored at %v or before, now it is from %v",
+			r.stream, ErrStreamRegressed, witness.Seq, at, witness.Time)
 	}
 	return nil
 }

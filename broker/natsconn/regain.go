@@ -172,16 +172,13 @@ func (c *Conn) tellRefused(err error) {
 	switch taken := strings.Contains(text, takenMark); {
 	case e != nil && e.Subscribe && c.refusedAnew(e.Subject, taken) && taken:
 		log.Warn(
-			"the NATS server has taken a subject away, give this user the permission back: it is asked for until then",
-		)
+			"the NATS server has taken a subject away, give this user the permission back: it is asked for until then")
 	case c.denied.waiting.Load() > 0,
 		e != nil && e.Subscribe && (c.isTaken(e.Subject) || c.isOptional(e.Subject)):
 		log.Debug("the NATS server refused a subject, give this user the permission")
 	default:
-		log.Log(
-			logrus.WarnLevel,
-			"the NATS server refused a subject, give this user the permission",
-		)
+		log.Log(logrus.WarnLevel,
+			"the NATS server refused a subject, give this user the permission")
 	}
 }
 

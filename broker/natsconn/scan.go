@@ -23,16 +23,11 @@ const fewAsked = 16
 // time; its error ends the scan and is returned. With LastPerSubject fn gets the last message of
 // each subject; one that changes meanwhile may come twice.
 func (c *Conn) Scan(
-	ctx context.Context,
-	stream string,
-	o ReadOptions,
-	fn func(Stored) error,
+	ctx context.Context, stream string, o ReadOptions, fn func(Stored) error,
 ) error {
 	s := &scan{
-		fn:       fn,
-		latest:   o.LastPerSubject,
-		finished: make(chan struct{}),
-		hint:     make(chan struct{}, 1),
+		fn: fn, latest: o.LastPerSubject, finished: make(chan struct{}),
+		hint: make(chan struct{}, 1),
 	}
 	r, err := c.newReader(ctx, stream, o, s.take)
 	if err != nil {
@@ -165,10 +160,7 @@ func (s *scan) wait(ctx context.Context, c *Conn, r *Reader) error {
 
 // anyBetween asks the leader whether a message from first to last matches one of the filters.
 func (c *Conn) anyBetween(
-	ctx context.Context,
-	stream string,
-	filters []string,
-	first, last uint64,
+	ctx context.Context, stream string, filters []string, first, last uint64,
 ) (bool, error) {
 	if last == 0 || first > last {
 		return false, nil

@@ -65,9 +65,7 @@ func (c *Conn) StreamTime(ctx context.Context, stream string) (time.Time, error)
 // order. The leader answers. It lists nothing, and says that this is not complete, if the stream
 // has more than most subjects.
 func (c *Conn) StreamSubjects(
-	ctx context.Context,
-	stream, filter string,
-	most int,
+	ctx context.Context, stream, filter string, most int,
 ) (subjects []string, complete bool, err error) {
 	if err := checkName("stream", stream); err != nil {
 		return nil, false, err
@@ -75,9 +73,7 @@ func (c *Conn) StreamSubjects(
 	if filter == "" {
 		return nil, false, fmt.Errorf(
 			"%w: subjects of stream %s: the filter is empty: want tokens, with * and > for any",
-			ErrInvalid,
-			stream,
-		)
+			ErrInvalid, stream)
 	}
 	var size struct {
 		answer
@@ -103,9 +99,7 @@ func (c *Conn) StreamSubjects(
 
 // subjectPage lists some subjects after the first ones, and tells how many there are.
 func (c *Conn) subjectPage(
-	ctx context.Context,
-	stream, filter string,
-	offset int,
+	ctx context.Context, stream, filter string, offset int,
 ) (subjects []string, total int, err error) {
 	req := struct {
 		Filter string `json:"subjects_filter"`
@@ -165,12 +159,8 @@ func (c *Conn) PurgeSubject(ctx context.Context, stream, subject string) error {
 		return err
 	}
 	if subject == "" || subject == ">" {
-		return fmt.Errorf(
-			"%w: purge of subject %q would empty stream %s: name the subject",
-			ErrInvalid,
-			subject,
-			stream,
-		)
+		return fmt.Errorf("%w: purge of subject %q would empty stream %s: name the subject",
+			ErrInvalid, subject, stream)
 	}
 	return c.call(ctx, "STREAM.PURGE."+stream, purgeRequest{Filter: subject}, &answer{})
 }

@@ -116,8 +116,7 @@ func (c *Conn) Consumers(ctx context.Context, stream string) (*Consumers, error)
 			return nil, err
 		}
 		all.Infos = append(all.Infos, page.Consumers...)
-		all.Silent = append(
-			append(all.Silent, page.Missing...),
+		all.Silent = append(append(all.Silent, page.Missing...),
 			slices.Sorted(maps.Keys(page.Offline))...)
 		n := len(page.Consumers) + len(page.Missing) + len(page.Offline)
 		if told += n; n == 0 || told >= page.Total {

@@ -73,10 +73,7 @@ func Use(ctx context.Context, nc *nats.Conn, o Options) (c *Conn, release func()
 		c.leave()
 		return nil, nil, fmt.Errorf(
 			"%w: Options.APIPrefix is %q, and the connection is used with %q",
-			ErrInvalid,
-			api,
-			c.api,
-		)
+			ErrInvalid, api, c.api)
 	}
 	if fresh {
 		if first, bounded := ctx.Deadline(); bounded {

@@ -57,8 +57,7 @@ type key struct{}
 
 // On returns the board of a connection.
 func On(conn *natsconn.Conn) *Registry {
-	b,
-		_ := conn.Local(key{},
+	b, _ := conn.Local(key{},
 		func() any { return &Registry{acceptors: map[List][]Acceptor{}, lists: map[string][]string{}} }).(*Registry)
 	return b
 }

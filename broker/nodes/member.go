@@ -54,19 +54,14 @@ type Member struct {
 // node is an earlier self, however fresh its record, if it ran another boot of the same embedded
 // store: the store's file lock is ours.
 func (r *Registry) Join(
-	ctx context.Context,
-	rec schemas.NodeRecord,
-	o JoinOptions,
+	ctx context.Context, rec schemas.NodeRecord, o JoinOptions,
 ) (*Member, error) {
 	if err := subject.ValidateID("Node", rec.Node); err != nil {
 		return nil, fmt.Errorf("nodes: %w: %w", ErrInvalidOptions, err)
 	}
 	if rec.Boot == "" || rec.Namespace == "" {
-		return nil, fmt.Errorf(
-			"nodes: %w: the record of %s needs a Boot and a Namespace",
-			ErrInvalidOptions,
-			rec.Node,
-		)
+		return nil, fmt.Errorf("nodes: %w: the record of %s needs a Boot and a Namespace",
+			ErrInvalidOptions, rec.Node)
 	}
 	rec.Started, rec.Heartbeat = schemas.At(time.Now()), schemas.Duration(r.opts.Heartbeat)
 	m := &Member{registry: r, fill: o.Fill, rec: rec, ended: make(chan struct{})}
@@ -244,9 +239,7 @@ func (m *Member) met(ctx context.Context, i *Info) error {
 			m.lost = true
 			log.Errorf(
 				"another process, %d on host %s, has taken the name of this node: give each node its own with --node",
-				i.PID,
-				i.Host,
-			)
+				i.PID, i.Host)
 		}
 		return fmt.Errorf("%w: process %d on host %s", ErrTaken, i.PID, i.Host)
 	}

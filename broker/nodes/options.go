@@ -62,30 +62,14 @@ func (o Options) withDefaults() Options {
 func (o Options) validate() error {
 	switch {
 	case o.Heartbeat < minHeartbeat || o.Heartbeat > maxHeartbeat:
-		return fmt.Errorf(
-			"%w: Heartbeat is %v: use %v to %v, or 0 for %v",
-			ErrInvalidOptions,
-			o.Heartbeat,
-			minHeartbeat,
-			maxHeartbeat,
-			defaultHeartbeat,
-		)
+		return fmt.Errorf("%w: Heartbeat is %v: use %v to %v, or 0 for %v",
+			ErrInvalidOptions, o.Heartbeat, minHeartbeat, maxHeartbeat, defaultHeartbeat)
 	case o.Threshold < o.Heartbeat:
-		return fmt.Errorf(
-			"%w: Threshold is %v: use at least the Heartbeat of %v, or 0 for %v",
-			ErrInvalidOptions,
-			o.Threshold,
-			o.Heartbeat,
-			defaultThreshold,
-		)
+		return fmt.Errorf("%w: Threshold is %v: use at least the Heartbeat of %v, or 0 for %v",
+			ErrInvalidOptions, o.Threshold, o.Heartbeat, defaultThreshold)
 	case o.Forget < o.Threshold:
-		return fmt.Errorf(
-			"%w: Forget is %v: use at least the Threshold of %v, or 0 for %v",
-			ErrInvalidOptions,
-			o.Forget,
-			o.Threshold,
-			defaultForget,
-		)
+		return fmt.Errorf("%w: Forget is %v: use at least the Threshold of %v, or 0 for %v",
+			ErrInvalidOptions, o.Forget, o.Threshold, defaultForget)
 	}
 	return nil
 }

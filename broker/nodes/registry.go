@@ -131,10 +131,7 @@ func (r *Registry) Remove(ctx context.Context, i Info) error {
 	if !i.Malformed && r.Alive(&i, r.Now(ctx)) {
 		return fmt.Errorf(
 			"nodes: %w: %s was heard of at %s: stop it with \"drover drain\", or wait until it does not respond",
-			ErrAlive,
-			i.Node,
-			i.Stored.UTC().Format(time.RFC3339),
-		)
+			ErrAlive, i.Node, i.Stored.UTC().Format(time.RFC3339))
 	}
 	return r.remove(ctx, i.Key, i.Revision)
 }
@@ -199,14 +196,8 @@ func (r *Registry) write(ctx context.Context, rec *schemas.NodeRecord, rev uint6
 	}
 	for range attempts {
 		var got uint64
-		got, err = r.conn.KVUpdate(
-			ctx,
-			subject.BucketNodes,
-			bucketkey.Escape(rec.Node),
-			body,
-			rev,
-			0,
-		)
+		got, err = r.conn.KVUpdate(ctx, subject.BucketNodes, bucketkey.Escape(rec.Node), body, rev,
+			0)
 		switch {
 		case err == nil:
 			return got, nil

@@ -69,19 +69,17 @@ func (r *Registry) judge(ctx context.Context, s *Sweep, i *Info, now time.Time) 
 		return err
 	}
 	s.NotResponding = append(s.NotResponding, i.Node)
-	r.opts.Logger.WithField("node", i.Node).
-		Warnf("the node does not respond: it was heard of %v ago", now.Sub(i.Stored).Round(time.Millisecond))
+	r.opts.Logger.WithField("node", i.Node).Warnf(
+		"the node does not respond: it was heard of %v ago",
+		now.Sub(i.Stored).Round(time.Millisecond))
 	return nil
 }
 
 // mark says of a node that it does not respond.
 func (r *Registry) mark(ctx context.Context, i *Info) error {
 	rec := i.NodeRecord
-	rec.Status, rec.Heard, rec.Since = schemas.NodeNotResponding, schemas.At(
-		i.Stored,
-	), schemas.At(
-		r.clock.Now(time.Now()),
-	)
+	rec.Status, rec.Heard, rec.Since = schemas.NodeNotResponding, schemas.At(i.Stored),
+		schemas.At(r.clock.Now(time.Now()))
 	return changed(r.write(ctx, &rec, i.Revision))
 }
 

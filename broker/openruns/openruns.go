@@ -103,10 +103,8 @@ func (r *Runs) Open() iter.Seq[string] {
 			return
 		}
 		ids := slices.AppendSeq(make([]compactmap.ID, 0, r.open.Len()), r.open.All())
-		slices.SortFunc(
-			ids,
-			func(a, b compactmap.ID) int { return cmp.Compare(*r.open.At(a), *r.open.At(b)) },
-		)
+		slices.SortFunc(ids,
+			func(a, b compactmap.ID) int { return cmp.Compare(*r.open.At(a), *r.open.At(b)) })
 		for _, id := range ids {
 			if !yield(r.subject(r.open.Text(id))) {
 				return

@@ -115,14 +115,9 @@ type sending struct {
 func (u *sending) once(ctx context.Context, digest string) (*schemas.PayloadRef, error) {
 	c := u.client
 	begun := &schemas.UploadResponse{}
-	body, err := schemas.Marshal(
-		&schemas.UploadRequest{
-			Size:       int64(len(u.content)),
-			Digest:     digest,
-			WorkflowID: c.workflowID,
-			Run:        c.run,
-		},
-	)
+	body, err := schemas.Marshal(&schemas.UploadRequest{
+		Size: int64(len(u.content)), Digest: digest, WorkflowID: c.workflowID, Run: c.run,
+	})
 	if err == nil {
 		err = c.request(ctx, c.ns.API("upload"), body, begun)
 	}
@@ -160,9 +155,7 @@ func (u *sending) once(ctx context.Context, digest string) (*schemas.PayloadRef,
 // chunk sends a chunk until it is answered. When the broker that took the upload is gone, so is the
 // upload.
 func (u *sending) chunk(
-	ctx context.Context,
-	subj string,
-	data []byte,
+	ctx context.Context, subj string, data []byte,
 ) (*schemas.UploadResponse, error) {
 	for {
 		a := &schemas.UploadResponse{}
@@ -212,22 +205,14 @@ func (c *Client) Download(ctx context.Context, ref *schemas.PayloadRef) (schemas
 		}
 	}
 	if int64(len(content)) != ref.Size || hex.EncodeToString(sum.Sum(nil)) != ref.Digest {
-		return nil, fmt.Errorf(
-			"download of object %s: %w: %d of %d bytes came",
-			ref.Object,
-			ErrDamaged,
-			len(content),
-			ref.Size,
-		)
+		return nil, fmt.Errorf("download of object %s: %w: %d of %d bytes came",
+			ref.Object, ErrDamaged, len(content), ref.Size)
 	}
 	return content, nil
 }
 
 func (c *Client) piece(
-	ctx context.Context,
-	try *trying,
-	ref *schemas.PayloadRef,
-	cursor string,
+	ctx context.Context, try *trying, ref *schemas.PayloadRef, cursor string,
 ) (*schemas.DownloadResponse, error) {
 	body, err := schemas.Marshal(&schemas.DownloadRequest{Object: ref.Object, Cursor: cursor})
 	if err != nil {
@@ -246,11 +231,7 @@ func (c *Client) piece(
 // bulk is request for what is large, in either direction: it waits until the link has room. While
 // others are answered, that is no time in which nothing moves.
 func (c *Client) bulk(
-	ctx context.Context,
-	try *trying,
-	subj string,
-	body []byte,
-	answer any,
+	ctx context.Context, try *trying, subj string, body []byte, answer any,
 ) error {
 	done, moved, err := c.conn.Bulk(ctx, max(len(body), natsconn.BulkBytes), try.left())
 	if err != nil {
@@ -265,12 +246,8 @@ func (c *Client) bulk(
 func (c *Client) request(ctx context.Context, subj string, body []byte, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, oneTry)
 	defer cancel()
-	m, err := c.conn.Request(
-		ctx,
-		subj,
-		natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}},
-		body,
-	)
+	m, err := c.conn.Request(ctx, subj,
+		natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}, body)
 	if err != nil {
 		return err
 	}

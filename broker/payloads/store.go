@@ -46,9 +46,7 @@ type Store struct {
 // NewStore returns the store of a namespace. ensure makes it if it is missing; it is called before
 // the first write, and again if the store is gone.
 func NewStore(
-	conn *natsconn.Conn,
-	ns subject.Namespace,
-	ensure func(context.Context) error,
+	conn *natsconn.Conn, ns subject.Namespace, ensure func(context.Context) error,
 ) *Store {
 	return &Store{conn: conn, ns: ns, ensure: ensure}
 }
@@ -95,12 +93,8 @@ func (s *Store) info(ctx context.Context, object string) (*info, error) {
 	}
 	i := &info{seq: m.Seq}
 	if err := json.Unmarshal(m.Data, i); err != nil {
-		return nil, fmt.Errorf(
-			"object %s: %w: what is stored of it cannot be read: %w",
-			object,
-			ErrDamaged,
-			err,
-		)
+		return nil, fmt.Errorf("object %s: %w: what is stored of it cannot be read: %w",
+			object, ErrDamaged, err)
 	}
 	if i.Deleted {
 		return i, fmt.Errorf("object %s: it was deleted: %w", object, natsconn.ErrNotFound)
@@ -156,9 +150,7 @@ func (s *Store) Put(ctx context.Context, object string, data []byte) (*schemas.P
 // what follows: empty at the end. Any process of the namespace can go on with a cursor. A missing
 // object is [natsconn.ErrNotFound], a cursor of the caller's own making [ErrCursor].
 func (s *Store) Read(
-	ctx context.Context,
-	object, cursor string,
-	limit int,
+	ctx context.Context, object, cursor string, limit int,
 ) (data []byte, next string, err error) {
 	at := place{seq: 1}
 	if cursor == "" {
@@ -171,19 +163,11 @@ func (s *Store) Read(
 		return nil, "", err
 	}
 	for at.left > 0 && (len(data) == 0 || len(data)+s.ChunkBytes() <= limit) {
-		m, err := s.conn.NextBySubject(
-			ctx,
-			s.ns.StreamPayloads(),
-			s.ns.PayloadChunks(at.id),
-			at.seq,
-		)
+		m, err := s.conn.NextBySubject(ctx, s.ns.StreamPayloads(), s.ns.PayloadChunks(at.id),
+			at.seq)
 		if err != nil {
-			return nil, "", fmt.Errorf(
-				"object %s, %d bytes before its end: %w",
-				object,
-				at.left,
-				missing(err),
-			)
+			return nil, "", fmt.Errorf("object %s, %d bytes before its end: %w",
+				object, at.left, missing(err))
 		}
 		data = append(data, m.Data...)
 		at.seq, at.left = m.Seq+1, at.left-int64(len(m.Data))
@@ -258,8 +242,9 @@ func (w *Writer) Write(ctx context.Context, chunk []byte) error {
 // reference of the object that has it is returned.
 func (w *Writer) Commit(ctx context.Context, object string) (*schemas.PayloadRef, error) {
 	i := info{
-		Name: object, Options: options{w.store.ChunkBytes()}, Bucket: w.store.ns.StorePayloads(), ID: w.id,
-		Size: w.size, Chunks: w.chunks, Digest: digestPrefix + base64.URLEncoding.EncodeToString(w.sum.Sum(nil)),
+		Name: object, Options: options{w.store.ChunkBytes()}, Bucket: w.store.ns.StorePayloads(),
+		ID: w.id, Size: w.size, Chunks: w.chunks,
+		Digest: digestPrefix + base64.URLEncoding.EncodeToString(w.sum.Sum(nil)),
 	}
 	body, err := json.Marshal(&i)
 	if err != nil {
@@ -306,11 +291,8 @@ func (w *Writer) Abort(ctx context.Context) error {
 	if !w.dirty {
 		return nil
 	}
-	err := w.store.conn.PurgeSubject(
-		ctx,
-		w.store.ns.StreamPayloads(),
-		w.store.ns.PayloadChunks(w.id),
-	)
+	err := w.store.conn.PurgeSubject(ctx, w.store.ns.StreamPayloads(),
+		w.store.ns.PayloadChunks(w.id))
 	if err != nil && !errors.Is(err, natsconn.ErrNoStream) {
 		return fmt.Errorf("remove the chunks of an unfinished payload: %w", err)
 	}

@@ -27,12 +27,8 @@ func (s *Store) Objects(ctx context.Context, fn func(Object) error) error {
 	err := s.conn.Scan(ctx, s.ns.StreamPayloads(), o, func(m natsconn.Stored) error {
 		i := info{}
 		if err := json.Unmarshal(m.Data, &i); err != nil {
-			return fmt.Errorf(
-				"message %d of %s: what is stored of an object cannot be read: %w",
-				m.Seq,
-				s.ns.StreamPayloads(),
-				err,
-			)
+			return fmt.Errorf("message %d of %s: what is stored of an object cannot be read: %w",
+				m.Seq, s.ns.StreamPayloads(), err)
 		}
 		if i.Deleted {
 			return nil
@@ -47,9 +43,7 @@ func (s *Store) Objects(ctx context.Context, fn func(Object) error) error {
 func (s *Store) Chunks(ctx context.Context, fn func(id string, last time.Time) error) error {
 	all := s.ns.AllPayloadChunks()
 	o := natsconn.ReadOptions{
-		FilterSubjects: []string{all},
-		LastPerSubject: true,
-		HeadersOnly:    true,
+		FilterSubjects: []string{all}, LastPerSubject: true, HeadersOnly: true,
 	}
 	err := s.conn.Scan(ctx, s.ns.StreamPayloads(), o, func(m natsconn.Stored) error {
 		return fn(strings.TrimPrefix(m.Subject, strings.TrimSuffix(all, ">")), m.Time)

@@ -58,11 +58,7 @@ type upload struct {
 // NewUploads returns uploads of at most limit bytes each into a store.
 func NewUploads(store *Store, limit int64, log logrus.FieldLogger) *Uploads {
 	return &Uploads{
-		store: store,
-		ns:    store.ns,
-		id:    rand.Text(),
-		limit: limit,
-		log:   log,
+		store: store, ns: store.ns, id: rand.Text(), limit: limit, log: log,
 		known: make(map[string]*upload),
 	}
 }
@@ -74,13 +70,11 @@ func (u *Uploads) Subject() string { return u.ns.AllUploads(u.id) }
 func (u *Uploads) Begin(q *schemas.UploadRequest) (*schemas.UploadResponse, *schemas.Error) {
 	if q.Size < 1 {
 		return nil, schemas.Errorf(schemas.CodeInvalid, "size is %d; want that of the payload "+
-			"in bytes, at least 1", q.Size).
-			InField("size")
+			"in bytes, at least 1", q.Size).InField("size")
 	}
 	if q.Size > u.limit {
 		return nil, schemas.Errorf(schemas.CodeTooLarge, "the payload has %d bytes; at most %d "+
-			"are taken", q.Size, u.limit).
-			InField("size").
+			"are taken", q.Size, u.limit).InField("size").
 			WithHint("keep it elsewhere and pass its name, split it, or raise the servers' limit")
 	}
 	if err := schemas.ValidateDigest(q.Digest); err != nil {
@@ -89,15 +83,12 @@ func (u *Uploads) Begin(q *schemas.UploadRequest) (*schemas.UploadResponse, *sch
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed || u.active >= maxUploads {
-		return nil, schemas.Errorf(schemas.CodeUnavailable, "the server has %d uploads under way", u.active).
-			WithHint("try again in a moment")
+		return nil, schemas.Errorf(schemas.CodeUnavailable, "the server has %d uploads under way",
+			u.active).WithHint("try again in a moment")
 	}
 	subj := u.ns.Upload(u.id, ulid.Make().String())
 	up := &upload{
-		w:      u.store.NewWriter(),
-		size:   q.Size,
-		digest: q.Digest,
-		name:   ulid.Make().String(),
+		w: u.store.NewWriter(), size: q.Size, digest: q.Digest, name: ulid.Make().String(),
 	}
 	if q.WorkflowID != "" {
 		up.name = StartPrefix(q.WorkflowID, q.Run) + up.name
@@ -106,9 +97,7 @@ func (u *Uploads) Begin(q *schemas.UploadRequest) (*schemas.UploadResponse, *sch
 	u.known[subj] = up
 	u.active++
 	return &schemas.UploadResponse{
-		V:          schemas.Version,
-		Subject:    subj,
-		ChunkBytes: u.store.ChunkBytes(),
+		V: schemas.Version, Subject: subj, ChunkBytes: u.store.ChunkBytes(),
 	}, nil
 }
 
@@ -124,9 +113,7 @@ func (u *Uploads) Promised() (bytes int64) {
 
 // Chunk takes the next chunk of an upload. subj is where it came in.
 func (u *Uploads) Chunk(
-	ctx context.Context,
-	subj string,
-	data []byte,
+	ctx context.Context, subj string, data []byte,
 ) (*schemas.UploadResponse, *schemas.Error) {
 	name, offset, ok := subject.ParseUploadChunk(subj)
 	if !ok {
@@ -140,8 +127,8 @@ func (u *Uploads) Chunk(
 		return nil, unknownUpload()
 	}
 	if !up.mu.TryLock() {
-		return nil, schemas.Errorf(schemas.CodeUnavailable, "another chunk of the upload is being stored").
-			WithHint("try again in a moment")
+		return nil, schemas.Errorf(schemas.CodeUnavailable,
+			"another chunk of the upload is being stored").WithHint("try again in a moment")
 	}
 	defer up.mu.Unlock()
 	if up.ended {
@@ -171,24 +158,23 @@ func (u *Uploads) Chunk(
 
 func unknownUpload() *schemas.Error {
 	return schemas.Errorf(schemas.CodeNotFound, "the upload is unknown: it has failed, or was "+
-		"silent for %v", idleAfter).
-		WithHint("begin the upload anew")
+		"silent for %v", idleAfter).WithHint("begin the upload anew")
 }
 
 func (up *upload) check(offset int64, length, most int) *schemas.Error {
 	switch {
 	case offset != up.w.Size():
-		return schemas.Errorf(schemas.CodeConflict, "the chunk begins at %d; %d is next", offset, up.w.Size()).
+		return schemas.Errorf(schemas.CodeConflict, "the chunk begins at %d; %d is next",
+			offset, up.w.Size()).
 			WithHint("send the chunks in order, each when the one before is answered")
 	case length == 0:
 		return schemas.Errorf(schemas.CodeInvalid, "the chunk is empty")
 	case length > most:
-		return schemas.Errorf(schemas.CodeTooLarge, "the chunk has %d bytes; at most %d are taken", length, most).
-			WithHint("see chunkBytes in the first answer")
+		return schemas.Errorf(schemas.CodeTooLarge, "the chunk has %d bytes; at most %d are taken",
+			length, most).WithHint("see chunkBytes in the first answer")
 	case offset+int64(length) > up.size:
 		return schemas.Errorf(schemas.CodeInvalid, "the chunk ends at %d; %d bytes were announced",
-			offset+int64(length), up.size).
-			InField("size")
+			offset+int64(length), up.size).InField("size")
 	}
 	return nil
 }
@@ -201,7 +187,8 @@ func (u *Uploads) take(ctx context.Context, up *upload, data []byte) *schemas.Er
 			return refusal
 		}
 		if errors.Is(err, natsconn.ErrFull) {
-			return schemas.Errorf(schemas.CodeLimit, "the object store of namespace %q is full: %v", u.ns, err).
+			return schemas.Errorf(schemas.CodeLimit, "the object store of namespace %q is full: %v",
+				u.ns, err).
 				InField("maxBytes").
 				WithHint("it was not stored; %s", natsconn.RoomHint(err, string(u.ns)))
 		}
@@ -215,9 +202,10 @@ func (u *Uploads) take(ctx context.Context, up *upload, data []byte) *schemas.Er
 		return nil
 	}
 	if got := up.w.Digest(); got != up.digest {
-		return schemas.Errorf(schemas.CodeInvalid, "the digest of what came is %s; %s was announced", got, up.digest).
-			InField("digest").
-			WithHint("the payload was damaged on its way, or another one was digested: begin the upload anew")
+		return schemas.Errorf(schemas.CodeInvalid,
+			"the digest of what came is %s; %s was announced", got, up.digest).
+			InField("digest").WithHint(
+			"the payload was damaged on its way, or another one was digested: begin the upload anew")
 	}
 	ref, err := up.w.Commit(ctx, up.name)
 	if err != nil {

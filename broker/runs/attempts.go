@@ -16,9 +16,7 @@ const mostRepeats = 10 * schemas.MaxReplayAttempts
 // initial one first, the others in the order in which they began, which is that of their last
 // records: one run of an id is open at a time. None if the run was never replayed.
 func (r *Reader) Attempts(
-	ctx context.Context,
-	partition int,
-	wid, run string,
+	ctx context.Context, partition int, wid, run string,
 ) ([]schemas.ReplayAttempt, error) {
 	latest, err := r.Conn.LastBySubject(
 		ctx,

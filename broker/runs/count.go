@@ -13,8 +13,7 @@ const maxCount = 5 * time.Second
 
 // Count counts the runs that match.
 func (r *Reader) Count(
-	ctx context.Context,
-	q *schemas.CountRequest,
+	ctx context.Context, q *schemas.CountRequest,
 ) (*schemas.CountResponse, error) {
 	if err := validateStatus(q.Status); err != nil {
 		return nil, err

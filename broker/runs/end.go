@@ -22,12 +22,7 @@ type End struct {
 // Append takes a record that is in the history now, the next one of the run. Its events begin with
 // the id first.
 func (e *End) Append(
-	seq uint64,
-	hash []byte,
-	at schemas.Timestamp,
-	first int64,
-	events int,
-	snapshot bool,
+	seq uint64, hash []byte, at schemas.Timestamp, first int64, events int, snapshot bool,
 ) {
 	e.Sequence, e.Hash, e.At = seq, hash, at
 	e.Since += events

@@ -59,10 +59,7 @@ func (r *Reader) fold(ctx context.Context, partition int, last *natsconn.Stored)
 
 // foldUpTo folds the records of a run's subject from one sequence to another.
 func (r *Reader) foldUpTo(
-	ctx context.Context,
-	partition int,
-	subj string,
-	from, last uint64,
+	ctx context.Context, partition int, subj string, from, last uint64,
 ) (*Run, error) {
 	l := &Run{}
 	for {
@@ -203,10 +200,7 @@ func Trim(window []schemas.Event, from, previous int64) ([]schemas.Event, int64)
 // FromRecord is a run by its last record, which says everything: body is the record at the
 // sequence, hash its SHA-256, at its time. It is an error if the record is of another run.
 func FromRecord(
-	wid, run string,
-	body, hash []byte,
-	seq uint64,
-	at schemas.Timestamp,
+	wid, run string, body, hash []byte, seq uint64, at schemas.Timestamp,
 ) (*Run, error) {
 	var record schemas.Record
 	err := Decode(body, &record)

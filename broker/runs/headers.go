@@ -31,9 +31,8 @@ func Describe(h natsconn.Header, s *execution.State, events []schemas.Event) {
 	h[schemas.StatusHeader] = []string{string(b)}
 	keeping := s.Keeping()
 	if len(s.Attributes) > 0 || len(s.Start.TagList) > 0 || s.Start.WorkflowTypeVersion != "" ||
-		s.Start.ParentWorkflowExecution != nil ||
-		s.Start.Replays != nil || keeping != nil || s.Start.FirstExecutionRun != "" ||
-		s.Start.Mode() != schemas.ModeManual ||
+		s.Start.ParentWorkflowExecution != nil || s.Start.Replays != nil || keeping != nil ||
+		s.Start.FirstExecutionRun != "" || s.Start.Mode() != schemas.ModeManual ||
 		s.Start.Continuation != nil {
 		all := moreInfo{
 			s.Start.WorkflowTypeVersion, s.Start.TagList, s.Attributes,

@@ -37,9 +37,7 @@ func (r *Reader) List(ctx context.Context, q *schemas.ListRequest) (*schemas.Lis
 
 // list is [Reader.List] that reads until some time.
 func (r *Reader) list(
-	ctx context.Context,
-	q *schemas.ListRequest,
-	until time.Time,
+	ctx context.Context, q *schemas.ListRequest, until time.Time,
 ) (*schemas.ListResponse, error) {
 	if err := validateStatus(q.Status); err != nil {
 		return nil, err
@@ -88,13 +86,13 @@ var errPageFull = errors.New("the page is full")
 
 // matches tells whether a run is one that is asked for.
 func matches(q *schemas.ListRequest, i *schemas.ExecutionInfo) bool {
-	return (q.Status == "" || q.Status == i.Status || q.Status == schemas.StatusClosed && i.Status.Closed()) &&
+	return (q.Status == "" || q.Status == i.Status ||
+		q.Status == schemas.StatusClosed && i.Status.Closed()) &&
 		(q.Type == "" || q.Type == i.Type) &&
 		(q.Prefix == "" || strings.HasPrefix(i.WorkflowID, q.Prefix)) &&
 		(q.Tag == "" || slices.Contains(i.Tags, q.Tag)) &&
 		(q.Parent == "" || i.Parent != nil && i.Parent.WorkflowID == q.Parent) &&
-		!(q.TopLevel && i.Parent != nil) &&
-		(q.After == 0 || i.StartedAt > q.After) &&
+		!(q.TopLevel && i.Parent != nil) && (q.After == 0 || i.StartedAt > q.After) &&
 		(q.Before == 0 || i.StartedAt < q.Before) &&
 		(q.ClosedAfter == 0 || i.ClosedAt > q.ClosedAfter) &&
 		(q.ClosedBefore == 0 || i.ClosedAt != 0 && i.ClosedAt < q.ClosedBefore)

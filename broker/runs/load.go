@@ -15,10 +15,7 @@ import (
 // the stream, since a follower may not know of a record yet (P-2); alone says that the stream has
 // no follower, and then a direct get asks the leader for less than half the price.
 func (r *Reader) LastRecord(
-	ctx context.Context,
-	partition int,
-	subj string,
-	alone bool,
+	ctx context.Context, partition int, subj string, alone bool,
 ) (*natsconn.Stored, error) {
 	if alone {
 		return r.Conn.LastBySubjectDirect(ctx, r.Namespace.StreamHistory(partition), subj)
@@ -28,10 +25,7 @@ func (r *Reader) LastRecord(
 
 // Newest is [Reader.LastRecord], and what it says; nil if there is none, or it is no record.
 func (r *Reader) Newest(
-	ctx context.Context,
-	partition int,
-	subj string,
-	alone bool,
+	ctx context.Context, partition int, subj string, alone bool,
 ) (*natsconn.Stored, *schemas.Record, error) {
 	last, err := r.LastRecord(ctx, partition, subj, alone)
 	switch {
@@ -61,10 +55,7 @@ func (r *Reader) Latest(ctx context.Context, partition int, wid string, alone bo
 
 // Load reads one run of a workflow id; nil if there is none. alone is as for [Reader.LastRecord].
 func (r *Reader) Load(
-	ctx context.Context,
-	partition int,
-	wid, id string,
-	alone bool,
+	ctx context.Context, partition int, wid, id string, alone bool,
 ) (*Run, error) {
 	last, err := r.LastRecord(ctx, partition, r.Namespace.History(partition, wid, id), alone)
 	switch {
@@ -103,17 +94,13 @@ func (r *Reader) LoadKnown(ctx context.Context, partition int, wid string, k Kno
 
 // past reads the latest run of a workflow id where the latest message is no record.
 func (r *Reader) past(
-	ctx context.Context,
-	partition int,
-	wid string,
-	foreign *natsconn.Stored,
+	ctx context.Context, partition int, wid string, foreign *natsconn.Stored,
 ) (*Run, error) {
 	latest := ""
 	for from, more := uint64(1), true; more; {
 		var page []natsconn.Stored
 		var err error
-		if page, more,
-			err = r.Conn.BatchGet(ctx, r.Namespace.StreamHistory(partition),
+		if page, more, err = r.Conn.BatchGet(ctx, r.Namespace.StreamHistory(partition),
 			r.Namespace.HistoryOfWorkflow(partition, wid), from, pageRecords); err != nil {
 			return nil, fmt.Errorf("read after a message that is no record: %w", err)
 		}
@@ -150,10 +137,7 @@ func (r *Reader) past(
 // Unread reads the signals that a run is still to have from the one that it continues: its owner
 // has died between the two records.
 func (r *Reader) Unread(
-	ctx context.Context,
-	partition int,
-	s *execution.State,
-	alone bool,
+	ctx context.Context, partition int, s *execution.State, alone bool,
 ) ([]schemas.Event, error) {
 	wid, before := s.WorkflowID, s.Start.ContinuedExecutionRun
 	l, err := r.Load(ctx, partition, wid, before, alone)

@@ -202,10 +202,7 @@ func (r *Reader) Page(
 // addReplay adds to the end of a history who repeats the run. Without it the page is good all the
 // same.
 func (r *Reader) addReplay(
-	ctx context.Context,
-	partition int,
-	wid string,
-	a *schemas.HistoryResponse,
+	ctx context.Context, partition int, wid string, a *schemas.HistoryResponse,
 ) {
 	all, err := r.Attempts(ctx, partition, wid, a.Run)
 	if err != nil {

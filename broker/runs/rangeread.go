@@ -35,9 +35,7 @@ func MarkOf(hash []byte) uint64 {
 // ReadRange reads a piece of a history: the bodies that are there, and the sequence of the last
 // one.
 func (r *Reader) ReadRange(
-	ctx context.Context,
-	partition int,
-	from, end uint64,
+	ctx context.Context, partition int, from, end uint64,
 ) (bodies [][]byte, last uint64, err error) {
 	return r.Conn.BodiesDirect(
 		ctx,

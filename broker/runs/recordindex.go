@@ -48,10 +48,7 @@ func (t RecordIndex) Far() bool {
 // messageAt reads what stands at a sequence of the history, from any replica, if that is of the
 // subject.
 func (r *Reader) messageAt(
-	ctx context.Context,
-	partition int,
-	subj string,
-	seq uint64,
+	ctx context.Context, partition int, subj string, seq uint64,
 ) (*natsconn.Stored, error) {
 	s, err := r.Conn.GetSeqDirect(ctx, r.Namespace.StreamHistory(partition), seq)
 	if err != nil {
@@ -65,10 +62,7 @@ func (r *Reader) messageAt(
 
 // foldRecordIndex folds the records of a run's subject that stand where the record index says.
 func (r *Reader) foldRecordIndex(
-	ctx context.Context,
-	partition int,
-	subj string,
-	t RecordIndex,
+	ctx context.Context, partition int, subj string, t RecordIndex,
 ) (*Run, error) {
 	l := &Run{}
 	for _, seq := range t {
@@ -87,10 +81,7 @@ func (r *Reader) foldRecordIndex(
 // the one before it stands; nil if that is not to be done: they are many, or near to each other, or
 // one says nothing, or somebody has written between them.
 func (r *Reader) foldBack(
-	ctx context.Context,
-	partition int,
-	last *natsconn.Stored,
-	newest *schemas.Record,
+	ctx context.Context, partition int, last *natsconn.Stored, newest *schemas.Record,
 ) *Run {
 	if s := newest.SnapshotSequence; s != 0 && last.Seq-s <= FarApart {
 		return nil
@@ -120,10 +111,7 @@ func (r *Reader) foldBack(
 // the one before it stands. There are at most MostRecords, and fewer if one says nothing, or
 // somebody has written between them.
 func (r *Reader) Backwards(
-	ctx context.Context,
-	partition int,
-	last *natsconn.Stored,
-	newest *schemas.Record,
+	ctx context.Context, partition int, last *natsconn.Stored, newest *schemas.Record,
 ) iter.Seq2[*natsconn.Stored, *schemas.Record] {
 	return func(yield func(*natsconn.Stored, *schemas.Record) bool) {
 		s, record := last, newest
@@ -148,11 +136,7 @@ func (r *Reader) Backwards(
 // that could be read: what a replica that lags does not have, or what stands elsewhere by now, is
 // read by the subject.
 func (r *Reader) pageAlong(
-	ctx context.Context,
-	partition int,
-	subj string,
-	t RecordIndex,
-	p *eventPage,
+	ctx context.Context, partition int, subj string, t RecordIndex, p *eventPage,
 ) (ok bool) {
 	begin := *p
 	for _, seq := range t {

@@ -112,6 +112,7 @@ func (s *Scans) next() {
 
 // TooMany refuses a request that cannot wait for its turn.
 func TooMany() *schemas.Error {
-	return schemas.Errorf(schemas.CodeUnavailable, "too many requests that read everything wait here").
+	return schemas.Errorf(schemas.CodeUnavailable,
+		"too many requests that read everything wait here").
 		WithHint("ask again in a moment, and for less at a time; %d are served at once", mostScans)
 }

@@ -45,8 +45,7 @@ func (r *Reader) Soft(ctx context.Context, partition int, wid, run string) (*Run
 // no more. found: that is all that was wanted. Else nobody knows such a run, or it has gone
 // meanwhile.
 func (r *Reader) softRecords(
-	ctx context.Context,
-	q schemas.SoftRequest,
+	ctx context.Context, q schemas.SoftRequest,
 	take func(run string, m *schemas.SoftRecord) (more bool, err error),
 ) (found bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, softTimeout)

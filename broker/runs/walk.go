@@ -40,10 +40,7 @@ type walker struct {
 // fn without one: all whose last record stands before seq were shown. An error of fn ends it and is
 // returned.
 func (r *Reader) walk(
-	ctx context.Context,
-	q *schemas.ListRequest,
-	partition int,
-	from uint64,
+	ctx context.Context, q *schemas.ListRequest, partition int, from uint64,
 	fn func(partition int, seq uint64, i *schemas.ExecutionInfo) error,
 ) error {
 	for ; partition < r.Partitions; partition, from = partition+1, 1 {
@@ -69,8 +66,8 @@ func (r *Reader) walk(
 func (w *walker) records(ctx context.Context, from uint64) error {
 	w.place, w.moved = make(map[string]int), make(map[string]bool)
 	var err error
-	if w.end, err = w.r.Conn.StreamLastSeq(ctx, w.r.Namespace.StreamHistory(w.partition)); err != nil ||
-		w.end < from {
+	if w.end, err = w.r.Conn.StreamLastSeq(ctx, w.r.Namespace.StreamHistory(w.partition)); err !=
+		nil || w.end < from {
 		return err
 	}
 	err = w.r.Conn.Scan(

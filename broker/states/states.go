@@ -108,10 +108,8 @@ func Read(r *schemas.StateRecord, rev uint64) {
 // Settle takes out the writes that are settled, and tells whether there were any.
 func Settle(r *schemas.StateRecord, settled func(*schemas.StateWrite) bool) bool {
 	before := len(r.Unsettled)
-	r.Unsettled = slices.DeleteFunc(
-		r.Unsettled,
-		func(w schemas.StateWrite) bool { return settled(&w) },
-	)
+	r.Unsettled = slices.DeleteFunc(r.Unsettled,
+		func(w schemas.StateWrite) bool { return settled(&w) })
 	if len(r.Unsettled) == 0 {
 		r.Unsettled = nil
 	}

@@ -34,13 +34,8 @@ func (ns Namespace) SignalStored(p int, wid, name string) string {
 // SignalTransform gives source and destination of the signals stream's subject transform, which
 // turns [Namespace.Signal] into [Namespace.SignalStored].
 func (ns Namespace) SignalTransform(partitions int) (source, destination string) {
-	return ns.AllSignals(),
-		ns.start(
-			"sig.",
-		) + fmt.Sprintf(
-			"{{partition(%d,1)}}.{{wildcard(1)}}.{{wildcard(2)}}",
-			max(partitions, 1),
-		)
+	return ns.AllSignals(), ns.start("sig.") +
+		fmt.Sprintf("{{partition(%d,1)}}.{{wildcard(1)}}.{{wildcard(2)}}", max(partitions, 1))
 }
 
 // API is the request subject of one verb: drover.<ns>.api.<verb>.

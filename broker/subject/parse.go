@@ -67,12 +67,8 @@ func ParseOwned(subject string) (p int, err error) {
 	}
 	num, ok := strings.CutPrefix(subject, ns.start("owned."))
 	if !ok {
-		return 0, fmt.Errorf(
-			"%w %q: want %s.<namespace>.owned.<partition>",
-			ErrInvalidSubject,
-			subject,
-			Root,
-		)
+		return 0, fmt.Errorf("%w %q: want %s.<namespace>.owned.<partition>",
+			ErrInvalidSubject, subject, Root)
 	}
 	if p, err = parsePartition(num); err != nil {
 		return 0, fmt.Errorf("%w %q: %w", ErrInvalidSubject, subject, err)
@@ -114,13 +110,8 @@ func parseHead(subject, kind string) (p int, wid, tail string, err error) {
 	rest := subject[len(Root)+1+len(ns)+1:]
 	got, rest, _ := strings.Cut(rest, ".")
 	if got != kind {
-		return 0, "", "", fmt.Errorf(
-			"%w %q: third token is %q, want %q",
-			ErrInvalidSubject,
-			subject,
-			got,
-			kind,
-		)
+		return 0, "", "", fmt.Errorf("%w %q: third token is %q, want %q",
+			ErrInvalidSubject, subject, got, kind)
 	}
 	num, rest, _ := strings.Cut(rest, ".")
 	if p, err = parsePartition(num); err != nil {
@@ -130,11 +121,7 @@ func parseHead(subject, kind string) (p int, wid, tail string, err error) {
 	if !ok {
 		return 0, "", "", fmt.Errorf(
 			"%w %q: too few tokens, want %s.<namespace>.%s.<partition>.<workflow id>.…",
-			ErrInvalidSubject,
-			subject,
-			Root,
-			kind,
-		)
+			ErrInvalidSubject, subject, Root, kind)
 	}
 	if wid, err = parseID(subject, "workflow id", tok); err != nil {
 		return 0, "", "", err

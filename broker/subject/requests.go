@@ -7,11 +7,8 @@ import "strings"
 // asked, and hide that nobody listens.
 func (ns Namespace) Requests() []string {
 	return []string{
-		ns.start(
-			"api.>",
-		), ns.AllDecide(), ns.start("owner.*"), ns.start("ring.*"), ns.start("beat.>"),
-		ns.start("offer.*"), ns.AllControl(),
-		servers + ".namespace.*",
+		ns.start("api.>"), ns.AllDecide(), ns.start("owner.*"), ns.start("ring.*"),
+		ns.start("beat.>"), ns.start("offer.*"), ns.AllControl(), servers + ".namespace.*",
 	}
 }
 

@@ -71,10 +71,7 @@ func ParseToken(tok string) (string, error) {
 			if !ok {
 				return "", fmt.Errorf(
 					"%w: subject token %q: bad escape at byte %d, want %%XX in upper-case hex for a byte that needs it",
-					ErrInvalidID,
-					tok,
-					i,
-				)
+					ErrInvalidID, tok, i)
 			}
 			b = append(b, c)
 			i += 2
@@ -83,13 +80,8 @@ func ParseToken(tok string) (string, error) {
 	}
 	for i := range len(tok) {
 		if c := tok[i]; c != '%' && !plain[c] {
-			return "", fmt.Errorf(
-				"%w: subject token %q: byte 0x%02x at %d must be written %%XX",
-				ErrInvalidID,
-				tok,
-				c,
-				i,
-			)
+			return "", fmt.Errorf("%w: subject token %q: byte 0x%02x at %d must be written %%XX",
+				ErrInvalidID, tok, c, i)
 		}
 	}
 	if err := ValidateID("subject token", id); err != nil {
@@ -123,27 +115,13 @@ func ValidateID(field, id string) error {
 	for i, r := range id {
 		if r == utf8.RuneError {
 			if _, size := utf8.DecodeRuneInString(id[i:]); size == 1 {
-				return fmt.Errorf(
-					"%w: %s %q has byte 0x%02x at %d, which is not UTF-8: want %s",
-					ErrInvalidID,
-					field,
-					id,
-					id[i],
-					i,
-					idForm,
-				)
+				return fmt.Errorf("%w: %s %q has byte 0x%02x at %d, which is not UTF-8: want %s",
+					ErrInvalidID, field, id, id[i], i, idForm)
 			}
 		}
 		if unicode.IsControl(r) {
-			return fmt.Errorf(
-				"%w: %s %q has control character %U at byte %d: want %s",
-				ErrInvalidID,
-				field,
-				id,
-				r,
-				i,
-				idForm,
-			)
+			return fmt.Errorf("%w: %s %q has control character %U at byte %d: want %s",
+				ErrInvalidID, field, id, r, i, idForm)
 		}
 	}
 	return nil
@@ -160,15 +138,8 @@ func ValidateName(field, name string) error {
 	}
 	for i := range len(name) {
 		if !nameByte(name[i]) {
-			return fmt.Errorf(
-				"%w: %s %q has byte 0x%02x at %d: want %s",
-				ErrInvalidID,
-				field,
-				name,
-				name[i],
-				i,
-				nameForm,
-			)
+			return fmt.Errorf("%w: %s %q has byte 0x%02x at %d: want %s",
+				ErrInvalidID, field, name, name[i], i, nameForm)
 		}
 	}
 	return nil
@@ -185,10 +156,7 @@ func ValidateNamespace(name string) error {
 	if strings.Contains(name, tasksInfix) {
 		return fmt.Errorf(
 			"%w: namespace %q holds %q, which separates namespace and list in stream names: choose a name without it",
-			ErrInvalidID,
-			name,
-			tasksInfix,
-		)
+			ErrInvalidID, name, tasksInfix)
 	}
 	return nil
 }

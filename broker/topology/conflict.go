@@ -191,18 +191,10 @@ func (w *wanted) merge(
 	set(&changed, "compression", &next.Compression, w.Compression)
 	set(&changed, "allow_msg_ttl", &next.AllowMsgTTL, w.AllowMsgTTL)
 	// harmless where it is not used
-	set(
-		&changed,
-		"allow_atomic",
-		&next.AllowAtomicPublish,
-		w.AllowAtomicPublish || next.AllowAtomicPublish,
-	)
-	set(
-		&changed,
-		"subject_delete_marker_ttl",
-		&next.SubjectDeleteMarkerTTL,
-		w.SubjectDeleteMarkerTTL,
-	)
+	set(&changed, "allow_atomic", &next.AllowAtomicPublish,
+		w.AllowAtomicPublish || next.AllowAtomicPublish)
+	set(&changed, "subject_delete_marker_ttl",
+		&next.SubjectDeleteMarkerTTL, w.SubjectDeleteMarkerTTL)
 	if !w.trims {
 		set(&changed, "max_msgs", &next.MaxMsgs, w.MaxMsgs)
 		set(&changed, "max_age", &next.MaxAge, 0)

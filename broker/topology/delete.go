@@ -35,12 +35,8 @@ type OpenRunsError struct {
 
 // Error names one of the runs and the way out.
 func (e *OpenRunsError) Error() string {
-	return fmt.Sprintf(
-		"%v: %d, such as one of workflow %q: let them end, or force the deletion",
-		ErrOpenRuns,
-		e.Open,
-		e.WorkflowID,
-	)
+	return fmt.Sprintf("%v: %d, such as one of workflow %q: let them end, or force the deletion",
+		ErrOpenRuns, e.Open, e.WorkflowID)
 }
 
 // Unwrap returns [ErrOpenRuns].
@@ -94,12 +90,8 @@ func remove(ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, o De
 		return err
 	}
 	if len(o.Reason) > maxReason {
-		return fmt.Errorf(
-			"%w: Reason has %d bytes: use at most %d",
-			ErrInvalidOptions,
-			len(o.Reason),
-			maxReason,
-		)
+		return fmt.Errorf("%w: Reason has %d bytes: use at most %d",
+			ErrInvalidOptions, len(o.Reason), maxReason)
 	}
 	d := &deletion{work: work{js: conn.JetStream(), log: o.Logger}, conn: conn, ns: ns, o: o}
 	return d.run(ctx)
@@ -127,9 +119,7 @@ func (d *deletion) run(ctx context.Context) error {
 	if d.born = info.Created; !d.o.Made.IsZero() && !d.born.Equal(d.o.Made) {
 		return fmt.Errorf(
 			"%w any more: the one that was made at %s is gone, and there is a later one of its name",
-			ErrNoNamespace,
-			schemas.At(d.o.Made),
-		)
+			ErrNoNamespace, schemas.At(d.o.Made))
 	}
 	if !info.Deleting {
 		if err := d.mayDelete(ctx, info); err != nil {
@@ -168,14 +158,10 @@ func (d *deletion) mayDelete(ctx context.Context, info *Info) error {
 	found := &OpenRunsError{}
 	for p := range info.Partitions {
 		var runs openruns.Runs
-		err := d.conn.Scan(
-			ctx,
-			d.ns.StreamHistory(p),
-			natsconn.ReadOptions{HeadersOnly: true},
+		err := d.conn.Scan(ctx, d.ns.StreamHistory(p), natsconn.ReadOptions{HeadersOnly: true},
 			func(m natsconn.Stored) error {
 				return runs.Note(m.Seq, m.Subject, m.Header.Get(schemas.StatusHeader))
-			},
-		)
+			})
 		if err != nil && !errors.Is(err, natsconn.ErrNoStream) {
 			return fmt.Errorf("count the open runs: %w", err)
 		}
@@ -242,8 +228,7 @@ func (d *deletion) letGo(ctx context.Context) error {
 		select {
 		case <-tick.C:
 		case <-limit.C:
-			d.log.WithField("claims", keys).
-				WithError(err).
+			d.log.WithField("claims", keys).WithError(err).
 				Warn("somebody does not let go of the namespace; it is deleted all the same")
 			return nil
 		case <-ctx.Done():
@@ -260,19 +245,15 @@ func (d *deletion) sweep(ctx context.Context) (removed int, err error) {
 		if err != nil {
 			return removed, err
 		}
-		streams = slices.DeleteFunc(
-			streams,
-			func(s *jetstream.StreamInfo) bool { return s.Config.Name == d.ns.StreamSignals() },
-		)
+		streams = slices.DeleteFunc(streams,
+			func(s *jetstream.StreamInfo) bool { return s.Config.Name == d.ns.StreamSignals() })
 		if len(streams) == 0 {
 			return removed, nil
 		}
 		claims := bucketPrefix + d.ns.BucketClaims()
 		slices.SortFunc(streams, func(a, b *jetstream.StreamInfo) int {
-			return cmp.Or(
-				order(a.Config.Name == claims)-order(b.Config.Name == claims),
-				strings.Compare(a.Config.Name, b.Config.Name),
-			)
+			return cmp.Or(order(a.Config.Name == claims)-order(b.Config.Name == claims),
+				strings.Compare(a.Config.Name, b.Config.Name))
 		})
 		for _, s := range streams {
 			if err := d.remove(ctx, s.Config.Name); err != nil {
@@ -282,8 +263,7 @@ func (d *deletion) sweep(ctx context.Context) (removed int, err error) {
 		}
 	}
 	return removed, fmt.Errorf(
-		"its streams come again and again: is a server of an earlier version running?",
-	)
+		"its streams come again and again: is a server of an earlier version running?")
 }
 
 func order(last bool) int {

@@ -16,8 +16,7 @@ import (
 func Remake(ns subject.Namespace) string {
 	return fmt.Sprintf(
 		"\"drover namespace create %s\" makes anew what is missing, and so does the next start of a server",
-		ns,
-	)
+		ns)
 }
 
 // aboveFences has the buckets whose revisions are fences begin above those that were given, where
@@ -34,10 +33,7 @@ func Remake(ns subject.Namespace) string {
 // somewhere in the histories, too many to read. But what changes a lock is in the history too, so
 // their lengths tell how long the bucket can have been at most.
 func (w *work) aboveFences(
-	ctx context.Context,
-	conn *natsconn.Conn,
-	ns *Namespace,
-	buckets []wanted,
+	ctx context.Context, conn *natsconn.Conn, ns *Namespace, buckets []wanted,
 ) error {
 	claims, err := w.absent(ctx, buckets, ns.Name.BucketClaims())
 	if err != nil {
@@ -84,9 +80,7 @@ const lockChanges = 64
 
 // absent is the bucket of a name if it has yet to be made.
 func (w *work) absent(
-	ctx context.Context,
-	buckets []wanted,
-	bucket string,
+	ctx context.Context, buckets []wanted, bucket string,
 ) (*jetstream.StreamConfig, error) {
 	i := slices.IndexFunc(buckets, func(b wanted) bool { return b.Name == bucketPrefix+bucket })
 	_, err := w.info(ctx, buckets[i].Name)
@@ -98,10 +92,7 @@ func (w *work) absent(
 
 // fenced is the number of the claim that has fenced a partition last, 0 for none.
 func (w *work) fenced(
-	ctx context.Context,
-	conn *natsconn.Conn,
-	ns subject.Namespace,
-	partition int,
+	ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, partition int,
 ) (uint64, error) {
 	var last *natsconn.Stored
 	err := w.retry(ctx, func(ctx context.Context) (err error) {
@@ -116,11 +107,8 @@ func (w *work) fenced(
 		err = schemas.Unmarshal(last.Data, &f)
 	}
 	if err != nil {
-		return 0, fmt.Errorf(
-			"read the fence of partition %d, above which the claims begin: %w",
-			partition,
-			err,
-		)
+		return 0, fmt.Errorf("read the fence of partition %d, above which the claims begin: %w",
+			partition, err)
 	}
 	return f.Claim, nil
 }

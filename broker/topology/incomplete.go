@@ -17,10 +17,8 @@ import (
 // that are there.
 func (n *Namespace) lacks(have map[string]bool) bool {
 	version := buildVersion()
-	return slices.ContainsFunc(
-		append(n.streams(version), n.buckets(version)...),
-		func(w wanted) bool { return !have[w.Name] },
-	)
+	return slices.ContainsFunc(append(n.streams(version), n.buckets(version)...),
+		func(w wanted) bool { return !have[w.Name] })
 }
 
 // NoteIncomplete notes which namespaces lack something. It asks two questions, however many they

@@ -76,9 +76,7 @@ func CheckServer(ctx context.Context, conn *natsconn.Conn) error {
 // nothing. Errors: [ErrNoNamespace], [*natsconn.RefusedError], [*ConflictError] for a signals
 // stream that is none, or what the server said.
 func Inspect(
-	ctx context.Context,
-	conn *natsconn.Conn,
-	name subject.Namespace,
+	ctx context.Context, conn *natsconn.Conn, name subject.Namespace,
 ) (*Inspection, error) {
 	info, err := Lookup(ctx, conn, name)
 	if err != nil {

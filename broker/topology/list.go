@@ -38,11 +38,7 @@ var (
 // Errors: [ErrInvalidOptions], [subject.ErrInvalidID], [ErrNoNamespace], [ErrDeleting],
 // [ErrTooManyLists], [*ConflictError], or what the server said.
 func EnsureList(
-	ctx context.Context,
-	conn *natsconn.Conn,
-	ns subject.Namespace,
-	list string,
-	o ListOptions,
+	ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, list string, o ListOptions,
 ) error {
 	o = o.withDefaults()
 	if err := errors.Join(o.validate(), subject.ValidateNamespace(string(ns)),
@@ -121,10 +117,7 @@ func (w *work) lives(ctx context.Context, name subject.Namespace, stream string)
 
 // consumers makes the consumers of a list's stream, one for the tasks of each priority.
 func (w *work) consumers(
-	ctx context.Context,
-	name subject.Namespace,
-	list string,
-	o ListOptions,
+	ctx context.Context, name subject.Namespace, list string, o ListOptions,
 ) error {
 	for _, priority := range []int{0, 1, -1} {
 		consumer := subject.ConsumerOf(priority)
@@ -161,10 +154,7 @@ func (w *work) roomFor(ctx context.Context, ns subject.Namespace, stream string,
 	if count >= limit {
 		return fmt.Errorf(
 			"%w: the namespace has %d of at most %d: use one of them, delete one that is not used, or raise MaxLists",
-			ErrTooManyLists,
-			count,
-			limit,
-		)
+			ErrTooManyLists, count, limit)
 	}
 	return nil
 }
@@ -200,11 +190,8 @@ func (w *work) consumer(ctx context.Context, stream string, want jetstream.Consu
 		}
 		return w.adjust(ctx, stream, have, want)
 	}
-	return fmt.Errorf(
-		"consumer %s of stream %s comes and goes: is something deleting it?",
-		want.Durable,
-		stream,
-	)
+	return fmt.Errorf("consumer %s of stream %s comes and goes: is something deleting it?",
+		want.Durable, stream)
 }
 
 func consumerConflict(stream, consumer, field, have, want string) error {
@@ -216,13 +203,14 @@ func consumerConflict(stream, consumer, field, have, want string) error {
 
 // adjust changes what may be changed in a consumer that exists.
 func (w *work) adjust(
-	ctx context.Context,
-	stream string,
-	have, want jetstream.ConsumerConfig,
+	ctx context.Context, stream string, have, want jetstream.ConsumerConfig,
 ) error {
 	for _, f := range []struct{ field, have, want string }{
 		{"ack policy", have.AckPolicy.String(), want.AckPolicy.String()},
-		{"deliver policy", strconv.Itoa(int(have.DeliverPolicy)), strconv.Itoa(int(want.DeliverPolicy))},
+		{
+			"deliver policy", strconv.Itoa(int(have.DeliverPolicy)),
+			strconv.Itoa(int(want.DeliverPolicy)),
+		},
 		{"priority groups", fmt.Sprint(have.PriorityGroups), fmt.Sprint(want.PriorityGroups)},
 	} {
 		if f.have != f.want {
@@ -255,10 +243,8 @@ func (w *work) adjust(
 		return err
 	})
 	if err != nil {
-		return refused(
-			fmt.Sprintf("change %v of consumer %s of stream %s", changed, want.Durable, stream),
-			err,
-		)
+		return refused(fmt.Sprintf("change %v of consumer %s of stream %s",
+			changed, want.Durable, stream), err)
 	}
 	w.log.WithField("stream", stream).Infof("consumer %s changed: %v", want.Durable, changed)
 	return nil

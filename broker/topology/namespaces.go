@@ -165,10 +165,7 @@ func List(ctx context.Context, conn *natsconn.Conn, log logrus.FieldLogger) ([]*
 
 // Lookups is [List] for namespaces that are known by name; one that is not there is left out.
 func Lookups(
-	ctx context.Context,
-	conn *natsconn.Conn,
-	names []subject.Namespace,
-	log logrus.FieldLogger,
+	ctx context.Context, conn *natsconn.Conn, names []subject.Namespace, log logrus.FieldLogger,
 ) ([]*Info, error) {
 	w := &work{js: conn.JetStream()}
 	all, errs := make([]*Info, len(names)), make([]error, len(names))
@@ -209,9 +206,7 @@ func (w *work) lookup(ctx context.Context, ns subject.Namespace) (*Info, error) 
 		return nil, err
 	}
 	return &Info{
-		Namespace: *have,
-		Created:   s.Created,
-		Deleting:  s.Config.Metadata[metaDeleting] != "",
+		Namespace: *have, Created: s.Created, Deleting: s.Config.Metadata[metaDeleting] != "",
 	}, nil
 }
 
@@ -240,8 +235,7 @@ func (w *work) late(ctx context.Context, ns *Namespace, version string) ([]wante
 // has left is found too. Streams that others have put on the same subjects, such as one that keeps
 // the live feed, are not among them.
 func (w *work) belongings(
-	ctx context.Context,
-	ns subject.Namespace,
+	ctx context.Context, ns subject.Namespace,
 ) ([]*jetstream.StreamInfo, error) {
 	var candidates []string
 	for _, from := range []struct{ filter, prefix string }{
@@ -331,8 +325,7 @@ func (w *work) names(ctx context.Context, filter string) ([]string, error) {
 }
 
 func (w *work) streamInfo(
-	ctx context.Context,
-	name string,
+	ctx context.Context, name string,
 ) (info *jetstream.StreamInfo, err error) {
 	err = w.retry(ctx, func(ctx context.Context) error {
 		s, err := w.js.Stream(ctx, name)

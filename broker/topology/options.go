@@ -93,29 +93,20 @@ func (o Options) validate() error {
 		return fmt.Errorf("%w: %w", ErrInvalidOptions, err)
 	}
 	if o.Partitions < 0 || o.Partitions > subject.MaxPartitions {
-		return fmt.Errorf(
-			"%w: Partitions is %d: use 1 to %d, or 0 for what the namespace has",
-			ErrInvalidOptions,
-			o.Partitions,
-			subject.MaxPartitions,
-		)
+		return fmt.Errorf("%w: Partitions is %d: use 1 to %d, or 0 for what the namespace has",
+			ErrInvalidOptions, o.Partitions, subject.MaxPartitions)
 	}
 	if len(o.Description) > maxDescription || !utf8.ValidString(o.Description) ||
 		strings.ContainsFunc(o.Description, unicode.IsControl) {
 		return fmt.Errorf(
 			"%w: Description has %d bytes: use at most %d of text without control characters",
-			ErrInvalidOptions,
-			len(o.Description),
-			maxDescription,
-		)
+			ErrInvalidOptions, len(o.Description), maxDescription)
 	}
 	switch {
 	case o.Compression != "" && o.Compression != CompressionNone && o.Compression != CompressionS2:
 		return fmt.Errorf(
 			"%w: Compression is %q: use none or s2, or leave it out for what the namespace has",
-			ErrInvalidOptions,
-			o.Compression,
-		)
+			ErrInvalidOptions, o.Compression)
 	case o.Compression == CompressionS2 && o.Replicas > 1:
 		return errCopies(o.Replicas)
 	}
@@ -124,12 +115,8 @@ func (o Options) validate() error {
 			continue
 		}
 		if _, err := retention.ParseDefault(r.text); err != nil || len(r.text) > maxDescription {
-			return fmt.Errorf(
-				"%w: %s: %w",
-				ErrInvalidOptions,
-				r.field,
-				cmp.Or(err, errLongRetention),
-			)
+			return fmt.Errorf("%w: %s: %w", ErrInvalidOptions, r.field,
+				cmp.Or(err, errLongRetention))
 		}
 	}
 	switch o.Replicas {
@@ -137,18 +124,12 @@ func (o Options) validate() error {
 	default:
 		return fmt.Errorf(
 			"%w: Replicas is %d: use 1, 3 or 5 (an even number survives no more than the odd "+
-				"one below it), or 0 for what the namespace has",
-			ErrInvalidOptions,
-			o.Replicas,
-		)
+				"one below it), or 0 for what the namespace has", ErrInvalidOptions, o.Replicas)
 	}
 	if o.MaxBytes < -1 || o.MaxBytes > 0 && o.MaxBytes < minMaxBytes {
 		return fmt.Errorf(
 			"%w: MaxBytes is %d: use at least %d, -1 for no limit, or 0 for what the namespace has",
-			ErrInvalidOptions,
-			o.MaxBytes,
-			minMaxBytes,
-		)
+			ErrInvalidOptions, o.MaxBytes, minMaxBytes)
 	}
 	return nil
 }
@@ -162,9 +143,7 @@ const (
 func errCopies(replicas int) error {
 	return fmt.Errorf(
 		"%w: Compression is s2: histories with %d copies cannot be compressed, leave it out or set it to none",
-		ErrInvalidOptions,
-		replicas,
-	)
+		ErrInvalidOptions, replicas)
 }
 
 // What holds for closed runs that say nothing, in a namespace that says nothing.
@@ -174,8 +153,7 @@ const (
 )
 
 var errLongRetention = errors.New(
-	"it is too long: one count and one duration say most of what can be said",
-)
+	"it is too long: one count and one duration say most of what can be said")
 
 // ListOptions of [EnsureList].
 type ListOptions struct {
@@ -198,20 +176,11 @@ func (o ListOptions) withDefaults() ListOptions {
 func (o ListOptions) validate() error {
 	switch {
 	case o.AckWait < minAckWait:
-		return fmt.Errorf(
-			"%w: AckWait is %v: use at least %v, or 0 for %v",
-			ErrInvalidOptions,
-			o.AckWait,
-			minAckWait,
-			defaultAckWait,
-		)
+		return fmt.Errorf("%w: AckWait is %v: use at least %v, or 0 for %v",
+			ErrInvalidOptions, o.AckWait, minAckWait, defaultAckWait)
 	case o.MaxLists < 1:
-		return fmt.Errorf(
-			"%w: MaxLists is %d: use at least 1, or 0 for %d",
-			ErrInvalidOptions,
-			o.MaxLists,
-			defaultMaxLists,
-		)
+		return fmt.Errorf("%w: MaxLists is %d: use at least 1, or 0 for %d",
+			ErrInvalidOptions, o.MaxLists, defaultMaxLists)
 	}
 	return nil
 }

@@ -17,10 +17,7 @@ import (
 //
 // Errors: [ErrNoNamespace], [ErrDeleting], [*ConflictError], or what the server said.
 func EnsurePayloads(
-	ctx context.Context,
-	conn *natsconn.Conn,
-	ns subject.Namespace,
-	version string,
+	ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, version string,
 ) error {
 	w := &work{js: conn.JetStream(), log: logx.Or(nil)}
 	if err := w.ensurePayloads(ctx, ns, version); err != nil {
@@ -73,13 +70,8 @@ func lostPayloads(ns subject.Namespace, infos []*jetstream.StreamInfo) bool {
 
 // payloads is the object store of large payloads, a stream that every NATS client takes for one.
 func (n *Namespace) payloads(version string) wanted {
-	w := n.stream(
-		version,
-		n.Name.StreamPayloads(),
-		"Drover: payloads too large for messages",
-		n.Name.AllPayloadChunks(),
-		n.Name.AllPayloadInfos(),
-	)
+	w := n.stream(version, n.Name.StreamPayloads(), "Drover: payloads too large for messages",
+		n.Name.AllPayloadChunks(), n.Name.AllPayloadInfos())
 	w.AllowRollup, w.AllowDirect = true, true
 	return w
 }

@@ -62,13 +62,8 @@ func (w *work) remains(ctx context.Context, fresh *Namespace) (*Namespace, error
 		}
 		switch kind {
 		case "history":
-			left.Replicas, left.MaxBytes, left.Compression = max(
-				c.Replicas,
-				1,
-			), max(
-				c.MaxBytes,
-				0,
-			), CompressionNone
+			left.Replicas, left.MaxBytes, left.Compression = max(c.Replicas, 1), max(c.MaxBytes, 0),
+				CompressionNone
 			if c.Compression == jetstream.S2Compression {
 				left.Compression = CompressionS2
 			}
@@ -89,8 +84,7 @@ func (o Options) adopt(left *Namespace) (*Namespace, error) {
 			Hint: fmt.Sprintf(
 				"the stream is gone, and the others of the namespace are there: leave "+
 					"Partitions out or set it to %d, or delete the namespace first",
-				left.Partitions,
-			),
+				left.Partitions),
 		}
 	}
 	ns := *left
@@ -103,12 +97,7 @@ func (o Options) adopt(left *Namespace) (*Namespace, error) {
 	}
 	// How long closed runs were to be kept is lost. With the defaults the master would purge what
 	// was perhaps to be kept for ever.
-	ns.FlowRetention, ns.Retention = cmp.Or(
-		o.FlowRetention,
-		unknownRetention,
-	), cmp.Or(
-		o.Retention,
-		unknownRetention,
-	)
+	ns.FlowRetention, ns.Retention = cmp.Or(o.FlowRetention, unknownRetention), cmp.Or(o.Retention,
+		unknownRetention)
 	return &ns, nil
 }

@@ -42,10 +42,8 @@ func (w *work) strangers(ctx context.Context, ns subject.Namespace) ([]Stranger,
 		}
 		s := Stranger{Stream: name, Silent: info.Config.NoAck}
 		for _, has := range info.Config.Subjects {
-			if slices.ContainsFunc(
-				requests,
-				func(r string) bool { return subject.Overlap(r, has) },
-			) {
+			if slices.ContainsFunc(requests,
+				func(r string) bool { return subject.Overlap(r, has) }) {
 				s.Subjects = append(s.Subjects, has)
 			}
 		}

@@ -75,12 +75,9 @@ type wanted struct {
 // stream is what all streams of a namespace have in common.
 func (n *Namespace) stream(version, name, description string, subjects ...string) wanted {
 	cfg := jetstream.StreamConfig{
-		Name: name, Description: description, Subjects: subjects,
-		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
-		Replicas: max(
-			n.Replicas,
-			1,
-		), MaxMsgs: -1, MaxMsgsPerSubject: -1, MaxMsgSize: -1, MaxConsumers: -1, MaxBytes: -1,
+		Name: name, Description: description, Subjects: subjects, Retention: jetstream.LimitsPolicy,
+		Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage, Replicas: max(n.Replicas, 1),
+		MaxMsgs: -1, MaxMsgsPerSubject: -1, MaxMsgSize: -1, MaxConsumers: -1, MaxBytes: -1,
 		Duplicates: noDuplicates,
 		Metadata: map[string]string{
 			metaNamespace: string(n.Name), metaPartitions: strconv.Itoa(n.Partitions),
@@ -99,12 +96,8 @@ func (n *Namespace) stream(version, name, description string, subjects ...string
 // signals is the front door. The server puts the partition into the subject, so strangers need not
 // know it.
 func (n *Namespace) signals(version string) wanted {
-	w := n.stream(
-		version,
-		n.Name.StreamSignals(),
-		"Drover: signals to workflows, published by anyone",
-		n.Name.AllSignals(),
-	)
+	w := n.stream(version, n.Name.StreamSignals(),
+		"Drover: signals to workflows, published by anyone", n.Name.AllSignals())
 	src, dst := n.Name.SignalTransform(n.Partitions)
 	w.SubjectTransform = &jetstream.SubjectTransformConfig{Source: src, Destination: dst}
 	w.DenyDelete, w.AllowDirect = true, true
@@ -131,20 +124,12 @@ func (n *Namespace) signals(version string) wanted {
 func (n *Namespace) streams(version string) []wanted {
 	all := make([]wanted, 0, 3*n.Partitions+1)
 	for p := range n.Partitions {
-		in := n.stream(
-			version,
-			n.Name.StreamIn(p),
-			fmt.Sprintf("Drover: inbox of partition %d", p),
-			n.Name.AllIn(p),
-		)
+		in := n.stream(version, n.Name.StreamIn(p), fmt.Sprintf("Drover: inbox of partition %d", p),
+			n.Name.AllIn(p))
 		in.DenyDelete, in.AllowDirect = true, true
 
-		history := n.stream(
-			version,
-			n.Name.StreamHistory(p),
-			fmt.Sprintf("Drover: histories of partition %d", p),
-			n.Name.AllHistory(p),
-		)
+		history := n.stream(version, n.Name.StreamHistory(p),
+			fmt.Sprintf("Drover: histories of partition %d", p), n.Name.AllHistory(p))
 		history.DenyDelete, history.AllowDirect = true, true
 		// A replicated stream that is started again cuts its store back to the last snapshot of its
 		// Raft log. NATS 2.15.2 compresses the last block after the back of that cut, and then
@@ -155,30 +140,19 @@ func (n *Namespace) streams(version string) []wanted {
 		}
 		history.AllowAtomicPublish = n.Synced && !n.Memory && n.Replicas <= 1
 
-		alarms := n.stream(
-			version,
-			n.Name.StreamAlarms(p),
+		alarms := n.stream(version, n.Name.StreamAlarms(p),
 			fmt.Sprintf("Drover: the next alarm of each run of partition %d", p),
-			n.Name.AllAlarms(p),
-		)
+			n.Name.AllAlarms(p))
 		alarms.MaxMsgsPerSubject, alarms.AllowDirect = 1, true
 		alarms.PersistMode = n.repeatable()
 
 		all = append(all, in, history, alarms)
 	}
-	dead := n.stream(
-		version,
-		n.Name.StreamDead(),
-		"Drover: what could not be applied, with why",
-		n.Name.AllDead(),
-	)
+	dead := n.stream(version, n.Name.StreamDead(), "Drover: what could not be applied, with why",
+		n.Name.AllDead())
 	dead.DenyDelete, dead.AllowDirect, dead.Discard, dead.trims = true, true, jetstream.DiscardOld, true
-	operations := n.stream(
-		version,
-		n.Name.StreamOperations(),
-		"Drover: what was done by schedules, recycles and operators",
-		n.Name.AllOperations(),
-	)
+	operations := n.stream(version, n.Name.StreamOperations(),
+		"Drover: what was done by schedules, recycles and operators", n.Name.AllOperations())
 	operations.DenyDelete, operations.AllowDirect, operations.Discard, operations.trims = true,
 		true, jetstream.DiscardOld, true
 	operations.MaxAge, operations.MaxMsgs = operationsAge, operationsMost
@@ -193,25 +167,16 @@ func (n *Namespace) buckets(version string) []wanted {
 	claims := n.small(version, n.Name.BucketClaims(), "Drover: who owns which partition")
 	claims.AllowMsgTTL, claims.SubjectDeleteMarkerTTL = true, markerTTL
 
-	checkpoints := n.small(
-		version,
-		n.Name.BucketCheckpoints(),
-		"Drover: how far each partition has been read",
-	)
+	checkpoints := n.small(version, n.Name.BucketCheckpoints(),
+		"Drover: how far each partition has been read")
 
-	types := n.small(
-		version,
-		n.Name.BucketTypes(),
-		"Drover: registered workflow and activity types",
-	)
+	types := n.small(version, n.Name.BucketTypes(),
+		"Drover: registered workflow and activity types")
 
 	// Those who deploy write it themselves. Without rollups one who may write a key cannot wipe the
 	// bucket by it.
-	flows := n.bucket(
-		version,
-		n.Name.BucketFlows(),
-		"Drover: deployed flows and step types, every version",
-	)
+	flows := n.bucket(version, n.Name.BucketFlows(),
+		"Drover: deployed flows and step types, every version")
 	flows.AllowRollup = false
 
 	locks := n.bucket(version, n.Name.BucketLocks(), "Drover: who holds which lock, and who waits")
@@ -220,11 +185,8 @@ func (n *Namespace) buckets(version string) []wanted {
 	state := n.bucket(version, n.Name.BucketState(), "Drover: state keys of workflows")
 	state.AllowMsgTTL = true // for what is left of a key that was cleared
 
-	schedules := n.bucket(
-		version,
-		n.Name.BucketSchedules(),
-		"Drover: schedules, periods, always-on workflows, the recycle",
-	)
+	schedules := n.bucket(version, n.Name.BucketSchedules(),
+		"Drover: schedules, periods, always-on workflows, the recycle")
 	schedules.AllowMsgTTL = true // for periods, and for what is left of what was deleted
 
 	nodes := n.small(version, subject.BucketNodes, "Drover: running nodes, of all namespaces")
@@ -251,12 +213,8 @@ func (n *Namespace) small(version, bucket, description string) wanted {
 
 // tasks is the work queue of one list: a message lives until it is acknowledged.
 func (n *Namespace) tasks(version, list string) wanted {
-	w := n.stream(
-		version,
-		n.Name.StreamTasks(list),
-		"Drover: activity tasks of list "+list,
-		n.Name.AllTasks(list),
-	)
+	w := n.stream(version, n.Name.StreamTasks(list), "Drover: activity tasks of list "+list,
+		n.Name.AllTasks(list))
 	w.Retention = jetstream.WorkQueuePolicy
 	w.PersistMode = n.repeatable()
 	return w

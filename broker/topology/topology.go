@@ -76,29 +76,14 @@ func (n *Namespace) String() string {
 	if n.Memory {
 		storage = "memory"
 	}
-	s := fmt.Sprintf(
-		"namespace=%s partitions=%d replicas=%d storage=%s",
-		n.Name,
-		n.Partitions,
-		n.Replicas,
-		storage,
-	)
+	s := fmt.Sprintf("namespace=%s partitions=%d replicas=%d storage=%s",
+		n.Name, n.Partitions, n.Replicas, storage)
 	if n.MaxBytes > 0 {
 		s += fmt.Sprintf(" max-bytes=%d", n.MaxBytes)
 	}
-	s += unless(
-		"compression",
-		n.Compression,
-		CompressionNone,
-	) + unless(
-		"retention-flows",
-		n.FlowRetention,
-		DefaultFlowRetention,
-	) + unless(
-		"retention",
-		n.Retention,
-		DefaultRetention,
-	)
+	s += unless("compression", n.Compression, CompressionNone) +
+		unless("retention-flows", n.FlowRetention, DefaultFlowRetention) +
+		unless("retention", n.Retention, DefaultRetention)
 	if n.RequireTypes {
 		s += " require-types=true"
 	}
@@ -178,9 +163,8 @@ func (w *work) undo(ctx context.Context, name subject.Namespace) {
 			continue // it is that of all namespaces
 		}
 		if err := w.outlives(ctx, name, stream); err != nil && !errors.Is(err, ErrDeleting) {
-			w.log.WithError(err).
-				WithField("stream", stream).
-				Warn("a stream of a namespace that was deleted meanwhile may be left: delete the namespace again")
+			w.log.WithError(err).WithField("stream", stream).Warn(
+				"a stream of a namespace that was deleted meanwhile may be left: delete the namespace again")
 		}
 	}
 }
@@ -216,10 +200,7 @@ func (w *work) complete(ctx context.Context, conn *natsconn.Conn, ns *Namespace,
 	case now.Partitions != ns.Partitions:
 		return fmt.Errorf(
 			"%w: it was deleted meanwhile and made anew with %d partitions, not %d: start again",
-			ErrConflict,
-			now.Partitions,
-			ns.Partitions,
-		)
+			ErrConflict, now.Partitions, ns.Partitions)
 	}
 	return nil
 }
@@ -248,12 +229,13 @@ func (w *work) anchor(ctx context.Context, conn *natsconn.Conn, o Options) (*Nam
 				continue // another process was faster, perhaps with other options
 			}
 			if err == nil && left != nil {
-				w.log.WithField("namespace", name).
-					Warnf("the signals stream was gone, and what the namespace was made with; it is made anew: %v; "+
+				w.log.WithField("namespace", name).Warnf(
+					"the signals stream was gone, and what the namespace was made with; it is made anew: %v; "+
 						"closed runs are kept for ever where nothing says how long: say again "+
 						"what holds, which is --retention %q --retention-flows %q if nothing "+
 						"else was said, and description or required types if it had them: "+
-						"drover namespace create %s --help", ns, DefaultRetention, DefaultFlowRetention, name)
+						"drover namespace create %s --help", ns, DefaultRetention,
+					DefaultFlowRetention, name)
 			}
 			return ns, err
 		}
@@ -272,10 +254,8 @@ func (w *work) anchor(ctx context.Context, conn *natsconn.Conn, o Options) (*Nam
 		}
 		return ns, w.stream(ctx, next)
 	}
-	return nil, fmt.Errorf(
-		"stream %s comes and goes: is something deleting it?",
-		name.StreamSignals(),
-	)
+	return nil, fmt.Errorf("stream %s comes and goes: is something deleting it?",
+		name.StreamSignals())
 }
 
 // merge joins what the options ask with what the namespace was made with.
@@ -290,8 +270,7 @@ func (o Options) merge(have *jetstream.StreamConfig, name subject.Namespace) (*N
 			Want: strconv.Itoa(o.Partitions),
 			Hint: fmt.Sprintf(
 				"it is fixed when a namespace is made: leave Partitions out or set it to %d, or make another namespace",
-				ns.Partitions,
-			),
+				ns.Partitions),
 		}
 	}
 	ns.Memory = o.Memory // a difference is found with the stream itself
@@ -325,9 +304,7 @@ func (w *work) namespace(ctx context.Context, name subject.Namespace) (*Namespac
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, fmt.Errorf(
 			"%w: start a server for it, or create it with \"drover namespace create %s\"",
-			ErrNoNamespace,
-			name,
-		)
+			ErrNoNamespace, name)
 	}
 	if err != nil {
 		return nil, err
@@ -340,12 +317,8 @@ func (w *work) namespace(ctx context.Context, name subject.Namespace) (*Namespac
 func read(have *jetstream.StreamConfig, name subject.Namespace) (*Namespace, error) {
 	ns, err := readAny(have, name)
 	if err == nil && have.Metadata[metaDeleting] != "" {
-		return nil, fmt.Errorf(
-			"%w since %s: finish that with \"drover namespace delete %s\"",
-			ErrDeleting,
-			have.Metadata[metaDeleting],
-			name,
-		)
+		return nil, fmt.Errorf("%w since %s: finish that with \"drover namespace delete %s\"",
+			ErrDeleting, have.Metadata[metaDeleting], name)
 	}
 	return ns, err
 }
@@ -356,17 +329,15 @@ func readAny(have *jetstream.StreamConfig, name subject.Namespace) (*Namespace, 
 		"delete the stream, or choose another namespace"
 	if got := have.Metadata[metaNamespace]; got != string(name) {
 		return nil, &ConflictError{
-			Stream: have.Name,
-			Field:  "metadata " + metaNamespace,
-			Have:   quoted(got),
-			Want:   quoted(string(name)),
-			Hint:   restore,
+			Stream: have.Name, Field: "metadata " + metaNamespace, Have: quoted(got),
+			Want: quoted(string(name)), Hint: restore,
 		}
 	}
 	p, err := strconv.Atoi(have.Metadata[metaPartitions])
 	if err != nil || p < 1 || p > subject.MaxPartitions {
 		return nil, &ConflictError{
-			Stream: have.Name, Field: "metadata " + metaPartitions, Have: quoted(have.Metadata[metaPartitions]),
+			Stream: have.Name, Field: "metadata " + metaPartitions,
+			Have: quoted(have.Metadata[metaPartitions]),
 			Want: fmt.Sprintf("1 to %d", subject.MaxPartitions), Hint: restore,
 		}
 	}
@@ -374,11 +345,10 @@ func readAny(have *jetstream.StreamConfig, name subject.Namespace) (*Namespace, 
 		Name: name, Partitions: p, Replicas: have.Replicas,
 		Memory: have.Storage == jetstream.MemoryStorage, MaxBytes: max(have.MaxBytes, 0),
 		Relaxed: have.Metadata[metaRelaxed] == "true", Compression: have.Metadata[metaCompression],
-		RequireTypes: have.Metadata[metaRequireTypes] == "true", Description: have.Metadata[metaDescription],
-		FlowRetention: cmp.Or(
-			have.Metadata[metaFlowRetention],
-			DefaultFlowRetention,
-		), Retention: cmp.Or(have.Metadata[metaRetention], DefaultRetention),
+		RequireTypes:  have.Metadata[metaRequireTypes] == "true",
+		Description:   have.Metadata[metaDescription],
+		FlowRetention: cmp.Or(have.Metadata[metaFlowRetention], DefaultFlowRetention),
+		Retention:     cmp.Or(have.Metadata[metaRetention], DefaultRetention),
 	}, nil
 }
 
@@ -390,9 +360,7 @@ func (o Options) fresh() *Namespace {
 		Synced: o.Synced, Relaxed: o.Synced && !o.Memory && o.Replicas <= 1,
 		Compression:  cmp.Or(o.Compression, CompressionNone),
 		RequireTypes: o.RequireTypes != nil && *o.RequireTypes, Description: o.Description,
-		FlowRetention: cmp.Or(
-			o.FlowRetention,
-			DefaultFlowRetention,
-		), Retention: cmp.Or(o.Retention, DefaultRetention),
+		FlowRetention: cmp.Or(o.FlowRetention, DefaultFlowRetention),
+		Retention:     cmp.Or(o.Retention, DefaultRetention),
 	}
 }

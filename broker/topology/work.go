@@ -94,12 +94,8 @@ func (w *work) checkServer(ctx context.Context, conn *natsconn.Conn) error {
 		if err == nil {
 			level = info.API.Level
 		}
-		if on, _ := conn.NATS().ConnectedServerJetStream(); errors.Is(
-			err,
-			jetstream.ErrJetStreamNotEnabled,
-		) &&
-			!on &&
-			conn.NATS().ConnectedClusterName() == "" {
+		if on, _ := conn.NATS().ConnectedServerJetStream(); errors.Is(err,
+			jetstream.ErrJetStreamNotEnabled) && !on && conn.NATS().ConnectedClusterName() == "" {
 			return errNoJetStream // nobody else could answer, so do not wait for it
 		}
 		return err
@@ -108,19 +104,14 @@ func (w *work) checkServer(ctx context.Context, conn *natsconn.Conn) error {
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, nats.ErrNoResponders):
 		return errNoJetStream
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
-		return fmt.Errorf(
-			"%w for this account: enable it there, or use another account",
-			ErrNoJetStream,
-		)
+		return fmt.Errorf("%w for this account: enable it there, or use another account",
+			ErrNoJetStream)
 	case err != nil:
 		return refused("read the account", err)
 	case level < 1:
 		return fmt.Errorf(
 			"%w: a server of the cluster has JetStream API level 0: upgrade all of them to %d.%d or newer",
-			ErrServerTooOld,
-			minMajor,
-			minMinor,
-		)
+			ErrServerTooOld, minMajor, minMinor)
 	}
 	return nil
 }
@@ -144,20 +135,12 @@ func checkVersion(version string) error {
 	switch {
 	case n < 2:
 	case major < minMajor || major == minMajor && minor < minMinor:
-		return fmt.Errorf(
-			"%w: it is %s: upgrade it to %d.%d or newer",
-			ErrServerTooOld,
-			version,
-			minMajor,
-			minMinor,
-		)
+		return fmt.Errorf("%w: it is %s: upgrade it to %d.%d or newer",
+			ErrServerTooOld, version, minMajor, minMinor)
 	case n == 3 && major == 2 && minor == 12 && patch < 2: // nats-server pull request 7458
 		return fmt.Errorf(
 			"%w: it is %s, whose streams come to stand still where they are read and written at "+
-				"the same time: upgrade it to 2.12.2 or newer",
-			ErrServerTooOld,
-			version,
-		)
+				"the same time: upgrade it to 2.12.2 or newer", ErrServerTooOld, version)
 	}
 	return nil
 }
@@ -203,17 +186,15 @@ func (w *work) stream(ctx context.Context, want wanted) error {
 		var changed []string
 		err := w.retry(ctx, func(ctx context.Context) error { return w.adapt(ctx, want, &changed) })
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			if err = w.create(ctx, want.StreamConfig); errors.Is(
-				err,
-				jetstream.ErrStreamNameAlreadyInUse,
-			) {
+			if err = w.create(ctx, want.StreamConfig); errors.Is(err,
+				jetstream.ErrStreamNameAlreadyInUse) {
 				continue
 			}
 			return err
 		}
 		if err == nil && len(changed) > 0 {
-			w.log.WithField("stream", want.Name).
-				Infof("stream changed: %s", strings.Join(changed, ", "))
+			w.log.WithField("stream", want.Name).Infof("stream changed: %s",
+				strings.Join(changed, ", "))
 		}
 		return err
 	}
@@ -339,10 +320,8 @@ func Transient(err error) bool {
 	}
 	return errors.Is(err, nats.ErrNoResponders) ||
 		errors.Is(err, jetstream.ErrJetStreamNotEnabled) ||
-		errors.Is(err, nats.ErrReconnectBufExceeded) ||
-		errors.Is(err, nats.ErrDisconnected) ||
-		errors.Is(err, nats.ErrTimeout) ||
-		errors.Is(err, context.DeadlineExceeded)
+		errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, nats.ErrDisconnected) ||
+		errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // refused adds the way out to what the server said. Errors that callers act upon keep their
@@ -360,9 +339,7 @@ func refused(what string, err error) error {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
 		return fmt.Errorf(
 			"%s: no answer: the server may have no leader, or this user no right to publish to the JetStream API: %w",
-			what,
-			err,
-		)
+			what, err)
 	case errors.Is(err, nats.ErrNoResponders):
 		return fmt.Errorf("%s: %w: %s", what, err, leafHint)
 	default:

@@ -235,9 +235,7 @@ func (t *Table) otherVersions(name string) string {
 // nil to delete. Every change is such that its repeat finds nothing to do, so a requester that
 // heard no answer may ask again.
 func (t *Table) change(
-	ctx context.Context,
-	key string,
-	decide func(*schemas.TypeInfo) (*schemas.TypeInfo, error),
+	ctx context.Context, key string, decide func(*schemas.TypeInfo) (*schemas.TypeInfo, error),
 ) (any, error) {
 	for {
 		now, rev, err := t.read(ctx, key)
@@ -382,7 +380,8 @@ func (t *Table) Remove(ctx context.Context, q *schemas.TypeRequest) (any, error)
 			}
 		case now.Status != schemas.TypeDeprecated:
 			return nil, schemas.Errorf(schemas.CodeConflict, "the type %s is not deprecated", q).
-				WithHint("deprecate it first, and see that nobody misses it: drover type deprecate %s", q)
+				WithHint(
+					"deprecate it first, and see that nobody misses it: drover type deprecate %s", q)
 		}
 		return nil, nil
 	})

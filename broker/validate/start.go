@@ -20,7 +20,8 @@ func Start(q *schemas.StartRequest) *schemas.Error {
 		}
 	}
 	if len(q.Run) > schemas.MaxNameLen {
-		return schemas.Errorf(schemas.CodeInvalid, "run: %d bytes; want at most %d", len(q.Run), schemas.MaxNameLen).
+		return schemas.Errorf(schemas.CodeInvalid, "run: %d bytes; want at most %d",
+			len(q.Run), schemas.MaxNameLen).
 			InField("run").
 			WithHint("leave it out and one is made")
 	}
@@ -43,7 +44,8 @@ func Start(q *schemas.StartRequest) *schemas.Error {
 		return err
 	}
 	if n := schemas.AttributesSize(q.Attributes); n > schemas.MaxAttributes {
-		return schemas.Errorf(schemas.CodeInvalid, "attributes: %d bytes; want at most %d", n, schemas.MaxAttributes).
+		return schemas.Errorf(schemas.CodeInvalid, "attributes: %d bytes; want at most %d",
+			n, schemas.MaxAttributes).
 			InField("attributes").
 			WithHint("pass it in the input")
 	}
@@ -77,13 +79,13 @@ func validatePolicies(q *schemas.StartRequest) *schemas.Error {
 		if q.IDReusePolicy == schemas.ReuseReject {
 			return schemas.Errorf(schemas.CodeInvalid,
 				"idConflictPolicy %s ends the open run and idReusePolicy %s then forbids the "+
-					"new one", q.IDConflictPolicy, q.IDReusePolicy).
-				InField("idReusePolicy").
+					"new one", q.IDConflictPolicy, q.IDReusePolicy).InField("idReusePolicy").
 				WithHint("use idReusePolicy %s", schemas.ReuseAllow)
 		}
 	default:
 		return schemas.Errorf(schemas.CodeInvalid, "idConflictPolicy is %q; want %s, %s or %s",
-			q.IDConflictPolicy, schemas.ConflictFail, schemas.ConflictUseExisting, schemas.ConflictTerminateExisting).
+			q.IDConflictPolicy, schemas.ConflictFail, schemas.ConflictUseExisting,
+			schemas.ConflictTerminateExisting).
 			InField("idConflictPolicy")
 	}
 	if q.Signal == nil {
@@ -97,7 +99,8 @@ func validatePolicies(q *schemas.StartRequest) *schemas.Error {
 	}
 	if q.IDConflictPolicy == schemas.ConflictFail {
 		return schemas.Errorf(schemas.CodeInvalid,
-			"a start with a signal signals the open run; idConflictPolicy %s says otherwise", q.IDConflictPolicy).
+			"a start with a signal signals the open run; idConflictPolicy %s says otherwise",
+			q.IDConflictPolicy).
 			InField("idConflictPolicy").
 			WithHint("leave it out, or use %s to begin anew", schemas.ConflictTerminateExisting)
 	}

@@ -35,16 +35,11 @@ func commandGroups(a *cli.App) []cli.CommandGroup {
 			schedules.AlwaysOnCommand(a), schedules.OnceCommand(a),
 		}},
 		{ID: "operate", Title: "Operation:", Commands: []*cobra.Command{
-			nodes.NodeCommand(
-				a,
-			), nodes.ClaimsCommand(a), nodes.DrainCommand(a), nodes.RecycleCommand(a),
-			namespaces.NamespaceCommand(
-				a,
-			), namespaces.RetentionCommand(a), namespaces.TasklistCommand(a),
-			namespaces.LockCommand(
-				a,
-			), check.AuditCommand(a), check.VerifyCommand(a), check.DoctorCommand(a),
-			check.AuthCommand(a),
+			nodes.NodeCommand(a), nodes.ClaimsCommand(a), nodes.DrainCommand(a),
+			nodes.RecycleCommand(a), namespaces.NamespaceCommand(a),
+			namespaces.RetentionCommand(a), namespaces.TasklistCommand(a),
+			namespaces.LockCommand(a), check.AuditCommand(a), check.VerifyCommand(a),
+			check.DoctorCommand(a), check.AuthCommand(a),
 		}},
 		{ID: cli.GroupOther, Title: "Other:", Commands: []*cobra.Command{cli.VersionCommand(a)}},
 	}

@@ -69,9 +69,7 @@ func New(store Store, o *Options) *Decider {
 		panic("flow: New without a store: give it one")
 	}
 	d := &Decider{
-		store: store,
-		kept:  map[version]*machine.Flow{},
-		full:  (*decider.Task).SuggestContinueAsNew,
+		store: store, kept: map[version]*machine.Flow{}, full: (*decider.Task).SuggestContinueAsNew,
 	}
 	if o != nil {
 		d.o = *o
@@ -158,11 +156,9 @@ func (d *Decider) begin(ctx context.Context, t *decider.Task) ([]schemas.Decisio
 		return []schemas.Decision{decider.Fail("input", err.Error())}, nil
 	}
 	b := machine.Begin{
-		Trace:   d.trace(t, p),
-		Program: o.Part, ID: t.Execution().WorkflowID, Task: t.Execution().Run,
-		Mode: string(
-			cmp.Or(t.StartMode(), started.Mode()),
-		), Reducing: o.Reducing, IdempotentAll: o.IdempotentAll,
+		Trace: d.trace(t, p), Program: o.Part, ID: t.Execution().WorkflowID,
+		Task: t.Execution().Run, Mode: string(cmp.Or(t.StartMode(), started.Mode())),
+		Reducing: o.Reducing, IdempotentAll: o.IdempotentAll,
 	}
 	b.Input, _ = o.Input.V.(map[string]any)
 	b.Vars, _ = o.Vars.V.(map[string]any)
@@ -174,9 +170,7 @@ func (d *Decider) begin(ctx context.Context, t *decider.Task) ([]schemas.Decisio
 		return d.carryOn(ctx, t, &turn{d: d, task: t, s: r.s, p: p}, o, found)
 	case o.Replay != nil:
 		b.Replay = &machine.Origin{
-			State: o.Replay.State,
-			From:  o.Replay.From,
-			Force: o.Replay.Force,
+			State: o.Replay.State, From: o.Replay.From, Force: o.Replay.Force,
 		}
 	}
 	state, actions, err := machine.Start(p, b, now(t), d.o.Random)
@@ -190,10 +184,7 @@ func (d *Decider) begin(ctx context.Context, t *decider.Task) ([]schemas.Decisio
 // goOn feeds the window to the run, and leaves its state in the context. actions are those of its
 // beginning.
 func (d *Decider) goOn(
-	ctx context.Context,
-	t *decider.Task,
-	turn *turn,
-	actions []machine.Action,
+	ctx context.Context, t *decider.Task, turn *turn, actions []machine.Action,
 ) ([]schemas.Decision, error) {
 	turn.state.Trace, turn.state.Draining = d.trace(t, turn.p), d.full(t)
 	r := &reader{ctx: ctx, task: t, s: turn.s, in: inputs(turn.s.Again)}
@@ -258,11 +249,7 @@ func (d *Decider) flow(ctx context.Context, t *decider.Task, of string) (*machin
 	if errors.Is(err, ErrNoDefinition) {
 		return nil, fmt.Errorf(
 			"flow %s, version %s: %w: the run began with this version and keeps it: deploy that "+
-				"content again, and after it what is to be current",
-			v.name,
-			v.version,
-			err,
-		)
+				"content again, and after it what is to be current", v.name, v.version, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("flow %s, version %s: %w", v.name, v.version, err)

@@ -65,15 +65,10 @@ func (t *turn) plain(a machine.Action) {
 		if list == "" && (t.s.Defaults == nil || t.s.Defaults.List == "") {
 			list = t.d.o.List
 		}
-		t.add(
-			&schemas.ScheduleActivity{
-				ActivityID:    a.ID,
-				ActivityType:  a.Name,
-				Input:         t.payload(a.Value),
-				List:          list,
-				NotIdempotent: !a.Idempotent,
-			},
-		)
+		t.add(&schemas.ScheduleActivity{
+			ActivityID: a.ID, ActivityType: a.Name, Input: t.payload(a.Value), List: list,
+			NotIdempotent: !a.Idempotent,
+		})
 	case machine.CancelWork:
 		t.add(&schemas.RequestCancelActivity{ActivityID: a.ID})
 	case machine.StartTimer:
@@ -86,14 +81,10 @@ func (t *turn) plain(a machine.Action) {
 	case machine.CancelChild:
 		t.add(&schemas.CancelExternal{WorkflowID: t.childID(a.ID)})
 	case machine.SendSignal:
-		t.add(
-			&schemas.SignalExternal{
-				WorkflowID: a.Run,
-				SignalName: a.Name,
-				Input:      t.payload(a.Value),
-				Control:    t.payload(a.Name),
-			},
-		)
+		t.add(&schemas.SignalExternal{
+			WorkflowID: a.Run, SignalName: a.Name, Input: t.payload(a.Value),
+			Control: t.payload(a.Name),
+		})
 	case machine.SetLabels:
 		t.add(&schemas.SetAttributes{Attributes: a.Labels})
 	case machine.LogLine:
@@ -115,10 +106,7 @@ func (t *turn) shared(a machine.Action) {
 		d = &schemas.GetState{Key: a.Name, Scope: a.Scope}
 	case machine.WriteState:
 		d = &schemas.SetState{
-			Key:     a.Name,
-			Scope:   a.Scope,
-			Value:   t.payload(a.Value),
-			Require: t.payload(a.Require),
+			Key: a.Name, Scope: a.Scope, Value: t.payload(a.Value), Require: t.payload(a.Require),
 		}
 	default:
 		d = &schemas.ClearState{Key: a.Name, Scope: a.Scope}
@@ -152,9 +140,7 @@ func (t *turn) childID(action string) string {
 
 func (t *turn) child(a machine.Action) {
 	d := &schemas.StartChild{
-		WorkflowType: a.Name,
-		Control:      t.payload(a.ID),
-		Input:        t.payload(any(a.Child.Input)),
+		WorkflowType: a.Name, Control: t.payload(a.ID), Input: t.payload(any(a.Child.Input)),
 	}
 	if a.Child.Input == nil {
 		d.Input = nil

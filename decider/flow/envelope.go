@@ -107,10 +107,8 @@ func (s *saved) hold(scope, lock string) {
 
 // release forgets a lock that the run has no more.
 func (s *saved) release(scope, lock string) {
-	s.Held = slices.DeleteFunc(
-		s.Held,
-		func(key string) bool { return key == schemas.LockKey(scope, lock) },
-	)
+	s.Held = slices.DeleteFunc(s.Held,
+		func(key string) bool { return key == schemas.LockKey(scope, lock) })
 }
 
 // restore reads a decision context; nil if there is none.
@@ -125,9 +123,7 @@ func restore(p schemas.Payload) (*saved, error) {
 	if s.Format != contextFormat {
 		return nil, fmt.Errorf(
 			"flow: the context of the run has format %d, want %d: let a worker of that release answer",
-			s.Format,
-			contextFormat,
-		)
+			s.Format, contextFormat)
 	}
 	return s, nil
 }
@@ -142,8 +138,7 @@ func incoming(p schemas.Payload) (any, error) {
 	}
 	if !utf8.Valid(p) {
 		return nil, errors.New(
-			"the payload is neither JSON nor text: encode bytes, for example in base64",
-		)
+			"the payload is neither JSON nor text: encode bytes, for example in base64")
 	}
 	return value.Of(string(p), value.Limits{})
 }

@@ -88,8 +88,8 @@ func (r *reader) readOthers(e schemas.Event) error {
 	case *schemas.LockAcquired:
 		r.hears(machine.Input{Kind: machine.Granted, ID: "lock"})
 	case *schemas.LockRefused:
-		r.fails("lock", run.Failuref(
-			string(a.Cause), "the lock %q is not to be had: %s", a.Lock, a.Details))
+		r.fails("lock",
+			run.Failuref(string(a.Cause), "the lock %q is not to be had: %s", a.Lock, a.Details))
 	case *schemas.LockReleased:
 		r.s.release(a.Scope, a.Lock)
 	case *schemas.LockBroken:

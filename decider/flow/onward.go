@@ -50,18 +50,10 @@ func inputs(kept []input) []machine.Input {
 	var all []machine.Input
 	for _, k := range kept {
 		reduced, _ := k.Reduced.V.(map[string]any)
-		all = append(
-			all,
-			machine.Input{
-				Kind:    k.Kind,
-				ID:      k.ID,
-				Name:    k.Name,
-				Value:   k.Value.V,
-				Failure: k.Failure,
-				Reduced: reduced,
-				State:   k.State,
-			},
-		)
+		all = append(all, machine.Input{
+			Kind: k.Kind, ID: k.ID, Name: k.Name, Value: k.Value.V, Failure: k.Failure,
+			Reduced: reduced, State: k.State,
+		})
 	}
 	return all
 }
@@ -142,19 +134,12 @@ func (t *turn) onward(in []machine.Input) ([]schemas.Decision, error) {
 	}
 	t.s.State, t.s.Again = state, kept(in)
 	due := maps.Clone(t.s.Due)
-	maps.DeleteFunc(
-		due,
-		func(id string, _ schemas.Timestamp) bool { return !t.arms(id) || answered(in, id) },
-	)
-	next, err := wrap(
-		origin{
-			Version:  t.s.Version,
-			Part:     t.s.Part,
-			Locked:   t.s.Locked,
-			Held:     t.s.Held,
-			Continue: &onward{State: state, Inputs: t.s.Again, Due: due},
-		},
-	)
+	maps.DeleteFunc(due,
+		func(id string, _ schemas.Timestamp) bool { return !t.arms(id) || answered(in, id) })
+	next, err := wrap(origin{
+		Version: t.s.Version, Part: t.s.Part, Locked: t.s.Locked, Held: t.s.Held,
+		Continue: &onward{State: state, Inputs: t.s.Again, Due: due},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -168,11 +153,7 @@ func (t *turn) onward(in []machine.Input) ([]schemas.Decision, error) {
 
 // carryOn makes the first decision of the next run.
 func (d *Decider) carryOn(
-	ctx context.Context,
-	t *decider.Task,
-	turn *turn,
-	o *origin,
-	version string,
+	ctx context.Context, t *decider.Task, turn *turn, o *origin, version string,
 ) ([]schemas.Decision, error) {
 	state, err := run.Decode(o.Continue.State)
 	if err != nil {
@@ -182,15 +163,9 @@ func (d *Decider) carryOn(
 	turn.state, turn.s.Version, turn.s.Part, turn.s.Again = state, version, o.Part, o.Continue.Inputs
 	turn.s.Due, turn.s.Locked, turn.s.Held = o.Continue.Due, o.Locked, o.Held
 	for _, id := range slices.Sorted(maps.Keys(o.Continue.Due)) {
-		turn.decide(
-			[]machine.Action{
-				{
-					Do:    machine.StartTimer,
-					ID:    id,
-					Delay: max(o.Continue.Due[id].Time().Sub(now(t)), 0),
-				},
-			},
-		)
+		turn.decide([]machine.Action{
+			{Do: machine.StartTimer, ID: id, Delay: max(o.Continue.Due[id].Time().Sub(now(t)), 0)},
+		})
 	}
 	return d.goOn(ctx, t, turn, nil)
 }

@@ -17,9 +17,7 @@ var _ decider.Replayer = (*Decider)(nil)
 // the old one left, at the place that is asked for. A run that was never decided upon begins again
 // with its input.
 func (d *Decider) Replay(
-	ctx context.Context,
-	t *decider.Task,
-	q schemas.ReplayQuestion,
+	ctx context.Context, t *decider.Task, q schemas.ReplayQuestion,
 ) (*schemas.ReplayAnswer, error) {
 	before, err := t.Payload(ctx, t.Context())
 	if err != nil {
@@ -58,13 +56,10 @@ func (d *Decider) Replay(
 	if err != nil {
 		return nil, fmt.Errorf("flow %s: %w", t.Type(), err)
 	}
-	input, err := wrap(
-		origin{
-			Version: s.Version,
-			Part:    s.Part,
-			Replay:  &replay{State: s.State, From: q.From, Force: q.Force},
-		},
-	)
+	input, err := wrap(origin{
+		Version: s.Version, Part: s.Part,
+		Replay: &replay{State: s.State, From: q.From, Force: q.Force},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -91,10 +86,8 @@ func neverDecided(q schemas.ReplayQuestion) *schemas.ReplayAnswer {
 		return &schemas.ReplayAnswer{Plan: &schemas.ReplayPlan{From: schemas.ReplayFromStart}}
 	}
 	return &schemas.ReplayAnswer{
-		Refused: fmt.Sprintf(
-			"no step of the run has begun, so none can be replayed from %s",
-			q.From,
-		),
+		Refused: fmt.Sprintf("no step of the run has begun, so none can be replayed from %s",
+			q.From),
 		Hint: "say --from start",
 	}
 }
@@ -102,10 +95,8 @@ func neverDecided(q schemas.ReplayQuestion) *schemas.ReplayAnswer {
 func planOf(r *machine.Route) *schemas.ReplayPlan {
 	p := &schemas.ReplayPlan{From: r.From, Resumes: r.Resumes}
 	for _, s := range r.Again {
-		p.Again = append(
-			p.Again,
-			schemas.ReplayStep{Ref: s.Ref, Name: s.ID, Type: s.Type, NotIdempotent: s.Risky},
-		)
+		p.Again = append(p.Again,
+			schemas.ReplayStep{Ref: s.Ref, Name: s.ID, Type: s.Type, NotIdempotent: s.Risky})
 	}
 	return p
 }

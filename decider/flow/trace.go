@@ -32,13 +32,8 @@ func (d *Decider) trace(t *decider.Task, p *machine.Program) run.Trace {
 	}
 	return func(ref string, did run.Did, output any, f *run.Failure) {
 		told := Trace{
-			Type:    t.Type(),
-			Run:     t.Execution(),
-			Part:    p.Key(),
-			Step:    p.Step(ref),
-			Did:     did,
-			Output:  output,
-			Failure: f,
+			Type: t.Type(), Run: t.Execution(), Part: p.Key(), Step: p.Step(ref), Did: did,
+			Output: output, Failure: f,
 		}
 		if line, ok := output.(machine.Action); ok && did == run.Logged {
 			told.Output, told.Log, told.Level = nil, line.Text, line.Level

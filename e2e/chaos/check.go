@@ -100,10 +100,7 @@ func pointless(o Op) bool {
 }
 
 func (v *Verdict) judge(
-	name, key string,
-	m porcupine.Model,
-	ops []porcupine.Operation,
-	o CheckOptions,
+	name, key string, m porcupine.Model, ops []porcupine.Operation, o CheckOptions,
 ) {
 	result, info := porcupine.CheckOperationsVerbose(m, ops, o.Timeout)
 	switch result {
@@ -115,13 +112,8 @@ func (v *Verdict) judge(
 	}
 	var text strings.Builder
 	text.WriteString(
-		fmt.Sprintf(
-			"%s %s: no order of these %d operations explains what the clients saw",
-			name,
-			key,
-			len(ops),
-		),
-	)
+		fmt.Sprintf("%s %s: no order of these %d operations explains what the clients saw",
+			name, key, len(ops)))
 	if o.Dir != "" {
 		picture := filepath.Join(o.Dir, "violation-"+name+"-"+safe(key)+".html")
 		if err := draw(picture, m, info); err != nil {

@@ -154,20 +154,12 @@ func prefixes(final []string, peeks []Op) error {
 			continue
 		}
 		if len(p.Values) > len(final) || !slices.Equal(p.Values, final[:len(p.Values)]) {
-			return fmt.Errorf(
-				"client %d saw %v, and the history became %v",
-				p.Client,
-				p.Values,
-				final,
-			)
+			return fmt.Errorf("client %d saw %v, and the history became %v",
+				p.Client, p.Values, final)
 		}
 		if len(p.Values) < longest[p.Client] {
-			return fmt.Errorf(
-				"client %d saw %d values, and later %d",
-				p.Client,
-				longest[p.Client],
-				len(p.Values),
-			)
+			return fmt.Errorf("client %d saw %d values, and later %d",
+				p.Client, longest[p.Client], len(p.Values))
 		}
 		longest[p.Client] = len(p.Values)
 	}

@@ -169,19 +169,11 @@ func (p *Process) Leaves(limit time.Duration) {
 	select {
 	case <-p.Ended:
 	case <-time.After(limit):
-		p.t.Fatalf(
-			"process %d has not ended %v after it was told to stop; its log is %s",
-			p.PID(),
-			limit,
-			p.Log,
-		)
+		p.t.Fatalf("process %d has not ended %v after it was told to stop; its log is %s",
+			p.PID(), limit, p.Log)
 	}
 	if p.Err != nil {
-		p.t.Fatalf(
-			"process %d was told to stop: got %v, want exit code 0; its log is %s",
-			p.PID(),
-			p.Err,
-			p.Log,
-		)
+		p.t.Fatalf("process %d was told to stop: got %v, want exit code 0; its log is %s",
+			p.PID(), p.Err, p.Log)
 	}
 }

@@ -53,14 +53,8 @@ func (p *Pressure) EndsWell(ctx context.Context, run *drover.Run, in Input) {
 	case err != nil:
 		p.Wrong("result of %s: %v", run.ID, err)
 	case o.Status != schemas.StatusCompleted || string(o.Result) != in.Want():
-		p.Wrong(
-			"%s: got %s %q %s, want completed %q",
-			run.ID,
-			o.Status,
-			o.Result,
-			o.Reason,
-			in.Want(),
-		)
+		p.Wrong("%s: got %s %q %s, want completed %q",
+			run.ID, o.Status, o.Result, o.Reason, in.Want())
 	case o.Run != run.RunID:
 		p.Wrong("%s: run %s was acknowledged and run %s has ended", run.ID, run.RunID, o.Run)
 	}

@@ -37,12 +37,8 @@ func Mount(dir string, o Options) (*Disk, error) {
 		o.Mode = Journal
 	case Journal, Strict:
 	default:
-		return nil, fmt.Errorf(
-			"power: Mode is %d: use Journal (%d) or Strict (%d)",
-			o.Mode,
-			Journal,
-			Strict,
-		)
+		return nil, fmt.Errorf("power: Mode is %d: use Journal (%d) or Strict (%d)",
+			o.Mode, Journal, Strict)
 	}
 	d := &Disk{dir: dir, tree: newTree(o.Mode)}
 	return d, d.mount()
@@ -51,7 +47,8 @@ func Mount(dir string, o Options) (*Disk, error) {
 func (d *Disk) mount() error {
 	long := time.Hour // nobody changes anything behind the kernel's back
 	server, err := fs.Mount(d.dir, &node{disk: d, object: d.tree.root}, &fs.Options{
-		EntryTimeout: &long, AttrTimeout: &long, RootStableAttr: &fs.StableAttr{Ino: d.tree.root.number},
+		EntryTimeout: &long, AttrTimeout: &long,
+		RootStableAttr: &fs.StableAttr{Ino: d.tree.root.number},
 		MountOptions: fuse.MountOptions{
 			FsName: "power", Name: "power", DirectMountStrict: true, MaxWrite: 1 << 20,
 			Logger: log.New(io.Discard, "", 0),

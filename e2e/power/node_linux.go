@@ -67,11 +67,8 @@ func (o *object) kind() uint32 {
 
 func (n *node) child(ctx context.Context, o *object, out *fuse.EntryOut) *fs.Inode {
 	o.attributes(&out.Attr)
-	return n.NewInode(
-		ctx,
-		&node{disk: n.disk, object: o},
-		fs.StableAttr{Mode: o.kind(), Ino: o.number},
-	)
+	return n.NewInode(ctx, &node{disk: n.disk, object: o},
+		fs.StableAttr{Mode: o.kind(), Ino: o.number})
 }
 
 // Getattr is stat.
@@ -87,10 +84,7 @@ func (n *node) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) sy
 
 // Setattr is truncate, chmod and utimes.
 func (n *node) Setattr(
-	_ context.Context,
-	_ fs.FileHandle,
-	in *fuse.SetAttrIn,
-	out *fuse.AttrOut,
+	_ context.Context, _ fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut,
 ) syscall.Errno {
 	leave, errno := n.enter()
 	if errno != 0 {
@@ -128,9 +122,7 @@ func (n *node) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 
 // Lookup finds a name.
 func (n *node) Lookup(
-	ctx context.Context,
-	name string,
-	out *fuse.EntryOut,
+	ctx context.Context, name string, out *fuse.EntryOut,
 ) (*fs.Inode, syscall.Errno) {
 	leave, errno := n.enter()
 	if errno != 0 {
@@ -161,10 +153,7 @@ func (n *node) Readdir(context.Context) (fs.DirStream, syscall.Errno) {
 
 // Create makes a file and opens it.
 func (n *node) Create(
-	ctx context.Context,
-	name string,
-	flags, mode uint32,
-	out *fuse.EntryOut,
+	ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut,
 ) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
 	leave, errno := n.enter()
 	if errno != 0 {
@@ -190,10 +179,7 @@ func opened(flags uint32) *handle {
 
 // Mkdir makes a folder.
 func (n *node) Mkdir(
-	ctx context.Context,
-	name string,
-	mode uint32,
-	out *fuse.EntryOut,
+	ctx context.Context, name string, mode uint32, out *fuse.EntryOut,
 ) (*fs.Inode, syscall.Errno) {
 	leave, errno := n.enter()
 	if errno != 0 {
@@ -210,9 +196,7 @@ func (n *node) Mkdir(
 
 // Symlink makes a name that stands for another. It is whole or not there, like every name.
 func (n *node) Symlink(
-	ctx context.Context,
-	target, name string,
-	out *fuse.EntryOut,
+	ctx context.Context, target, name string, out *fuse.EntryOut,
 ) (*fs.Inode, syscall.Errno) {
 	leave, errno := n.enter()
 	if errno != 0 {
@@ -280,11 +264,7 @@ func (n *node) remove(name string, refuse func(*object) syscall.Errno) syscall.E
 
 // Rename moves a name, in the place of another if there is one.
 func (n *node) Rename(
-	_ context.Context,
-	name string,
-	newParent fs.InodeEmbedder,
-	newName string,
-	flags uint32,
+	_ context.Context, name string, newParent fs.InodeEmbedder, newName string, flags uint32,
 ) syscall.Errno {
 	to, ok := newParent.(*node)
 	if !ok || flags != 0 {
@@ -321,10 +301,7 @@ func (n *node) Open(_ context.Context, flags uint32) (fs.FileHandle, uint32, sys
 
 // Read reads what programs see.
 func (n *node) Read(
-	_ context.Context,
-	_ fs.FileHandle,
-	dest []byte,
-	off int64,
+	_ context.Context, _ fs.FileHandle, dest []byte, off int64,
 ) (fuse.ReadResult, syscall.Errno) {
 	leave, errno := n.enter()
 	if errno != 0 {
@@ -337,10 +314,7 @@ func (n *node) Read(
 
 // Write is volatile, unless the file was opened to be synced.
 func (n *node) Write(
-	_ context.Context,
-	f fs.FileHandle,
-	data []byte,
-	off int64,
+	_ context.Context, f fs.FileHandle, data []byte, off int64,
 ) (uint32, syscall.Errno) {
 	leave, errno := n.enter()
 	if errno != 0 {

@@ -129,8 +129,7 @@ func (t *tree) truncate(o *object, size int64) {
 	}
 	o.pending = kept
 	t.record(
-		change{file: o, apply: func() { o.durable = o.durable[:min(int64(len(o.durable)), size)] }},
-	)
+		change{file: o, apply: func() { o.durable = o.durable[:min(int64(len(o.durable)), size)] }})
 }
 
 // sync makes an object durable, and what the mode gives with it.

@@ -66,14 +66,9 @@ func (p *printer) print(l Line) {
 }
 
 func connect(c Config) (*nats.Conn, error) {
-	return nats.Connect(
-		c.URL,
-		nats.Name("stranger"),
-		nats.MaxReconnects(-1),
-		nats.ReconnectWait(50*time.Millisecond),
-		nats.ReconnectJitter(0, 0),
-		nats.RetryOnFailedConnect(true),
-	)
+	return nats.Connect(c.URL, nats.Name("stranger"), nats.MaxReconnects(-1),
+		nats.ReconnectWait(50*time.Millisecond), nats.ReconnectJitter(0, 0),
+		nats.RetryOnFailedConnect(true))
 }
 
 // orders calls fn for each line of in, until it ends.

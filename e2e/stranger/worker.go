@@ -100,9 +100,7 @@ func (w *worker) openList(ctx context.Context, list string) error {
 
 // pull fetches one task after the other. A server that is away is asked again.
 func (w *worker) pull(
-	ctx context.Context,
-	list string,
-	fn func(context.Context, int, *delivery),
+	ctx context.Context, list string, fn func(context.Context, int, *delivery),
 ) error {
 	for ctx.Err() == nil {
 		c, err := w.js.Consumer(ctx, "drover-default-tasks-"+list, consumer)
@@ -126,8 +124,7 @@ func (w *worker) pull(
 			n := len(w.open)
 			w.mu.Unlock()
 			w.out.print(
-				Line{N: n, Task: msg.Data(), Sequence: d.sequence, Redelivered: d.redelivered},
-			)
+				Line{N: n, Task: msg.Data(), Sequence: d.sequence, Redelivered: d.redelivered})
 			fn(ctx, n, d)
 		}
 	}
@@ -244,8 +241,9 @@ func (w *worker) begin(d *delivery) ([]byte, error) {
 	}
 	defer func() { _ = sub.Unsubscribe() }()
 	question, err := json.Marshal(map[string]any{
-		"kind": "begin", "token": d.task.Token, "identity": "a stranger", "taskSequence": d.sequence,
-		"redelivered": d.redelivered, "nonce": d.nonce, "replyTo": inbox,
+		"kind": "begin", "token": d.task.Token, "identity": "a stranger",
+		"taskSequence": d.sequence, "redelivered": d.redelivered, "nonce": d.nonce,
+		"replyTo": inbox,
 	})
 	if err != nil {
 		return nil, err

@@ -55,10 +55,8 @@ func (m *Map[V]) Find(text string) (ID, bool) {
 	if m.n == 0 {
 		return 0, false
 	}
-	return m.index.find(
-		maphash.String(m.seed, text),
-		func(id ID) bool { return string(m.Text(id)) == text },
-	)
+	return m.index.find(maphash.String(m.seed, text),
+		func(id ID) bool { return string(m.Text(id)) == text })
 }
 
 // Add makes the entry of a text that has none, with its zero value and with more bytes that stay as
@@ -108,10 +106,8 @@ func (m *Map[V]) Delete(id ID) {
 // moved notes where the record of an entry has come to. There is one: what is not gone has its
 // entry in the index.
 func (m *Map[V]) moved(text []byte, from, to ref) {
-	id, _ := m.index.find(
-		maphash.Bytes(m.seed, text),
-		func(id ID) bool { return m.blocks.ref(id) == from },
-	)
+	id, _ := m.index.find(maphash.Bytes(m.seed, text),
+		func(id ID) bool { return m.blocks.ref(id) == from })
 	m.blocks.set(id, to)
 }
 

@@ -76,9 +76,7 @@ var ErrKilled = errors.New("cutwire: this process is dead")
 // New returns a wire to a server. Until Judge is called everything passes.
 func New(server Provider) *Wire {
 	return &Wire{
-		server: server,
-		delay:  defaultDelay,
-		conns:  make(map[*conn]struct{}),
+		server: server, delay: defaultDelay, conns: make(map[*conn]struct{}),
 		killed: make(chan struct{}),
 	}
 }

@@ -42,15 +42,9 @@ func Full(dir string) string {
 	if free, total := Inodes(dir); total > 0 && free == 0 {
 		return fmt.Sprintf(
 			"disk full: the file system of %s has no free inode of %d, whatever bytes are free",
-			dir,
-			total,
-		)
+			dir, total)
 	}
 	free, total := Of(dir)
-	return fmt.Sprintf(
-		"disk full: the file system of %s has %d KiB free of %d KiB",
-		dir,
-		free>>10,
-		total>>10,
-	)
+	return fmt.Sprintf("disk full: the file system of %s has %d KiB free of %d KiB",
+		dir, free>>10, total>>10)
 }

@@ -8,8 +8,7 @@ func Short(dir string) string {
 	if free, total := Inodes(dir); total > 0 && free == 0 {
 		return fmt.Sprintf(
 			"its file system has no free inode of %d, whatever bytes are free: remove files there",
-			total,
-		)
+			total)
 	}
 	if free, total := Of(dir); total > 0 && free == 0 {
 		return "its file system has no free byte: make room there"

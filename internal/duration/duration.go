@@ -137,19 +137,11 @@ func component(text string, at int) (part, error) {
 	case name == "":
 		return part{}, problem(text, end, "the number has no unit", example)
 	case isCalendar(name):
-		return part{}, problem(
-			text,
-			unitAt,
-			strconv.Quote(clip(name))+" has no fixed length",
-			"write days or weeks",
-		)
+		return part{}, problem(text, unitAt, strconv.Quote(clip(name))+" has no fixed length",
+			"write days or weeks")
 	default:
-		return part{}, problem(
-			text,
-			unitAt,
-			strconv.Quote(clip(name))+" is no unit",
-			"units are ns, us, ms, s, m, h, d, w and their long names",
-		)
+		return part{}, problem(text, unitAt, strconv.Quote(clip(name))+" is no unit",
+			"units are ns, us, ms, s, m, h, d, w and their long names")
 	}
 	length, err := multiply(text, at, whole, fraction, unit)
 	return part{length: length, unit: unit, end: unitEnd}, err
@@ -187,10 +179,7 @@ func noNumber(text string, at int) error {
 }
 
 func multiply(
-	text string,
-	at int,
-	whole, fraction string,
-	unit time.Duration,
+	text string, at int, whole, fraction string, unit time.Duration,
 ) (time.Duration, error) {
 	n, err := strconv.ParseInt(whole, 10, 64)
 	if err != nil || n > int64((Forever-1)/unit) {
@@ -199,12 +188,8 @@ func multiply(
 	d := time.Duration(n) * unit
 	for _, digit := range []byte(strings.TrimRight(fraction, "0")) {
 		if unit%10 != 0 {
-			return 0, problem(
-				text,
-				at,
-				"is finer than a nanosecond",
-				"write fewer digits after the point",
-			)
+			return 0, problem(text, at, "is finer than a nanosecond",
+				"write fewer digits after the point")
 		}
 		unit /= 10
 		part := time.Duration(digit-'0') * unit
@@ -250,12 +235,8 @@ func trailing(text string, at int) error {
 	c, err := component(text, at)
 	switch {
 	case err == nil:
-		return problem(
-			text,
-			at,
-			strconv.Quote(clip(text[at:c.end]))+" is out of order",
-			"units go from large to small, each at most once",
-		)
+		return problem(text, at, strconv.Quote(clip(text[at:c.end]))+" is out of order",
+			"units go from large to small, each at most once")
 	case isDigit(text[at]):
 		return err
 	}

@@ -102,11 +102,7 @@ func parse(b []byte) (frame, int) {
 		return frame{}, 0
 	}
 	fr := frame{
-		bytes:   b[:whole],
-		subject: args[0],
-		verb:    verb,
-		sizes:   args[len(args)-count:],
-		line:    line,
+		bytes: b[:whole], subject: args[0], verb: verb, sizes: args[len(args)-count:], line: line,
 	}
 	if middle := args[1 : len(args)-count]; len(middle) == 1 && strings.HasSuffix(verb, "PUB") {
 		fr.reply = middle[0]

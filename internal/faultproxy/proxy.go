@@ -74,10 +74,7 @@ func New(target string) (*Proxy, error) {
 		return nil, fmt.Errorf("faultproxy: %w", err)
 	}
 	p := &Proxy{
-		target:   target,
-		listener: l,
-		changed:  make(chan struct{}),
-		links:    map[*link]struct{}{},
+		target: target, listener: l, changed: make(chan struct{}), links: map[*link]struct{}{},
 	}
 	p.wg.Go(p.accept)
 	return p, nil
@@ -92,7 +89,8 @@ func (p *Proxy) Counts() Counts {
 	c := &p.counts
 	return Counts{
 		Connections: c.connections.Load(), Cuts: c.cuts.Load(), BytesVanished: c.vanished.Load(),
-		RepliesDropped: c.replies.Load(), Duplicated: c.copies.Load(), Postponed: c.postponed.Load(),
+		RepliesDropped: c.replies.Load(), Duplicated: c.copies.Load(),
+		Postponed: c.postponed.Load(),
 	}
 }
 
@@ -210,10 +208,7 @@ func (p *Proxy) pass(client net.Conn) {
 		return
 	}
 	l := &link{
-		proxy:    p,
-		client:   client,
-		server:   server,
-		done:     make(chan struct{}),
+		proxy: p, client: client, server: server, done: make(chan struct{}),
 		unwanted: map[string]struct{}{},
 	}
 	if !p.add(l) {

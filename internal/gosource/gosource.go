@@ -57,10 +57,8 @@ func Read(dirs ...string) (*Package, error) {
 			return nil, fmt.Errorf("gosource: %w", err)
 		}
 		if len(p.files) == before {
-			return nil, fmt.Errorf(
-				"gosource: %s holds no Go source: name the folder of a package",
-				dir,
-			)
+			return nil, fmt.Errorf("gosource: %s holds no Go source: name the folder of a package",
+				dir)
 		}
 	}
 	return p, nil
@@ -157,10 +155,8 @@ func (p *Package) addType(file string, d *ast.GenDecl, s *ast.TypeSpec) {
 		for _, f := range st.Fields.List {
 			for _, n := range f.Names {
 				if n.IsExported() {
-					t.Fields = append(
-						t.Fields,
-						&Field{Name: n.Name, Doc: doc(nil, f.Doc, f.Comment)},
-					)
+					t.Fields = append(t.Fields,
+						&Field{Name: n.Name, Doc: doc(nil, f.Doc, f.Comment)})
 				}
 			}
 		}

@@ -65,9 +65,7 @@ func Read() Reading {
 	metrics.Read(s)
 	total, released := s[1].Value.Uint64(), s[2].Value.Uint64()
 	m := Reading{
-		Allocs:    s[0].Value.Uint64(),
-		Footprint: total - released,
-		Live:      s[3].Value.Uint64(),
+		Allocs: s[0].Value.Uint64(), Footprint: total - released, Live: s[3].Value.Uint64(),
 	}
 	return m.without(uint64(len(ballast)))
 }

@@ -65,16 +65,9 @@ func (c *canvas) shape(kind string, words []string) error {
 	r := rect{n[0], n[1], n[2], n[3]}
 	c.shapes[name] = r
 	round := map[string]int{"group": 8, "box": 4, "store": 14}[kind]
-	fmt.Fprintf(
-		&c.body,
+	fmt.Fprintf(&c.body,
 		"<rect class=%q x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"%d\"/>\n",
-		kind,
-		r.x,
-		r.y,
-		r.w,
-		r.h,
-		round,
-	)
+		kind, r.x, r.y, r.w, r.h, round)
 	if kind == "group" {
 		c.text("corner", r.x+10, r.y+18, texts[0])
 		return nil
@@ -119,12 +112,8 @@ func (c *canvas) arrow(both bool, words []string) error {
 	if both {
 		begin = ` marker-start="url(#head)"`
 	}
-	fmt.Fprintf(
-		&c.body,
-		"<polyline class=\"arrow\" points=\"%s\"%s marker-end=\"url(#head)\"/>\n",
-		strings.Join(points, " "),
-		begin,
-	)
+	fmt.Fprintf(&c.body, "<polyline class=\"arrow\" points=\"%s\"%s marker-end=\"url(#head)\"/>\n",
+		strings.Join(points, " "), begin)
 	if words[2] != "" {
 		at := middle(path)
 		c.text("label", at.x, at.y-4, words[2])
@@ -192,12 +181,7 @@ func (c *canvas) svg() (string, error) {
 			`orient="auto-start-reverse"><path d="M0 0 L8 4 L0 8 z" fill="#3e4c59"/></marker></defs>
 <rect width="%[1]d" height="%[2]d" fill="#ffffff"/>
 %[4]s</svg>
-`,
-		c.w,
-		c.h,
-		style,
-		c.body.String(),
-	), nil
+`, c.w, c.h, style, c.body.String()), nil
 }
 
 func numbers(words []string, want int) ([]int, error) {

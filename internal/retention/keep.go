@@ -66,9 +66,8 @@ func Keep(p Policy, runs []Run, now time.Time) (verdicts []Verdict, next time.Ti
 	verdicts = make([]Verdict, 0, len(runs))
 	for _, r := range runs {
 		v := Verdict{
-			ID:   r.ID,
-			Fate: OnDisk,
-			Why:  "Kept: it, or a run above it, is open or can still go on, so it does not count.",
+			ID: r.ID, Fate: OnDisk,
+			Why: "Kept: it, or a run above it, is open or can still go on, so it does not count.",
 		}
 		if r.Expirable {
 			v = p.Judge(r, place[r.ID], count, now)
@@ -90,12 +89,8 @@ func latestFirst(runs []Run) []Run {
 // Judge is the verdict on a run of a rank, 0 for the one that closed last, in a group of so many.
 // [Keep] says the same of all.
 func (p Policy) Judge(r Run, rank, count int, now time.Time) Verdict {
-	who := fmt.Sprintf(
-		"It is the %s of %d in its group and closed %s ago",
-		ordinal(rank+1),
-		count,
-		ago(now.Sub(r.Closed)),
-	)
+	who := fmt.Sprintf("It is the %s of %d in its group and closed %s ago",
+		ordinal(rank+1), count, ago(now.Sub(r.Closed)))
 	disk := p.Disk
 	if p.Disabled {
 		disk = Limit{}
@@ -109,10 +104,8 @@ func (p Policy) Judge(r Run, rank, count int, now time.Time) Verdict {
 	}
 	if c, ok := p.Soft.holds(r, rank, now); ok {
 		return Verdict{
-			ID:    r.ID,
-			Fate:  Softly,
-			Until: c.end(r),
-			Why:   "Purged from disk, " + against + ", but kept softly: " + c.sentence(r, who),
+			ID: r.ID, Fate: Softly, Until: c.end(r),
+			Why: "Purged from disk, " + against + ", but kept softly: " + c.sentence(r, who),
 		}
 	}
 	return Verdict{ID: r.ID, Fate: Gone, Why: "Goes: " + who + ", " + against + "."}
@@ -143,11 +136,8 @@ func (c corner) sentence(r Run, who string) string {
 		}
 		return s + "; it goes when newer ones push it out."
 	}
-	s += fmt.Sprintf(
-		", within %s; it goes after %s",
-		duration.String(c.age),
-		r.Closed.Add(c.age).UTC().Format(time.RFC3339),
-	)
+	s += fmt.Sprintf(", within %s; it goes after %s",
+		duration.String(c.age), r.Closed.Add(c.age).UTC().Format(time.RFC3339))
 	if c.count != unlimited {
 		s += ", or when newer ones push it out"
 	}

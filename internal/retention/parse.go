@@ -146,23 +146,14 @@ func (p *parser) hash(e *Expr, at int, plain func() string) error {
 	case err != nil:
 		return err
 	case strings.TrimSpace(e.Hash) == "":
-		return p.problem(
-			from,
-			"hash has no text after it",
-			"name the group, for example hash start-stop",
-		)
+		return p.problem(from, "hash has no text after it",
+			"name the group, for example hash start-stop")
 	case len(e.Hash) > maxHash:
-		return p.problem(
-			from,
-			fmt.Sprintf("the hash is longer than %d bytes", maxHash),
-			"any short name of the group will do",
-		)
+		return p.problem(from, fmt.Sprintf("the hash is longer than %d bytes", maxHash),
+			"any short name of the group will do")
 	case bad >= 0:
-		return p.problem(
-			from,
-			"the hash has a control character",
-			"use letters, digits, spaces and signs",
-		)
+		return p.problem(from, "the hash has a control character",
+			"use letters, digits, spaces and signs")
 	}
 	return nil
 }
@@ -175,11 +166,8 @@ func (p *parser) quoted() (string, error) {
 		case c == '"':
 			p.at++
 			if p.at < len(p.text) && !isSpace(p.text[p.at]) {
-				return "", p.problem(
-					p.at,
-					"the quoted hash goes on after its quote",
-					"put the whole hash in one pair of quotes, and a space after it",
-				)
+				return "", p.problem(p.at, "the quoted hash goes on after its quote",
+					"put the whole hash in one pair of quotes, and a space after it")
 			}
 			return b.String(), nil
 		case c == '\\' && p.at+1 < len(p.text) && (p.text[p.at+1] == '"' || p.text[p.at+1] == '\\'):
@@ -199,25 +187,16 @@ func (p *parser) value(depth int) (Value, error) {
 	case at == len(p.text):
 		return Value{}, p.problem(at, "a value is missing", example)
 	case p.values > p.most:
-		return Value{}, p.problem(
-			at,
-			fmt.Sprintf("has more than %d values", p.most),
-			"one count and one duration say most of what can be said",
-		)
+		return Value{}, p.problem(at, fmt.Sprintf("has more than %d values", p.most),
+			"one count and one duration say most of what can be said")
 	case depth > maxDepth:
-		return Value{}, p.problem(
-			at,
-			fmt.Sprintf("is nested deeper than %d", maxDepth),
-			"flatten it: max(max(a, b), c) is max(a, b, c)",
-		)
+		return Value{}, p.problem(at, fmt.Sprintf("is nested deeper than %d", maxDepth),
+			"flatten it: max(max(a, b), c) is max(a, b, c)")
 	case '0' <= c && c <= '9':
 		return p.number()
 	case c == '-' || c == '+':
-		return Value{}, p.problem(
-			at,
-			"a number has a sign",
-			"a count is 0, 1, 2 and so on, a duration is for example 24h; forever keeps all",
-		)
+		return Value{}, p.problem(at, "a number has a sign",
+			"a count is 0, 1, 2 and so on, a duration is for example 24h; forever keeps all")
 	}
 	name := p.name()
 	switch kind := valueNames[name]; kind {
@@ -227,11 +206,8 @@ func (p *parser) value(depth int) (Value, error) {
 		return Value{}, p.unknown(at, name)
 	case Forever:
 		if open := p.space(); name == "all" && p.peek() == '(' {
-			return Value{}, p.problem(
-				open,
-				"all(...) is not a function",
-				"min(...) keeps what all of its values keep",
-			)
+			return Value{}, p.problem(open, "all(...) is not a function",
+				"min(...) keeps what all of its values keep")
 		}
 		return Value{Kind: kind}, nil
 	default:
@@ -240,7 +216,8 @@ func (p *parser) value(depth int) (Value, error) {
 }
 
 var valueNames = map[string]Kind{
-	"forever": Forever, "all": Forever, "context": Context, "parent": Parent, "system": System, "min": Min, "max": Max,
+	"forever": Forever, "all": Forever, "context": Context, "parent": Parent, "system": System,
+	"min": Min, "max": Max,
 }
 
 // number reads a duration if there is a unit after the digits, or a count.
@@ -269,11 +246,8 @@ func (p *parser) number() (Value, error) {
 // notCount tells what is wrong with digits that something stands after.
 func (p *parser) notCount(from, end int, err error) error {
 	if p.text[end] == '.' && strings.Contains(err.Error(), "has no unit") {
-		return p.problem(
-			from,
-			"a count is a whole number",
-			"for a duration write the unit too, for example 2.5h",
-		)
+		return p.problem(from, "a count is a whole number",
+			"for a duration write the unit too, for example 2.5h")
 	}
 	if e, ok := errors.AsType[*duration.Error](err); ok {
 		return p.problem(from+e.Offset, e.Problem, e.Hint)
@@ -286,19 +260,13 @@ func (p *parser) call(kind Kind, depth int) (Value, error) {
 	v := Value{Kind: kind}
 	open := p.space()
 	if p.peek() != '(' {
-		return v, p.problem(
-			open,
-			kind.String()+" has no bracket after it",
-			"write for example "+kind.String()+"(24h, 5)",
-		)
+		return v, p.problem(open, kind.String()+" has no bracket after it",
+			"write for example "+kind.String()+"(24h, 5)")
 	}
 	p.at++
 	if p.space(); p.peek() == ')' {
-		return v, p.problem(
-			p.at,
-			kind.String()+"() has no values",
-			"write for example "+kind.String()+"(24h, 5)",
-		)
+		return v, p.problem(p.at, kind.String()+"() has no values",
+			"write for example "+kind.String()+"(24h, 5)")
 	}
 	for {
 		arg, err := p.value(depth + 1)
@@ -313,19 +281,14 @@ func (p *parser) call(kind Kind, depth int) (Value, error) {
 			p.at++
 			if p.at < len(p.text) && !isSpace(p.text[p.at]) && p.text[p.at] != ',' &&
 				p.text[p.at] != ')' {
-				return v, p.problem(
-					p.at,
+				return v, p.problem(p.at,
 					strconv.Quote(clip(p.text[p.at:]))+" clings to the bracket",
-					"only a space, a comma or a bracket may follow",
-				)
+					"only a space, a comma or a bracket may follow")
 			}
 			return v, nil
 		default:
-			return v, p.problem(
-				at,
-				"the bracket of "+kind.String()+" is not closed",
-				"separate values by commas and end with )",
-			)
+			return v, p.problem(at, "the bracket of "+kind.String()+" is not closed",
+				"separate values by commas and end with )")
 		}
 	}
 }
@@ -336,17 +299,11 @@ func (p *parser) unknown(at int, name string) error {
 	case "any":
 		hint = "max(...) keeps what any of its values keeps"
 	case "disabled":
-		return p.problem(
-			at,
-			"disabled is no value among others",
-			"it stands alone, or before hash, soft or hard; 0 keeps none",
-		)
+		return p.problem(at, "disabled is no value among others",
+			"it stands alone, or before hash, soft or hard; 0 keeps none")
 	case "hash", "soft", "hard":
-		return p.problem(
-			at,
-			name+" cannot stand here",
-			"soft, hard and hash come once, outside of brackets",
-		)
+		return p.problem(at, name+" cannot stand here",
+			"soft, hard and hash come once, outside of brackets")
 	case "unlimited", "infinite", "infinity", "always":
 		hint = "write forever"
 	case "none", "never", "off", "no":
@@ -364,15 +321,12 @@ func (e Expr) WithHash(hash string) (Expr, error) {
 	switch {
 	case !utf8.ValidString(hash) || strings.IndexFunc(hash, unicode.IsControl) >= 0:
 		return e, errors.New(
-			"hash: it has a control character, or is not UTF-8: use letters, digits, spaces and signs",
-		)
+			"hash: it has a control character, or is not UTF-8: use letters, digits, spaces and signs")
 	case strings.TrimSpace(hash) == "":
 		return e, errors.New("hash: it is blank: name the group, for example start-stop")
 	case len(hash) > maxHash:
 		return e, fmt.Errorf(
-			"hash: it is longer than %d bytes: any short name of the group will do",
-			maxHash,
-		)
+			"hash: it is longer than %d bytes: any short name of the group will do", maxHash)
 	}
 	e.Hash = hash
 	return e, nil

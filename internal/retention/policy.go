@@ -88,9 +88,7 @@ func NewLimit(v Value) (Limit, error) {
 	if k := v.reference(); k != 0 {
 		return Limit{}, fmt.Errorf(
 			"retention %q: %s means nothing here: write counts, durations, forever, min(...) and max(...) only",
-			clip(v.String()),
-			k,
-		)
+			clip(v.String()), k)
 	}
 	return v.resolve(Limit{}, Limit{}, Limit{}), nil
 }
@@ -158,10 +156,9 @@ func cut(a, b Limit) Limit {
 // definition that is made for it, neighbours are made one box that holds both: more is kept then,
 // never less.
 func stair(all []corner) Limit {
-	slices.SortFunc(
-		all,
-		func(a, b corner) int { return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(b.age, a.age)) },
-	)
+	slices.SortFunc(all, func(a, b corner) int {
+		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(b.age, a.age))
+	})
 	var kept []corner
 	for _, c := range all {
 		if c.count > 0 && (len(kept) == 0 || c.age > kept[len(kept)-1].age) {
@@ -267,15 +264,11 @@ func ParseDefault(text string) (Policy, error) {
 	case err != nil:
 		return Policy{}, err
 	case e.Hash != "":
-		return Policy{}, fmt.Errorf(
-			"retention %q: a default names no group: leave out hash",
-			clip(text),
-		)
+		return Policy{}, fmt.Errorf("retention %q: a default names no group: leave out hash",
+			clip(text))
 	case e.Disabled:
 		return Policy{}, fmt.Errorf(
-			"retention %q: a default cannot be disabled: write 0 to keep none",
-			clip(text),
-		)
+			"retention %q: a default cannot be disabled: write 0 to keep none", clip(text))
 	case e.Disk == nil:
 		return Policy{}, fmt.Errorf("retention %q: a value is missing: %s", clip(text), example)
 	}

@@ -24,8 +24,7 @@ const maxMessage = 300
 func Of(details []byte) string {
 	var f failure
 	if len(details) == 0 || details[0] != '{' || json.Unmarshal(details, &f) != nil ||
-		f.Message == "" ||
-		f.Cause == nil {
+		f.Message == "" || f.Cause == nil {
 		return ""
 	}
 	c := f.Cause

@@ -16,8 +16,7 @@ func Tell[T any](log logrus.FieldLogger, observer func(T), what T) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			log.WithField("err", fmt.Sprint(p)).
-				WithField("stack", string(debug.Stack())).
+			log.WithField("err", fmt.Sprint(p)).WithField("stack", string(debug.Stack())).
 				Error("an Observer panicked")
 		}
 	}()

@@ -20,8 +20,8 @@ func Widen() error {
 	case has != usual:
 		return fmt.Errorf("%w: it is %v", ErrDecided, has)
 	}
-	if _, _,
-		errno := syscall.AllThreadsSyscall(syscall.SYS_PRCTL, unix.PR_SET_TIMERSLACK, uintptr(Wide), 0); errno != 0 {
+	if _, _, errno := syscall.AllThreadsSyscall(syscall.SYS_PRCTL, unix.PR_SET_TIMERSLACK,
+		uintptr(Wide), 0); errno != 0 {
 		return fmt.Errorf("set the timer slack: %w", errno)
 	}
 	return nil

@@ -10,10 +10,7 @@ import (
 
 // Where package time looks on Unix, in its order.
 var directories = []string{
-	"/usr/share/zoneinfo",
-	"/usr/share/lib/zoneinfo",
-	"/usr/lib/locale/TZ",
-	"/etc/zoneinfo",
+	"/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo",
 }
 
 // Version says which database of zones is used: its version if that stands beside it, and where it

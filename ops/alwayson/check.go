@@ -26,14 +26,12 @@ func judged(a ops.AlwaysOn) (ops.AlwaysOn, error) {
 	} {
 		field := "alwaysOn.start." + f.field
 		if err := schemas.ValidateID(field, f.value); err != nil {
-			return a, schemas.Errorf(schemas.CodeInvalid, "%v", err).
-				InField(field).
-				WithHint("%s", f.hint)
+			return a, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField(field).WithHint("%s",
+				f.hint)
 		}
 	}
 	if err := a.Restart.Validate("alwaysOn.restart"); err != nil {
-		return a, schemas.Errorf(schemas.CodeInvalid, "%v", err).
-			InField("alwaysOn.restart").
+		return a, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("alwaysOn.restart").
 			WithHint("leave it out for %s", ops.RestartAlways)
 	}
 	if err := notOurs(q); err != nil {
@@ -46,8 +44,7 @@ func judged(a ops.AlwaysOn) (ops.AlwaysOn, error) {
 	}
 	if _, is := q.Input.Ref(); is {
 		return a, schemas.Errorf(schemas.CodeInvalid, "alwaysOn.start.input is a reference to a "+
-			"stored payload, which goes when no history names it").
-			InField("alwaysOn.start.input").
+			"stored payload, which goes when no history names it").InField("alwaysOn.start.input").
 			WithHint("put the input itself there, or where the workflow finds it")
 	}
 	if a.Restart == "" {
@@ -55,8 +52,7 @@ func judged(a ops.AlwaysOn) (ops.AlwaysOn, error) {
 	}
 	if q.Continuation == nil {
 		q.Continuation = &schemas.ContinuationPolicy{
-			After:  schemas.Duration(continueAfter),
-			Events: continueEvents,
+			After: schemas.Duration(continueAfter), Events: continueEvents,
 		}
 	}
 	return a, nil
@@ -75,7 +71,8 @@ func limits(q *schemas.StartRequest) *schemas.Error {
 		return err
 	}
 	if n := schemas.AttributesSize(q.Attributes); n > schemas.MaxAttributes {
-		return schemas.Errorf(schemas.CodeInvalid, "attributes: %d bytes; want at most %d", n, schemas.MaxAttributes).
+		return schemas.Errorf(schemas.CodeInvalid, "attributes: %d bytes; want at most %d",
+			n, schemas.MaxAttributes).
 			InField("attributes").
 			WithHint("pass it in the input")
 	}
@@ -114,9 +111,9 @@ func notOurs(q *schemas.StartRequest) error {
 		if f.given {
 			field := "alwaysOn.start." + f.field
 			return schemas.Errorf(schemas.CodeInvalid,
-				"%s is given: each run of an always-on workflow has its own, which the monitor makes", field).
-				InField(field).
-				WithHint("leave it out")
+				"%s is given: each run of an always-on workflow has its own, which the monitor makes",
+				field).
+				InField(field).WithHint("leave it out")
 		}
 	}
 	return nil

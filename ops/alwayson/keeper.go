@@ -62,8 +62,7 @@ func (k *keeper) run(ctx context.Context) {
 			}
 			if !k.told && ctx.Err() == nil && time.Since(k.wrong) >= patience {
 				k.told = true
-				k.m.o.Logger.WithField("workflow", k.id).
-					WithField("err", err).
+				k.m.o.Logger.WithField("workflow", k.id).WithField("err", err).
 					Warn("an always-on workflow cannot be looked after for now, trying again")
 			}
 			_ = sleep.For(ctx, retry) // the loop looks at ctx
@@ -89,8 +88,7 @@ func (k *keeper) step(ctx context.Context) error {
 	if errors.Is(err, errDamaged) { // somebody has to mend it
 		if !k.damaged {
 			k.damaged = true
-			k.m.o.Logger.WithField("workflow", k.id).
-				WithField("err", err).
+			k.m.o.Logger.WithField("workflow", k.id).WithField("err", err).
 				Error("an always-on workflow is not looked after")
 		}
 		k.sleep(ctx, look)
@@ -122,10 +120,7 @@ func (k *keeper) step(ctx context.Context) error {
 
 // closed writes down that nothing is open any more.
 func (k *keeper) closed(
-	ctx context.Context,
-	r *record,
-	rev uint64,
-	change func(r *record, now time.Time),
+	ctx context.Context, r *record, rev uint64, change func(r *record, now time.Time),
 ) error {
 	now, err := k.m.now(ctx)
 	if err != nil {
@@ -142,10 +137,8 @@ func (k *keeper) closed(
 			why = string(r.Status) + " " + r.EndReason
 		}
 		k.m.note(ctx, ops.OperationAlwaysFailing, r, "", why)
-		k.m.o.Logger.WithField("workflow", k.id).
-			WithField("failures", r.Failures).
-			WithField("why", why).
-			Warn("an always-on workflow is failing")
+		k.m.o.Logger.WithField("workflow", k.id).WithField("failures", r.Failures).WithField("why",
+			why).Warn("an always-on workflow is failing")
 	}
 	return nil
 }

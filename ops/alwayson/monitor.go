@@ -51,10 +51,8 @@ func New(o Options) (*Monitor, error) {
 		return nil, fmt.Errorf("alwayson: %w", err)
 	}
 	return &Monitor{
-		o:      o,
-		bucket: o.Namespace.BucketSchedules(),
-		client: client,
-		turns:  make(chan struct{}, startsAtOnce),
+		o: o, bucket: o.Namespace.BucketSchedules(), client: client,
+		turns: make(chan struct{}, startsAtOnce),
 	}, nil
 }
 
@@ -154,21 +152,8 @@ func (m *Monitor) before(what string) error {
 }
 
 // note tells of an operation on a workflow. Who is the one who did it; empty for the monitor.
-func (m *Monitor) note(
-	ctx context.Context,
-	kind ops.OperationKind,
-	r *record,
-	who, why string,
-) {
-	m.o.Note(
-		ctx,
-		ops.Operation{
-			Kind:       kind,
-			Subject:    r.id(),
-			Identity:   who,
-			Reason:     why,
-			WorkflowID: r.id(),
-			Run:        r.Run,
-		},
-	)
+func (m *Monitor) note(ctx context.Context, kind ops.OperationKind, r *record, who, why string) {
+	m.o.Note(ctx, ops.Operation{
+		Kind: kind, Subject: r.id(), Identity: who, Reason: why, WorkflowID: r.id(), Run: r.Run,
+	})
 }

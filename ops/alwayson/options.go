@@ -48,10 +48,8 @@ func (o Options) withDefaults() Options {
 
 func (o Options) validate() error {
 	if o.Conn == nil {
-		return fmt.Errorf(
-			"alwayson: %w: Conn is nil: dial the NATS server of the namespace",
-			ErrInvalidOptions,
-		)
+		return fmt.Errorf("alwayson: %w: Conn is nil: dial the NATS server of the namespace",
+			ErrInvalidOptions)
 	}
 	if err := subject.ValidateNamespace(string(o.Namespace)); err != nil {
 		return fmt.Errorf("alwayson: %w: Namespace: %w", ErrInvalidOptions, err)

@@ -23,9 +23,8 @@ func (m *Monitor) start(ctx context.Context, r *record) (began bool, err error) 
 		return false, ctx.Err()
 	}
 	q := r.AlwaysOn.Start
-	q.V, q.Run, q.StartMode, q.NotAfter = schemas.Version, r.Run, schemas.ModeAutoStart, schemas.At(
-		r.latest(),
-	)
+	q.V, q.Run, q.StartMode, q.NotAfter = schemas.Version, r.Run, schemas.ModeAutoStart,
+		schemas.At(r.latest())
 	q.IDConflictPolicy = schemas.ConflictFail
 	if err := m.before("start " + r.id()); err != nil {
 		return false, err

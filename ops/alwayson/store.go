@@ -39,13 +39,8 @@ func (m *Monitor) load(ctx context.Context, id string) (*record, uint64, error) 
 		return nil, rev, fmt.Errorf("%w: key %s: %w", errDamaged, keyOf(id), err)
 	}
 	if r.AlwaysOn.Start.WorkflowID != id || r.Incarnation == "" {
-		return nil, rev, fmt.Errorf(
-			"%w: key %s has the workflow id %q and the incarnation %q",
-			errDamaged,
-			keyOf(id),
-			r.AlwaysOn.Start.WorkflowID,
-			r.Incarnation,
-		)
+		return nil, rev, fmt.Errorf("%w: key %s has the workflow id %q and the incarnation %q",
+			errDamaged, keyOf(id), r.AlwaysOn.Start.WorkflowID, r.Incarnation)
 	}
 	return (*record)(r), rev, nil
 }

@@ -26,45 +26,42 @@ const (
 
 // serve answers the verbs until stop is called.
 func (m *Monitor) serve(ctx context.Context) (stop func(), err error) {
-	about := func(do func(context.Context, *ops.AlwaysRequest) (*ops.AlwaysResponse,
-		error),
+	about := func(
+		do func(context.Context, *ops.AlwaysRequest) (*ops.AlwaysResponse, error),
 	) func(context.Context, natsconn.Msg) any {
 		return service.Answer(
 			func(ctx context.Context, q *ops.AlwaysRequest) (*ops.AlwaysResponse, error) {
 				if err := schemas.ValidateID("id", q.ID); err != nil {
-					return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).
-						InField("id").
+					return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("id").
 						WithHint("see which there are with: drover always-on list")
 				}
 				return do(ctx, q)
 			},
-			func(_ *ops.AlwaysRequest, e *schemas.Error) *ops.AlwaysResponse { return refusal(e) },
-		)
+			func(_ *ops.AlwaysRequest, e *schemas.Error) *ops.AlwaysResponse { return refusal(e) })
 	}
-	return service.Serve(
-		ctx,
+	return service.Serve(ctx,
 		service.Options{Conn: m.o.Conn, Namespace: m.o.Namespace, Logger: m.o.Logger},
 		[]service.Verb{
 			{
 				Name:  "alwaysAdd",
 				About: "add an always-on workflow, or change one: AlwaysAddRequest → AlwaysResponse",
-				Serve: service.Answer(
-					m.add,
-					func(_ *ops.AlwaysAddRequest, e *schemas.Error) *ops.AlwaysResponse { return refusal(e) },
-				),
+				Serve: service.Answer(m.add, func(
+					_ *ops.AlwaysAddRequest, e *schemas.Error,
+				) *ops.AlwaysResponse {
+					return refusal(e)
+				}),
 			},
 			{
-				Name: "alwaysList", About: "list always-on workflows: AlwaysListRequest → AlwaysListResponse",
-				Serve: service.Answer(
-					m.list,
+				Name:  "alwaysList",
+				About: "list always-on workflows: AlwaysListRequest → AlwaysListResponse",
+				Serve: service.Answer(m.list,
 					func(_ *ops.AlwaysListRequest, e *schemas.Error) *ops.AlwaysListResponse {
 						return &ops.AlwaysListResponse{
 							V:        schemas.Version,
 							AlwaysOn: []ops.AlwaysOnRecord{},
 							Error:    e,
 						}
-					},
-				),
+					}),
 			},
 			{
 				Name:  "alwaysShow",
@@ -86,8 +83,7 @@ func (m *Monitor) serve(ctx context.Context) (stop func(), err error) {
 				About: "remove an always-on workflow: AlwaysRequest → AlwaysResponse",
 				Serve: about(m.remove),
 			},
-		},
-	)
+		})
 }
 
 func refusal(e *schemas.Error) *ops.AlwaysResponse {
@@ -102,10 +98,7 @@ func answer(r *record, changed bool) *ops.AlwaysResponse {
 	}
 }
 
-func (m *Monitor) add(
-	ctx context.Context,
-	q *ops.AlwaysAddRequest,
-) (*ops.AlwaysResponse, error) {
+func (m *Monitor) add(ctx context.Context, q *ops.AlwaysAddRequest) (*ops.AlwaysResponse, error) {
 	a, err := judged(q.AlwaysOn)
 	if err != nil {
 		return nil, err
@@ -120,11 +113,8 @@ func (m *Monitor) add(
 	r, changed, err := m.change(ctx, a.Start.WorkflowID, func(r *record) (*record, bool, error) {
 		if r == nil {
 			return &record{
-				V:           schemas.Version,
-				AlwaysOn:    a,
-				Incarnation: ulid.Make().String(),
-				CreatedAt:   schemas.At(now),
-				Identity:    q.Identity,
+				V: schemas.Version, AlwaysOn: a, Incarnation: ulid.Make().String(),
+				CreatedAt: schemas.At(now), Identity: q.Identity,
 			}, true, nil
 		}
 		same, err := equal(&r.AlwaysOn, &a)
@@ -155,9 +145,7 @@ func equal(a, b *ops.AlwaysOn) (bool, error) {
 // change reads a record, has it changed and writes it, again if others come in between. There may
 // be none: then do gets nil.
 func (m *Monitor) change(
-	ctx context.Context,
-	id string,
-	do func(r *record) (after *record, changed bool, err error),
+	ctx context.Context, id string, do func(r *record) (after *record, changed bool, err error),
 ) (*record, bool, error) {
 	for tries := 1; ; tries++ {
 		r, rev, err := m.load(ctx, id)
@@ -180,8 +168,7 @@ func (m *Monitor) change(
 			continue
 		case errors.Is(err, natsconn.ErrTooLarge):
 			return nil, false, schemas.Errorf(schemas.CodeTooLarge, "the always-on workflow is "+
-				"too large to be stored: %v", err).
-				InField("alwaysOn.start.input").
+				"too large to be stored: %v", err).InField("alwaysOn.start.input").
 				WithHint("put the input where the workflow finds it")
 		case err != nil:
 			return nil, false, err
@@ -193,9 +180,7 @@ func (m *Monitor) change(
 
 // known is a change of what there must be.
 func (m *Monitor) known(
-	ctx context.Context,
-	id string,
-	do func(r *record) bool,
+	ctx context.Context, id string, do func(r *record) bool,
 ) (*record, bool, error) {
 	return m.change(ctx, id, func(r *record) (*record, bool, error) {
 		if r == nil {
@@ -207,14 +192,10 @@ func (m *Monitor) known(
 
 func missing(id string) error {
 	return schemas.Errorf(schemas.CodeNotFound, "there is no always-on workflow %q", id).
-		InField("id").
-		WithHint("see which there are with: drover always-on list")
+		InField("id").WithHint("see which there are with: drover always-on list")
 }
 
-func (m *Monitor) show(
-	ctx context.Context,
-	q *ops.AlwaysRequest,
-) (*ops.AlwaysResponse, error) {
+func (m *Monitor) show(ctx context.Context, q *ops.AlwaysRequest) (*ops.AlwaysResponse, error) {
 	if err := whole(q, "alwaysShow"); err != nil {
 		return nil, err
 	}
@@ -225,10 +206,7 @@ func (m *Monitor) show(
 	return answer(r, false), nil
 }
 
-func (m *Monitor) stop(
-	ctx context.Context,
-	q *ops.AlwaysRequest,
-) (*ops.AlwaysResponse, error) {
+func (m *Monitor) stop(ctx context.Context, q *ops.AlwaysRequest) (*ops.AlwaysResponse, error) {
 	if err := once(q); err != nil {
 		return nil, err
 	}
@@ -251,8 +229,7 @@ func once(q *ops.AlwaysRequest) error {
 	if q.Terminate && q.KeepRun {
 		return schemas.Errorf(schemas.CodeInvalid,
 			"terminate and keepRun are given: the run cannot be ended and left alone").
-			InField("keepRun").
-			WithHint("say one of them")
+			InField("keepRun").WithHint("say one of them")
 	}
 	return nil
 }
@@ -266,15 +243,12 @@ func whole(q *ops.AlwaysRequest, verb string) error {
 	case !q.Terminate:
 		return nil
 	}
-	return schemas.Errorf(schemas.CodeInvalid, "%s takes no %s: it is for alwaysStop and alwaysRemove", verb, field).
-		InField(field).
-		WithHint("leave it out")
+	return schemas.Errorf(schemas.CodeInvalid,
+		"%s takes no %s: it is for alwaysStop and alwaysRemove", verb, field).
+		InField(field).WithHint("leave it out")
 }
 
-func (m *Monitor) restart(
-	ctx context.Context,
-	q *ops.AlwaysRequest,
-) (*ops.AlwaysResponse, error) {
+func (m *Monitor) restart(ctx context.Context, q *ops.AlwaysRequest) (*ops.AlwaysResponse, error) {
 	if err := whole(q, "alwaysStart"); err != nil {
 		return nil, err
 	}
@@ -290,10 +264,7 @@ func (m *Monitor) restart(
 
 // remove stops it first, so that nothing is begun while its run is ended. One that cannot be read
 // is only removed.
-func (m *Monitor) remove(
-	ctx context.Context,
-	q *ops.AlwaysRequest,
-) (*ops.AlwaysResponse, error) {
+func (m *Monitor) remove(ctx context.Context, q *ops.AlwaysRequest) (*ops.AlwaysResponse, error) {
 	if err := once(q); err != nil {
 		return nil, err
 	}
@@ -335,23 +306,19 @@ func (m *Monitor) remove(
 }
 
 func (m *Monitor) list(
-	ctx context.Context,
-	q *ops.AlwaysListRequest,
+	ctx context.Context, q *ops.AlwaysListRequest,
 ) (*ops.AlwaysListResponse, error) {
 	if q.Limit < 0 {
-		return nil,
-			schemas.Errorf(schemas.CodeInvalid, "limit is %d; want 1 to %d, or 0 for %d", q.Limit, pageMost, pageSize).
-				InField("limit").
-				WithHint("leave it out for %d", pageSize)
+		return nil, schemas.Errorf(schemas.CodeInvalid, "limit is %d; want 1 to %d, or 0 for %d",
+			q.Limit, pageMost, pageSize).InField("limit").WithHint("leave it out for %d", pageSize)
 	}
 	ids, err := m.ids(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ids = slices.DeleteFunc(
-		ids,
-		func(id string) bool { return !strings.HasPrefix(id, q.Prefix) || q.Cursor != "" && id <= q.Cursor },
-	)
+	ids = slices.DeleteFunc(ids, func(id string) bool {
+		return !strings.HasPrefix(id, q.Prefix) || q.Cursor != "" && id <= q.Cursor
+	})
 	a := &ops.AlwaysListResponse{V: schemas.Version, AlwaysOn: []ops.AlwaysOnRecord{}}
 	room := m.room()
 	for i, id := range ids {

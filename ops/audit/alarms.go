@@ -16,11 +16,8 @@ import (
 // the last one of each would not show it.
 func (v *view) readAlarms(ctx context.Context, p int) error {
 	v.alarms = map[uint64]armed{}
-	err := v.a.o.Conn.Scan(
-		ctx,
-		v.a.ns.StreamAlarms(p),
-		natsconn.ReadOptions{BytesPerSecond: natsconn.Leisurely},
-		func(s natsconn.Stored) error {
+	err := v.a.o.Conn.Scan(ctx, v.a.ns.StreamAlarms(p),
+		natsconn.ReadOptions{BytesPerSecond: natsconn.Leisurely}, func(s natsconn.Stored) error {
 			_, wid, run, err := subject.ParseAlarm(s.Subject)
 			var alarm schemas.Alarm
 			if err != nil || schemas.Unmarshal(s.Data, &alarm) != nil {
@@ -28,8 +25,7 @@ func (v *view) readAlarms(ctx context.Context, p int) error {
 			}
 			v.alarms[v.key(wid, run)] = armed{seq: s.Seq, due: alarm.Due}
 			return nil
-		},
-	)
+		})
 	if err != nil {
 		return fmt.Errorf("read the alarms of partition %d: %w", p, err)
 	}
@@ -94,10 +90,7 @@ func (v *view) addSubjects(ctx context.Context, p int) error {
 // namesOf are the runs of alarms, each read again: of one that is gone by now there is none. It
 // ends at an error, of which it tells.
 func (v *view) namesOf(
-	ctx context.Context,
-	p int,
-	of []armed,
-	failed *error,
+	ctx context.Context, p int, of []armed, failed *error,
 ) iter.Seq[schemas.Execution] {
 	return func(yield func(schemas.Execution) bool) {
 		for _, alarm := range of {

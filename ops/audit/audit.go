@@ -96,31 +96,21 @@ func (o Options) withDefaults() (Options, error) {
 	case o.Claims == nil:
 		return o, bad("Claims is nil: open those of the namespace")
 	case o.Partitions < 1:
-		return o, bad(
-			"Partitions is %d: want what topology.Lookup reports, at least 1",
-			o.Partitions,
-		)
+		return o, bad("Partitions is %d: want what topology.Lookup reports, at least 1",
+			o.Partitions)
 	case o.Confirm < 100*time.Millisecond:
 		return o, bad("Confirm is %v: use at least 100ms, or 0 for 2s", o.Confirm)
 	case o.Overdue < 0 || o.Waiting < 0 || o.Stuck < 0:
 		return o, bad(
 			"Overdue is %v, Waiting %v and Stuck %v: none may be negative; 0 means the default",
-			o.Overdue,
-			o.Waiting,
-			o.Stuck,
-		)
+			o.Overdue, o.Waiting, o.Stuck)
 	case o.Rate < 1 || o.MostOfKind < 1:
-		return o, bad(
-			"Rate is %d and MostOfKind %d: use at least 1, or 0 for the default",
-			o.Rate,
-			o.MostOfKind,
-		)
+		return o, bad("Rate is %d and MostOfKind %d: use at least 1, or 0 for the default",
+			o.Rate, o.MostOfKind)
 	case o.CheapEvery < time.Second || o.FullEvery < o.CheapEvery:
 		return o, bad(
 			"CheapEvery is %v and FullEvery %v: use at least 1s, and no less for FullEvery than for CheapEvery",
-			o.CheapEvery,
-			o.FullEvery,
-		)
+			o.CheapEvery, o.FullEvery)
 	}
 	if err := subject.ValidateNamespace(string(o.Namespace)); err != nil {
 		return o, bad("Namespace: %v", err)
@@ -144,10 +134,7 @@ func New(o Options) (*Auditor, error) {
 		return nil, err
 	}
 	return &Auditor{
-		o:         o,
-		ns:        o.Namespace,
-		known:     map[string]Finding{},
-		histories: map[int]*history{},
+		o: o, ns: o.Namespace, known: map[string]Finding{}, histories: map[int]*history{},
 	}, nil
 }
 
@@ -160,11 +147,7 @@ const (
 
 // ask asks a verb of the API.
 func ask[Answer any](
-	ctx context.Context,
-	a *Auditor,
-	verb string,
-	in any,
-	refusal func(*Answer) *schemas.Error,
+	ctx context.Context, a *Auditor, verb string, in any, refusal func(*Answer) *schemas.Error,
 ) (*Answer, error) {
 	body, err := schemas.Marshal(in)
 	if err != nil {
@@ -182,20 +165,12 @@ func ask[Answer any](
 }
 
 func askOnce[Answer any](
-	ctx context.Context,
-	a *Auditor,
-	verb string,
-	body []byte,
-	refusal func(*Answer) *schemas.Error,
+	ctx context.Context, a *Auditor, verb string, body []byte, refusal func(*Answer) *schemas.Error,
 ) (*Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	m, err := a.o.Conn.Request(
-		ctx,
-		a.ns.API(verb),
-		natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}},
-		body,
-	)
+	m, err := a.o.Conn.Request(ctx, a.ns.API(verb),
+		natsconn.Header{schemas.ContentTypeHeader: {schemas.ContentTypeMsgpack}}, body)
 	if err != nil {
 		return nil, err
 	}

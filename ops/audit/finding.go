@@ -218,12 +218,8 @@ func (r *Report) sort() {
 		return 3
 	}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
-		return cmp.Or(
-			rank(&a)-rank(&b),
-			strings.Compare(string(a.Kind), string(b.Kind)),
-			strings.Compare(a.WorkflowID, b.WorkflowID),
-			strings.Compare(a.List, b.List),
-			strings.Compare(a.Text, b.Text),
-		)
+		return cmp.Or(rank(&a)-rank(&b), strings.Compare(string(a.Kind), string(b.Kind)),
+			strings.Compare(a.WorkflowID, b.WorkflowID), strings.Compare(a.List, b.List),
+			strings.Compare(a.Text, b.Text))
 	})
 }

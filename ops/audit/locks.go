@@ -15,13 +15,8 @@ func (v *view) readLocks(ctx context.Context) error {
 	read := map[string]*schemas.LockRecord{}
 	q := &schemas.LocksRequest{V: schemas.Version}
 	for {
-		page, err := ask(
-			ctx,
-			v.a,
-			"locks",
-			q,
-			func(r *schemas.LocksResponse) *schemas.Error { return r.Error },
-		)
+		page, err := ask(ctx, v.a, "locks", q,
+			func(r *schemas.LocksResponse) *schemas.Error { return r.Error })
 		if err != nil {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
@@ -55,11 +50,7 @@ func (a *Auditor) lookAtLocks(ctx context.Context, v *view, s *suspects) error {
 		}
 	}
 	for n, of := range byPartition {
-		err := a.askAll(
-			ctx,
-			v,
-			n,
-			distinct(of),
+		err := a.askAll(ctx, v, n, distinct(of),
 			func(_ *schemas.AuditResponse, asked schemas.Execution, run *schemas.AuditRun) error {
 				if run.Busy || run.Unreadable != "" {
 					return nil
@@ -68,8 +59,7 @@ func (a *Auditor) lookAtLocks(ctx context.Context, v *view, s *suspects) error {
 					a.judgeLock(n, r, run, s)
 				}
 				return nil
-			},
-		)
+			})
 		if err != nil {
 			return err
 		}
@@ -78,17 +68,11 @@ func (a *Auditor) lookAtLocks(ctx context.Context, v *view, s *suspects) error {
 }
 
 func (a *Auditor) judgeLock(
-	partition int,
-	r *schemas.LockRecord,
-	run *schemas.AuditRun,
-	s *suspects,
+	partition int, r *schemas.LockRecord, run *schemas.AuditRun, s *suspects,
 ) {
 	for _, p := range slices.Concat(r.Holders, r.Waiters) {
-		if p.WorkflowID != run.WorkflowID ||
-			slices.ContainsFunc(
-				run.Locks,
-				func(l schemas.OpenLock) bool { return ofPlace(&l, r, &p) },
-			) {
+		if p.WorkflowID != run.WorkflowID || slices.ContainsFunc(run.Locks,
+			func(l schemas.OpenLock) bool { return ofPlace(&l, r, &p) }) {
 			continue
 		}
 		does, is := "waits for", "does not ask for it"
@@ -102,15 +86,8 @@ func (a *Auditor) judgeLock(
 			Kind: KindLockStale, Severity: Fault, WorkflowID: p.WorkflowID, Partition: &partition,
 			Since: p.Since, repair: p.WorkflowID,
 			detail: fmt.Sprint(schemas.LockKey(r.Scope, r.Lock), " ", p.Run, " ", p.EventID),
-			Text: fmt.Sprintf(
-				"workflow %q %s lock %q%s by its key since %s, and %s",
-				p.WorkflowID,
-				does,
-				r.Lock,
-				inScope(r.Scope),
-				p.Since,
-				is,
-			),
+			Text: fmt.Sprintf("workflow %q %s lock %q%s by its key since %s, and %s",
+				p.WorkflowID, does, r.Lock, inScope(r.Scope), p.Since, is),
 		})
 	}
 }
@@ -123,9 +100,8 @@ func (a *Auditor) judgeLocks(v *view, r *schemas.AuditRun, f Finding, s *suspect
 	for _, l := range r.Locks {
 		record := v.locks[schemas.LockKey(l.Scope, l.Lock)]
 		mine := func(p schemas.LockPlace) bool { return p.WorkflowID == r.WorkflowID && ofPlace(&l, record, &p) }
-		if l.Holder != nil ||
-			record != nil &&
-				(slices.ContainsFunc(record.Holders, mine) || slices.ContainsFunc(record.Waiters, mine)) {
+		if l.Holder != nil || record != nil && (slices.ContainsFunc(record.Holders, mine) ||
+			slices.ContainsFunc(record.Waiters, mine)) {
 			continue
 		}
 		does := "waits for"
@@ -134,14 +110,8 @@ func (a *Auditor) judgeLocks(v *view, r *schemas.AuditRun, f Finding, s *suspect
 		}
 		f.Kind, f.Severity, f.Since, f.repair = KindLockMissing, Fault, l.Since, r.WorkflowID
 		f.detail = schemas.LockKey(l.Scope, l.Lock)
-		f.Text = fmt.Sprintf(
-			"workflow %q %s lock %q%s since %s, and has no place in its key",
-			r.WorkflowID,
-			does,
-			l.Lock,
-			inScope(l.Scope),
-			l.Since,
-		)
+		f.Text = fmt.Sprintf("workflow %q %s lock %q%s since %s, and has no place in its key",
+			r.WorkflowID, does, l.Lock, inScope(l.Scope), l.Since)
 		s.add(f)
 	}
 }

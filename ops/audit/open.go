@@ -27,8 +27,7 @@ type history struct {
 // last record of each run alone took 640 MB of memory and seconds of everybody else's time at each
 // pass, for a million finished runs.
 func (a *Auditor) openRuns(
-	ctx context.Context,
-	p int,
+	ctx context.Context, p int,
 ) (open iter.Seq[schemas.Execution], n int, err error) {
 	h := a.histories[p]
 	stream := a.ns.StreamHistory(p)
@@ -42,9 +41,7 @@ func (a *Auditor) openRuns(
 	delete(a.histories, p) // half a pass says nothing
 	// Without a filter, which would cost more than the fences that it leaves out.
 	options := natsconn.ReadOptions{
-		StartSeq:       h.end + 1,
-		HeadersOnly:    true,
-		BytesPerSecond: natsconn.LeisurelyHeaders,
+		StartSeq: h.end + 1, HeadersOnly: true, BytesPerSecond: natsconn.LeisurelyHeaders,
 	}
 	err = a.o.Conn.Scan(ctx, stream, options, func(s natsconn.Stored) error {
 		h.end = s.Seq

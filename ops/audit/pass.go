@@ -170,10 +170,8 @@ func (a *Auditor) mend(ctx context.Context, f *Finding, repaired map[string]erro
 	var err error
 	switch {
 	case f.remove != nil:
-		if err = a.o.Conn.DeleteMsg(ctx, f.remove.stream, f.remove.seq); errors.Is(
-			err,
-			natsconn.ErrNotFound,
-		) {
+		if err = a.o.Conn.DeleteMsg(ctx, f.remove.stream, f.remove.seq); errors.Is(err,
+			natsconn.ErrNotFound) {
 			err = nil // somebody else was faster
 		}
 		f.Done = fmt.Sprintf("message %d was removed from stream %s", f.remove.seq, f.remove.stream)
@@ -196,18 +194,10 @@ func (a *Auditor) mend(ctx context.Context, f *Finding, repaired map[string]erro
 // repair asks the owner of a run to repeat its open effects.
 func (a *Auditor) repair(ctx context.Context, f *Finding) error {
 	q := &schemas.ExecutionRequest{
-		V:          schemas.Version,
-		WorkflowID: f.repair,
-		Identity:   a.o.Identity,
-		Reason:     string(f.Kind),
+		V: schemas.Version, WorkflowID: f.repair, Identity: a.o.Identity, Reason: string(f.Kind),
 	}
-	_, err := ask(
-		ctx,
-		a,
-		"repair",
-		q,
-		func(r *schemas.AckResponse) *schemas.Error { return r.Error },
-	)
+	_, err := ask(ctx, a, "repair", q,
+		func(r *schemas.AckResponse) *schemas.Error { return r.Error })
 	return err
 }
 

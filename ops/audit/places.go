@@ -23,14 +23,12 @@ func (a *Auditor) places(ctx context.Context, v *view, s *suspects) error {
 		return err
 	}
 	if held[claims.Master].Node == "" {
-		s.add(
-			Finding{
-				Kind:     KindNoMaster,
-				Severity: Notice,
-				Text: "no node is the master of the namespace: nobody looks after expired " +
-					"claims and dead nodes; start a server with the role ops",
-			},
-		)
+		s.add(Finding{
+			Kind:     KindNoMaster,
+			Severity: Notice,
+			Text: "no node is the master of the namespace: nobody looks after expired " +
+				"claims and dead nodes; start a server with the role ops",
+		})
 	}
 	owners := 0
 	for p := range a.o.Partitions {
@@ -70,12 +68,7 @@ func (a *Auditor) holders(ctx context.Context) (map[string]claims.Info, error) {
 
 // placesOf looks at a partition. The owner and who rings its alarms are empty if there is none.
 func (a *Auditor) placesOf(
-	ctx context.Context,
-	v *view,
-	p int,
-	owner, ringer string,
-	now schemas.Timestamp,
-	s *suspects,
+	ctx context.Context, v *view, p int, owner, ringer string, now schemas.Timestamp, s *suspects,
 ) error {
 	about := Finding{Severity: Fault, Partition: &p}
 	if owner == "" {
@@ -86,13 +79,10 @@ func (a *Auditor) placesOf(
 			return err
 		}
 		f.Text, f.Since = fmt.Sprintf(
-			"partition %d has no owner%s; start a server with the role broker",
-			p,
-			last,
-		), 0
+			"partition %d has no owner%s; start a server with the role broker", p, last), 0
 		s.add(f)
-	} else if _,
-		err := ask(ctx, a, "audit", &schemas.AuditRequest{V: schemas.Version, Partition: p},
+	} else if _, err := ask(ctx, a, "audit",
+		&schemas.AuditRequest{V: schemas.Version, Partition: p},
 		func(r *schemas.AuditResponse) *schemas.Error { return r.Error }); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -106,9 +96,7 @@ func (a *Auditor) placesOf(
 	if ringer == "" {
 		f := about
 		f.Kind, f.Text = KindAlarmsUnowned, fmt.Sprintf(
-			"nobody rings the alarms of partition %d; start a server with the role timers",
-			p,
-		)
+			"nobody rings the alarms of partition %d; start a server with the role timers", p)
 		s.add(f)
 	}
 	if v.full && !v.second { // all alarms will be read
@@ -125,12 +113,7 @@ const cheapAlarms = 20_000
 
 // lookOverdue looks for alarms of a partition that should have rung.
 func (a *Auditor) lookOverdue(
-	ctx context.Context,
-	v *view,
-	p int,
-	ringer string,
-	now schemas.Timestamp,
-	s *suspects,
+	ctx context.Context, v *view, p int, ringer string, now schemas.Timestamp, s *suspects,
 ) error {
 	if !v.full {
 		stream, err := a.o.Conn.JetStream().Stream(ctx, a.ns.StreamAlarms(p))
@@ -143,9 +126,7 @@ func (a *Auditor) lookOverdue(
 		}
 	}
 	late := overdue{a: a, now: now}
-	err := a.o.Conn.Scan(
-		ctx,
-		a.ns.StreamAlarms(p),
+	err := a.o.Conn.Scan(ctx, a.ns.StreamAlarms(p),
 		natsconn.ReadOptions{LastPerSubject: true, BytesPerSecond: natsconn.Leisurely},
 		func(m natsconn.Stored) error {
 			var alarm schemas.Alarm
@@ -153,8 +134,7 @@ func (a *Auditor) lookOverdue(
 				late.note(alarm.Due)
 			}
 			return nil
-		},
-	)
+		})
 	if err != nil {
 		return fmt.Errorf("read the alarms of partition %d: %w", p, err)
 	}
@@ -189,23 +169,14 @@ func (o *overdue) tell(p int, ringer string, s *suspects) {
 	}
 	s.add(Finding{
 		Kind: KindAlarmsOverdue, Severity: Fault, Partition: &p, Since: o.oldest,
-		Text: fmt.Sprintf(
-			"partition %d has %s, the oldest since %s: %s",
-			p,
-			plural(o.n, "overdue alarm", "overdue alarms"),
-			when(o.now, o.oldest),
-			who,
-		),
+		Text: fmt.Sprintf("partition %d has %s, the oldest since %s: %s",
+			p, plural(o.n, "overdue alarm", "overdue alarms"), when(o.now, o.oldest), who),
 	})
 }
 
 // lookAtLogs compares the checkpoint of a partition with its logs and its history.
 func (a *Auditor) lookAtLogs(
-	ctx context.Context,
-	p int,
-	owner string,
-	now schemas.Timestamp,
-	s *suspects,
+	ctx context.Context, p int, owner string, now schemas.Timestamp, s *suspects,
 ) error {
 	var c schemas.Checkpoint
 	body, _, err := a.o.Conn.KVGet(ctx, a.ns.BucketCheckpoints(), partitionKey(p))
@@ -246,11 +217,7 @@ func (a *Auditor) lookAtLogs(
 			continue
 		}
 		f := Finding{
-			Kind:      KindBacklog,
-			Severity:  Notice,
-			Partition: &p,
-			Since:     at,
-			detail:    log.name,
+			Kind: KindBacklog, Severity: Notice, Partition: &p, Since: at, detail: log.name,
 		}
 		if age >= a.o.Stuck {
 			f.Severity = Fault
@@ -269,18 +236,10 @@ func (a *Auditor) lookAtLogs(
 // lookAtLists asks how the task lists stand. Tasks wait in vain if no worker waits and none is at
 // work.
 func (a *Auditor) lookAtLists(
-	ctx context.Context,
-	v *view,
-	now schemas.Timestamp,
-	s *suspects,
+	ctx context.Context, v *view, now schemas.Timestamp, s *suspects,
 ) error {
-	out, err := ask(
-		ctx,
-		a,
-		"lists",
-		&schemas.TaskListsRequest{V: schemas.Version},
-		func(r *schemas.TaskListsResponse) *schemas.Error { return r.Error },
-	)
+	out, err := ask(ctx, a, "lists", &schemas.TaskListsRequest{V: schemas.Version},
+		func(r *schemas.TaskListsResponse) *schemas.Error { return r.Error })
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -298,12 +257,8 @@ func (a *Auditor) lookAtLists(
 		}
 		s.add(Finding{
 			Kind: KindTasksWait, Severity: Notice, List: l.List, Since: l.OldestAt,
-			Text: fmt.Sprintf(
-				"list %q has %s since %s and no worker: start one",
-				l.List,
-				plural(int(l.Pending), "task", "tasks"),
-				when(now, l.OldestAt),
-			),
+			Text: fmt.Sprintf("list %q has %s since %s and no worker: start one",
+				l.List, plural(int(l.Pending), "task", "tasks"), when(now, l.OldestAt)),
 		})
 	}
 	return nil
@@ -318,32 +273,22 @@ func tellChanged(l *schemas.TaskListInfo, s *suspects) {
 		f := about
 		f.detail, f.Text = "giving up", fmt.Sprintf(
 			"list %q has consumers that give a task up after so many deliveries (max_deliver): "+
-				"%s; somebody has changed them: %s",
-			l.List,
-			strings.Join(l.GivingUp, ", "),
-			schemas.GivingUpHint,
-		)
+				"%s; somebody has changed them: %s", l.List, strings.Join(l.GivingUp, ", "),
+			schemas.GivingUpHint)
 		s.add(f)
 	}
 	if len(l.Missing) > 0 {
 		f := about
 		f.detail, f.bySelf = "missing", "the servers have made them anew"
-		f.Text = fmt.Sprintf(
-			"list %q lacks consumers: %s; somebody has deleted them: %s",
-			l.List,
-			strings.Join(l.Missing, ", "),
-			schemas.MissingHint,
-		)
+		f.Text = fmt.Sprintf("list %q lacks consumers: %s; somebody has deleted them: %s",
+			l.List, strings.Join(l.Missing, ", "), schemas.MissingHint)
 		s.add(f)
 	}
 	if len(l.Untaken) > 0 {
 		f := about
 		f.detail, f.Text = "untaken", fmt.Sprintf(
 			"list %q has tasks that no consumer takes: %s; somebody has changed one: %s",
-			l.List,
-			strings.Join(l.Untaken, ", "),
-			schemas.UntakenHint,
-		)
+			l.List, strings.Join(l.Untaken, ", "), schemas.UntakenHint)
 		s.add(f)
 	}
 }

@@ -83,8 +83,7 @@ func (a *Auditor) tell(r *Report) {
 		}
 	}
 	for kind, n := range r.More {
-		a.o.Logger.WithField("kind", kind).
-			WithField("more", n).
+		a.o.Logger.WithField("kind", kind).WithField("more", n).
 			Debug("audit: there are more findings of the kind")
 	}
 	kept := map[Kind]int{}

@@ -45,11 +45,7 @@ func (a *Auditor) lookAtRuns(ctx context.Context, v *view, p int, s *suspects) e
 func (a *Auditor) lookAtStale(ctx context.Context, v *view, p int, s *suspects) error {
 	var unread error
 	left := v.namesOf(ctx, p, slices.SortedFunc(maps.Values(v.alarms), armed.compare), &unread)
-	err := a.askAll(
-		ctx,
-		v,
-		p,
-		left,
+	err := a.askAll(ctx, v, p, left,
 		func(_ *schemas.AuditResponse, asked schemas.Execution, r *schemas.AuditRun) error {
 			if r.Busy || r.Unreadable != "" || r.Run == asked.Run && !r.Status.Closed() {
 				return nil
@@ -61,23 +57,16 @@ func (a *Auditor) lookAtStale(ctx context.Context, v *view, p int, s *suspects) 
 			s.add(Finding{
 				Kind: KindAlarmStale, Severity: Notice, WorkflowID: asked.WorkflowID,
 				Run: asked.Run, Partition: &p, Since: alarm.due,
-				Text: fmt.Sprintf(
-					"workflow %q run %s is not open and has an alarm for %s",
-					asked.WorkflowID,
-					asked.Run,
-					alarm.due,
-				),
-				detail: fmt.Sprint(
-					alarm.seq,
-				),
+				Text: fmt.Sprintf("workflow %q run %s is not open and has an alarm for %s",
+					asked.WorkflowID, asked.Run, alarm.due),
+				detail: fmt.Sprint(alarm.seq),
 				remove: &message{
 					stream: a.ns.StreamAlarms(p), seq: alarm.seq,
 					subject: a.ns.Alarm(p, asked.WorkflowID, asked.Run), due: alarm.due,
 				},
 			})
 			return nil
-		},
-	)
+		})
 	return errors.Join(err, unread)
 }
 
@@ -93,10 +82,7 @@ func distinct(all []schemas.Execution) iter.Seq[schemas.Execution] {
 // about another run than the one that was asked for says that this one is not the latest of its id,
 // or never was. If the owner does not answer, the partition is left out of this look.
 func (a *Auditor) askAll(
-	ctx context.Context,
-	v *view,
-	p int,
-	of iter.Seq[schemas.Execution],
+	ctx context.Context, v *view, p int, of iter.Seq[schemas.Execution],
 	fn func(owner *schemas.AuditResponse, asked schemas.Execution, r *schemas.AuditRun) error,
 ) error {
 	next, stop := iter.Pull(of)
@@ -139,46 +125,27 @@ func (a *Auditor) askAll(
 
 // askFor asks the owner of a partition for runs. It answers for the first of them, one at least.
 func (a *Auditor) askFor(
-	ctx context.Context,
-	p int,
-	of []schemas.Execution,
+	ctx context.Context, p int, of []schemas.Execution,
 ) (*schemas.AuditResponse, error) {
 	q := &schemas.AuditRequest{V: schemas.Version, Partition: p}
 	for _, x := range of {
 		q.Workflows, q.Runs = append(q.Workflows, x.WorkflowID), append(q.Runs, x.Run)
 	}
-	out, err := ask(
-		ctx,
-		a,
-		"audit",
-		q,
-		func(r *schemas.AuditResponse) *schemas.Error { return r.Error },
-	)
+	out, err := ask(ctx, a, "audit", q,
+		func(r *schemas.AuditResponse) *schemas.Error { return r.Error })
 	if err == nil && (len(out.Runs) == 0 || len(out.Runs) > len(of)) {
-		err = fmt.Errorf(
-			"the owner of partition %d answered for %d workflows of %d",
-			p,
-			len(out.Runs),
-			len(of),
-		)
+		err = fmt.Errorf("the owner of partition %d answered for %d workflows of %d",
+			p, len(out.Runs), len(of))
 	}
 	return out, err
 }
 
 // judgeAll asks for workflows and judges what their runs wait for.
 func (a *Auditor) judgeAll(
-	ctx context.Context,
-	v *view,
-	p int,
-	of iter.Seq[schemas.Execution],
-	s *suspects,
+	ctx context.Context, v *view, p int, of iter.Seq[schemas.Execution], s *suspects,
 ) error {
 	var late *bool // whether the owner lags, asked once a look
-	return a.askAll(
-		ctx,
-		v,
-		p,
-		of,
+	return a.askAll(ctx, v, p, of,
 		func(owner *schemas.AuditResponse, asked schemas.Execution, r *schemas.AuditRun) error {
 			if v.second {
 				v.runs[runKey(asked.WorkflowID, asked.Run)] = r
@@ -195,27 +162,19 @@ func (a *Auditor) judgeAll(
 				r.Busy, v.unseen.runs[p] = true, true
 			}
 			return a.judge(ctx, v, p, owner.Time, r, s)
-		},
-	)
+		})
 }
 
 // judge finds what is wrong with one run.
 func (a *Auditor) judge(
-	ctx context.Context,
-	v *view,
-	p int,
-	now schemas.Timestamp,
-	r *schemas.AuditRun,
-	s *suspects,
+	ctx context.Context, v *view, p int, now schemas.Timestamp, r *schemas.AuditRun, s *suspects,
 ) error {
 	about := Finding{WorkflowID: r.WorkflowID, Run: r.Run, Partition: &p}
 	if r.Unreadable != "" {
 		f := about
-		f.Kind, f.Severity, f.Text = KindUnreadable, Fault, fmt.Sprintf(
-			"the history of workflow %q cannot be read: %s; look with: drover verify",
-			r.WorkflowID,
-			r.Unreadable,
-		)
+		f.Kind, f.Severity, f.Text = KindUnreadable, Fault,
+			fmt.Sprintf("the history of workflow %q cannot be read: %s; look with: drover verify",
+				r.WorkflowID, r.Unreadable)
 		s.add(f)
 		return nil
 	}
@@ -238,20 +197,11 @@ func (a *Auditor) judge(
 	}
 	f := about
 	f.Kind, f.Severity, f.Since, f.repair = KindAlarmMissing, Fault, r.Due, r.WorkflowID
-	f.Text = fmt.Sprintf(
-		"workflow %q run %s has no alarm, and something is due at %s",
-		r.WorkflowID,
-		r.Run,
-		r.Due,
-	)
+	f.Text = fmt.Sprintf("workflow %q run %s has no alarm, and something is due at %s",
+		r.WorkflowID, r.Run, r.Due)
 	if ok {
-		f.Text = fmt.Sprintf(
-			"workflow %q run %s has an alarm for %s, and something is due at %s",
-			r.WorkflowID,
-			r.Run,
-			alarm.due,
-			r.Due,
-		)
+		f.Text = fmt.Sprintf("workflow %q run %s has an alarm for %s, and something is due at %s",
+			r.WorkflowID, r.Run, alarm.due, r.Due)
 	}
 	s.add(f)
 	return nil
@@ -274,11 +224,7 @@ func judgeRequests(now schemas.Timestamp, r *schemas.AuditRun, f Finding, s *sus
 
 // judgeTasks compares the activities of a run with the tasks on the lists.
 func (a *Auditor) judgeTasks(
-	v *view,
-	now schemas.Timestamp,
-	r *schemas.AuditRun,
-	about Finding,
-	s *suspects,
+	v *view, now schemas.Timestamp, r *schemas.AuditRun, about Finding, s *suspects,
 ) {
 	for _, act := range r.Activities {
 		t := v.taskOf(&act)
@@ -294,24 +240,14 @@ func (a *Auditor) judgeTasks(
 			f.Kind, f.Severity, f.Since, f.repair = KindTaskMissing, Fault, act.ScheduledAt, r.WorkflowID
 			f.Text = fmt.Sprintf(
 				"activity %q of workflow %q waits for a worker of list %q since %s and has no task there",
-				act.ActivityID,
-				r.WorkflowID,
-				act.List,
-				when(now, act.ScheduledAt),
-			)
+				act.ActivityID, r.WorkflowID, act.List, when(now, act.ScheduledAt))
 			s.add(f)
 		case t != nil && act.StartedAt != 0 && list.Working == 0 && list.Workers == 0 && !v.unlisted:
 			f.Kind, f.Severity, f.Since = KindNobodyGoesOn, Notice, act.StartedAt
 			f.Text = fmt.Sprintf(
 				"activity %q of workflow %q runs on %s since %s, whose lease is over, and list "+
-					"%q has no worker to go on%s",
-				act.ActivityID,
-				r.WorkflowID,
-				workerName(act.Worker),
-				when(now, act.StartedAt),
-				act.List,
-				timesOut(act.Deadline),
-			)
+					"%q has no worker to go on%s", act.ActivityID, r.WorkflowID,
+				workerName(act.Worker), when(now, act.StartedAt), act.List, timesOut(act.Deadline))
 			s.add(f)
 		}
 	}
@@ -333,11 +269,7 @@ func timesOut(at schemas.Timestamp) string {
 
 // judgeWaits looks at the decision and at whether anything is open.
 func (a *Auditor) judgeWaits(
-	v *view,
-	now schemas.Timestamp,
-	r *schemas.AuditRun,
-	f Finding,
-	s *suspects,
+	v *view, now schemas.Timestamp, r *schemas.AuditRun, f Finding, s *suspects,
 ) {
 	for _, c := range r.Children {
 		if c.Started {
@@ -349,12 +281,8 @@ func (a *Auditor) judgeWaits(
 		n.Kind, n.Severity, n.Since = KindNearsLimit, Notice, r.StartedAt
 		n.Text = fmt.Sprintf(
 			"workflow %q of type %q is terminated after %s: its decider must continue as new "+
-				"before; look with: drover why %s",
-			r.WorkflowID,
-			r.Type,
-			plural(int(r.EventsLeft), "more event", "more events"),
-			r.WorkflowID,
-		)
+				"before; look with: drover why %s", r.WorkflowID, r.Type,
+			plural(int(r.EventsLeft), "more event", "more events"), r.WorkflowID)
 		s.add(n)
 	}
 	switch {
@@ -362,21 +290,14 @@ func (a *Auditor) judgeWaits(
 		f.Kind, f.Severity = KindParked, Warning
 		f.Text = fmt.Sprintf(
 			"workflow %q is parked: %s; mend the decider of type %q, then: drover resume %s",
-			r.WorkflowID,
-			r.PausedReason,
-			r.Type,
-			r.WorkflowID,
-		)
+			r.WorkflowID, r.PausedReason, r.Type, r.WorkflowID)
 		s.add(f)
 	case r.Decision == schemas.DecisionScheduled:
 		f.Kind, f.Severity, f.Since, f.repair, f.detail = KindDecisionNotAsked, Fault,
 			r.DecisionSince, r.WorkflowID, r.DecisionSince.String()
 		f.Text = fmt.Sprintf(
 			"workflow %q wants a decision since %s and no decider of type %q is asked",
-			r.WorkflowID,
-			when(now, r.DecisionSince),
-			r.Type,
-		)
+			r.WorkflowID, when(now, r.DecisionSince), r.Type)
 		s.add(f)
 	case r.Decision == schemas.DecisionForlorn:
 		v.nobodyDecides(r)
@@ -388,10 +309,7 @@ func (a *Auditor) judgeWaits(
 		}
 		f.Text = fmt.Sprintf(
 			"workflow %q of type %q has nothing open: only a signal or an operator can move it, and it %s",
-			r.WorkflowID,
-			r.Type,
-			end,
-		)
+			r.WorkflowID, r.Type, end)
 		s.add(f)
 	}
 }
@@ -415,11 +333,7 @@ func (v *view) tellDeciders(s *suspects) {
 			Kind: KindNoDecider, Severity: Notice, Since: w.since, detail: typ,
 			Text: fmt.Sprintf(
 				"no decider of type %q listens: %s for one, workflow %q longest, since %s; start a worker for it",
-				typ,
-				plural(w.runs, "run waits", "runs wait"),
-				w.example,
-				w.since,
-			),
+				typ, plural(w.runs, "run waits", "runs wait"), w.example, w.since),
 			WorkflowID: w.example,
 		})
 	}

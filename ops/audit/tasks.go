@@ -25,11 +25,7 @@ func (a *Auditor) lookAtTasks(ctx context.Context, v *view, s *suspects) error {
 		runs[p] = append(runs[p], schemas.Execution{WorkflowID: t.WorkflowID, Run: t.Run})
 	}
 	for p, of := range unwanted {
-		err := a.askAll(
-			ctx,
-			v,
-			p,
-			distinct(runs[p]),
+		err := a.askAll(ctx, v, p, distinct(runs[p]),
 			func(owner *schemas.AuditResponse, asked schemas.Execution, r *schemas.AuditRun) error {
 				if r.Busy || r.Unreadable != "" {
 					return nil
@@ -42,8 +38,7 @@ func (a *Auditor) lookAtTasks(ctx context.Context, v *view, s *suspects) error {
 					}
 				}
 				return nil
-			},
-		)
+			})
 		if err != nil {
 			return err
 		}
@@ -65,16 +60,11 @@ func (a *Auditor) staleTask(t *task, p int, now schemas.Timestamp, r *schemas.Au
 		List: t.list, Since: t.at,
 		Text: fmt.Sprintf(
 			"list %q has a task for activity %q of workflow %q since %s, whose run %s %s",
-			t.list,
-			t.ActivityID,
-			t.WorkflowID,
-			when(now, t.at),
-			t.Run,
-			why,
-		),
-		detail: fmt.Sprint(
-			t.seq,
-		), remove: &message{stream: a.ns.StreamTasks(t.list), seq: t.seq, subject: t.subject, token: t.Token},
+			t.list, t.ActivityID, t.WorkflowID, when(now, t.at), t.Run, why),
+		detail: fmt.Sprint(t.seq),
+		remove: &message{
+			stream: a.ns.StreamTasks(t.list), seq: t.seq, subject: t.subject, token: t.Token,
+		},
 	}
 }
 
@@ -85,10 +75,8 @@ func (v *view) expect(c schemas.OpenChild, r *schemas.AuditRun) {
 		v.children[p] = map[string][]parent{}
 	}
 	key := runKey(c.WorkflowID, c.Run)
-	v.children[p][key] = append(
-		v.children[p][key],
-		parent{workflowID: r.WorkflowID, run: r.Run, child: c},
-	)
+	v.children[p][key] = append(v.children[p][key],
+		parent{workflowID: r.WorkflowID, run: r.Run, child: c})
 }
 
 // lookAtChildren asks for the children that runs wait for. One that has closed has told its parent,
@@ -98,19 +86,11 @@ func (a *Auditor) lookAtChildren(ctx context.Context, v *view, s *suspects) erro
 	for p, of := range v.children {
 		var runs []schemas.Execution
 		for _, parents := range of {
-			runs = append(
-				runs,
-				schemas.Execution{
-					WorkflowID: parents[0].child.WorkflowID,
-					Run:        parents[0].child.Run,
-				},
-			)
+			runs = append(runs, schemas.Execution{
+				WorkflowID: parents[0].child.WorkflowID, Run: parents[0].child.Run,
+			})
 		}
-		err := a.askAll(
-			ctx,
-			v,
-			p,
-			distinct(runs),
+		err := a.askAll(ctx, v, p, distinct(runs),
 			func(_ *schemas.AuditResponse, asked schemas.Execution, r *schemas.AuditRun) error {
 				if r.Busy || !r.Status.Closed() || r.Status == schemas.StatusContinuedAsNew ||
 					r.Run != asked.Run {
@@ -123,16 +103,12 @@ func (a *Auditor) lookAtChildren(ctx context.Context, v *view, s *suspects) erro
 						Run: w.run, Partition: &parent, Since: w.child.ScheduledAt,
 						Text: fmt.Sprintf(
 							"workflow %q waits for its child %q, which is closed (%s)",
-							w.workflowID,
-							r.WorkflowID,
-							r.Status,
-						),
+							w.workflowID, r.WorkflowID, r.Status),
 						detail: r.WorkflowID, repair: r.WorkflowID,
 					})
 				}
 				return nil
-			},
-		)
+			})
 		if err != nil {
 			return err
 		}

@@ -14,10 +14,7 @@ import (
 // lastOwner says who owned a partition last and since when, as the end of a sentence; empty if
 // nobody ever did. Its fence in the history tells, after the claim is gone.
 func lastOwner(
-	ctx context.Context,
-	conn *natsconn.Conn,
-	ns subject.Namespace,
-	partition int,
+	ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, partition int,
 ) (string, error) {
 	m, err := conn.LastBySubject(ctx, ns.StreamHistory(partition), ns.Fence(partition))
 	if errors.Is(err, natsconn.ErrNotFound) {
@@ -37,11 +34,7 @@ func lastOwner(
 // a silent one. It asks the streams alone. It returns an error that wraps [natsconn.ErrNotFound] if
 // the workflow was never started.
 func Unserved(
-	ctx context.Context,
-	conn *natsconn.Conn,
-	ns subject.Namespace,
-	partitions int,
-	wid string,
+	ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, partitions int, wid string,
 ) (string, error) {
 	p := subject.Partition(wid, partitions)
 	if _, err := conn.LastBySubject(ctx, ns.StreamHistory(p), ns.HistoryOfWorkflow(p, wid)); err != nil {
@@ -59,21 +52,14 @@ func Unserved(
 		if i.Key == partitionKey(p) && !i.Expired {
 			return fmt.Sprintf(
 				"node %q holds its partition %d since %s and does not answer; unless it renews "+
-					"the claim, another takes over at %s",
-				i.Node,
-				p,
-				schemas.At(i.Since),
-				schemas.At(i.Deadline),
-			), nil
+					"the claim, another takes over at %s", i.Node, p, schemas.At(i.Since),
+				schemas.At(i.Deadline)), nil
 		}
 	}
 	last, err := lastOwner(ctx, conn, ns, p)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf(
-		"its partition %d has no owner%s; start one with: drover server",
-		p,
-		last,
-	), nil
+	return fmt.Sprintf("its partition %d has no owner%s; start one with: drover server", p, last),
+		nil
 }

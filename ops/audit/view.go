@@ -108,9 +108,7 @@ func (a armed) compare(other armed) int { return cmp.Compare(a.seq, other.seq) }
 // key stands for a run whose alarm is remembered: its name would be three times as long, and there
 // may be a million. If two runs ever had the same key, what came of it would not be found at the
 // second look, nor hidden from the next pass, whose keys are others.
-func (v *view) key(
-	wid, run string,
-) uint64 {
+func (v *view) key(wid, run string) uint64 {
 	return maphash.Comparable(v.seed, [2]string{wid, run})
 }
 
@@ -129,16 +127,9 @@ type waiting struct {
 
 func newView(a *Auditor, full bool) *view {
 	v := &view{
-		a:       a,
-		full:    full,
-		seed:    maphash.MakeSeed(),
-		read:    map[string]uint64{},
-		partial: map[string]bool{},
-		tasks:   map[string]*task{},
-		at:      map[place]*task{},
-		silent:  map[int]error{},
-		unseen:  newUnseen(),
-		ringers: map[int]string{},
+		a: a, full: full, seed: maphash.MakeSeed(), read: map[string]uint64{},
+		partial: map[string]bool{}, tasks: map[string]*task{}, at: map[place]*task{},
+		silent: map[int]error{}, unseen: newUnseen(), ringers: map[int]string{},
 	}
 	v.forget()
 	return v
@@ -288,9 +279,6 @@ func (a *Auditor) partitionOf(wid string) int { return subject.Partition(wid, a.
 
 // when shows an instant and how long ago it was.
 func when(now, then schemas.Timestamp) string {
-	return fmt.Sprintf(
-		"%s (%s)",
-		then.Time().Format(time.RFC3339),
-		max(now.Sub(then), 0).Round(time.Millisecond),
-	)
+	return fmt.Sprintf("%s (%s)", then.Time().Format(time.RFC3339),
+		max(now.Sub(then), 0).Round(time.Millisecond))
 }

@@ -45,7 +45,8 @@ func (e *examination) account(ctx context.Context) bool {
 	e.consumers = info.Limits.MaxConsumers
 	all := []limits{{
 		Store: info.Store, Memory: info.Memory, Reserved: info.ReservedStore, Streams: info.Streams,
-		MaxStore: info.Limits.MaxStore, MaxMemory: info.Limits.MaxMemory, MaxStreams: info.Limits.MaxStreams,
+		MaxStore: info.Limits.MaxStore, MaxMemory: info.Limits.MaxMemory,
+		MaxStreams: info.Limits.MaxStreams,
 	}}
 	for name, t := range info.Tiers {
 		// one for each number of replicas; the account itself has no limits then
@@ -53,8 +54,9 @@ func (e *examination) account(ctx context.Context) bool {
 			e.consumers = most
 		}
 		all = append(all, limits{
-			Tier: name, Store: t.Store, Memory: t.Memory, Reserved: t.ReservedStore, Streams: t.Streams,
-			MaxStore: t.Limits.MaxStore, MaxMemory: t.Limits.MaxMemory, MaxStreams: t.Limits.MaxStreams,
+			Tier: name, Store: t.Store, Memory: t.Memory, Reserved: t.ReservedStore,
+			Streams: t.Streams, MaxStore: t.Limits.MaxStore, MaxMemory: t.Limits.MaxMemory,
+			MaxStreams: t.Limits.MaxStreams,
 		})
 	}
 	slices.SortFunc(all, func(a, b limits) int { return strings.Compare(a.Tier, b.Tier) })
@@ -76,11 +78,8 @@ func judgeAccount(all ...limits) Finding {
 	}
 	f.Found = "uses " + strings.Join(said, "; ")
 	if len(said) == 0 {
-		f.Found = fmt.Sprintf(
-			"uses %s in %d streams and has no limits",
-			size(int64(all[0].Store+all[0].Memory)),
-			all[0].Streams,
-		)
+		f.Found = fmt.Sprintf("uses %s in %d streams and has no limits",
+			size(int64(all[0].Store+all[0].Memory)), all[0].Streams)
 	}
 	if f.Status != OK {
 		f.Change = "raise the limits of the account, or remove what is not needed; when they " +
@@ -106,9 +105,7 @@ func judgeConsumers(most, partitions int) []Finding {
 	}
 	f.Found = fmt.Sprintf(
 		"allows each stream %d consumers, too few for task lists and the signals of %d partitions",
-		most,
-		partitions,
-	)
+		most, partitions)
 	return []Finding{f}
 }
 
@@ -138,13 +135,9 @@ func (l *limits) judge() (Status, string) {
 	}
 	if l.Reserved > 0 && l.MaxStore > 0 {
 		// nothing is wrong with that, but for whoever needs another list
-		said = append(
-			said,
-			fmt.Sprintf(
-				"%.0f%% of its file storage is reserved by the limits of streams",
-				100*float64(l.Reserved)/float64(l.MaxStore),
-			),
-		)
+		said = append(said,
+			fmt.Sprintf("%.0f%% of its file storage is reserved by the limits of streams",
+				100*float64(l.Reserved)/float64(l.MaxStore)))
 	}
 	if len(said) > 0 && l.Tier != "" {
 		said[len(said)-1] += " in " + l.Tier

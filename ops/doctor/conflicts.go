@@ -27,15 +27,8 @@ func judgeConflicts(differences []topology.Difference) []Finding {
 		c := conflict{e.Field, e.Have, e.Want, e.Hint}
 		streams[c] = append(streams[c], e.Stream)
 		if n := len(streams[c]); n > 1 {
-			found[places[c]].Found = fmt.Sprintf(
-				"%d streams: %s is %s, want %s: %s; these are %s",
-				n,
-				e.Field,
-				e.Have,
-				e.Want,
-				e.Hint,
-				strings.Join(streams[c], ", "),
-			)
+			found[places[c]].Found = fmt.Sprintf("%d streams: %s is %s, want %s: %s; these are %s",
+				n, e.Field, e.Have, e.Want, e.Hint, strings.Join(streams[c], ", "))
 			continue
 		}
 		places[c] = len(found)

@@ -97,12 +97,11 @@ type examination struct {
 // far, if the server has no JetStream to speak of; an error says that ctx ended.
 func Examine(ctx context.Context, o Options) ([]Finding, error) {
 	e := &examination{
-		o:    o,
-		conn: natsconn.Of(o.Client),
-		ns:   subject.Namespace(o.Client.Namespace()),
+		o: o, conn: natsconn.Of(o.Client), ns: subject.Namespace(o.Client.Namespace()),
 	}
 	for _, check := range []func(context.Context) (goOn bool){
-		e.server, e.account, e.clock, e.register, e.sync, e.streams, e.owners, e.lists, e.permissions,
+		e.server, e.account, e.clock, e.register, e.sync, e.streams, e.owners, e.lists,
+		e.permissions,
 	} {
 		one, cancel := context.WithTimeout(ctx, oneCheck)
 		goOn := check(one)
@@ -134,16 +133,12 @@ func (e *examination) add(found ...Finding) { e.findings = append(e.findings, fo
 func unseen(check string, err error) Finding {
 	if refused, ok := errors.AsType[*natsconn.RefusedError](err); ok {
 		return Finding{
-			Warn,
-			check,
-			fmt.Sprintf("cannot be seen with this user: %v", refused),
+			Warn, check, fmt.Sprintf("cannot be seen with this user: %v", refused),
 			refused.Hint() + "; see \"drover auth template operator\"",
 		}
 	}
 	return Finding{
-		Warn,
-		check,
-		fmt.Sprintf("cannot be seen: %v", err),
+		Warn, check, fmt.Sprintf("cannot be seen: %v", err),
 		"try again, or look at the logs of the servers",
 	}
 }
@@ -151,10 +146,8 @@ func unseen(check string, err error) Finding {
 func (e *examination) server(ctx context.Context) bool {
 	nc := e.conn.NATS()
 	err := topology.CheckServer(ctx, e.conn)
-	e.add(
-		judgeServer(nc.ConnectedServerVersion(), nc.ConnectedServerName(), err),
-		judgePayload(e.conn.MaxPayload()),
-	)
+	e.add(judgeServer(nc.ConnectedServerVersion(), nc.ConnectedServerName(), err),
+		judgePayload(e.conn.MaxPayload()))
 	return err == nil || errors.Is(err, natsconn.ErrPermission)
 }
 
@@ -248,14 +241,11 @@ func (e *examination) owners(ctx context.Context) bool {
 		held, err = c.List(ctx)
 	}
 	if e.inspected != nil && errors.Is(err, natsconn.ErrNoStream) {
-		e.add(
-			Finding{
-				Bad,
-				checkOwners,
-				"nobody can have a partition: the bucket " + e.ns.BucketClaims() + " is missing",
-				"see the check streams",
-			},
-		)
+		e.add(Finding{
+			Bad, checkOwners,
+			"nobody can have a partition: the bucket " + e.ns.BucketClaims() + " is missing",
+			"see the check streams",
+		})
 		return true
 	}
 	if err != nil {

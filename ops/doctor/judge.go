@@ -57,9 +57,7 @@ func judgeServer(version, name string, err error) Finding {
 		}
 	case err != nil:
 		return Finding{
-			Bad,
-			checkServer,
-			where + "; " + err.Error(),
+			Bad, checkServer, where + "; " + err.Error(),
 			"see the log of the NATS server: a cluster without a leader does not answer",
 		}
 	case major == 2 && minor < 12:
@@ -83,20 +81,11 @@ func judgeLeaders(i *topology.Inspection) []Finding {
 		server := s.Leader + " " + s.Version
 		if err := s.TooOld(); err != nil && !told[server] {
 			told[server] = true
-			found = append(
-				found,
-				Finding{
-					Bad,
-					checkServer,
-					fmt.Sprintf(
-						"%s, which leads %s: %v",
-						cmp.Or(s.Leader, "a server"),
-						s.Name,
-						err,
-					),
-					"upgrade every server of the cluster",
-				},
-			)
+			found = append(found, Finding{
+				Bad, checkServer,
+				fmt.Sprintf("%s, which leads %s: %v", cmp.Or(s.Leader, "a server"), s.Name, err),
+				"upgrade every server of the cluster",
+			})
 		}
 	}
 	return found
@@ -125,14 +114,9 @@ func judgeSkew(who string, ahead, doubt time.Duration) Finding {
 		word = "behind"
 	}
 	f := Finding{
-		Status: OK,
-		Check:  checkClock,
-		Found: fmt.Sprintf(
-			"%s is %v %s the NATS server",
-			who,
-			ahead.Abs().Round(time.Millisecond),
-			word,
-		),
+		Status: OK, Check: checkClock,
+		Found: fmt.Sprintf("%s is %v %s the NATS server",
+			who, ahead.Abs().Round(time.Millisecond), word),
 	}
 	if ahead.Abs() < skewUnseen {
 		f.Found = who + " agrees with the NATS server"
@@ -169,41 +153,26 @@ func judgeStreams(i *topology.Inspection) []Finding {
 		}
 	}
 	if i.Deleting {
-		found = append(
-			found,
-			Finding{
-				Bad,
-				checkStreams,
-				"the namespace is being deleted",
-				fmt.Sprintf("finish that with \"drover namespace delete %s\"", i.Name),
-			},
-		)
+		found = append(found, Finding{
+			Bad, checkStreams, "the namespace is being deleted",
+			fmt.Sprintf("finish that with \"drover namespace delete %s\"", i.Name),
+		})
 	}
 	if len(missing) > 0 {
-		found = append(
-			found,
-			Finding{
-				Bad,
-				checkStreams,
-				"missing: " + strings.Join(missing, ", "),
-				"what was in them is gone unless there is a backup; " + topology.Remake(i.Name),
-			},
-		)
+		found = append(found, Finding{
+			Bad, checkStreams, "missing: " + strings.Join(missing, ", "),
+			"what was in them is gone unless there is a backup; " + topology.Remake(i.Name),
+		})
 	}
 	for _, c := range []struct {
 		streams []string
 		who     string
 	}{{changed, "server"}, {lists, "worker of their lists"}} {
 		if len(c.streams) > 0 {
-			found = append(
-				found,
-				Finding{
-					Warn,
-					checkStreams,
-					"not as Drover made them: " + strings.Join(c.streams, ", "),
-					"the next start of a " + c.who + " brings them back to what they should be",
-				},
-			)
+			found = append(found, Finding{
+				Warn, checkStreams, "not as Drover made them: " + strings.Join(c.streams, ", "),
+				"the next start of a " + c.who + " brings them back to what they should be",
+			})
 		}
 	}
 	for _, s := range i.Strangers {
@@ -211,26 +180,17 @@ func judgeStreams(i *topology.Inspection) []Finding {
 	}
 	for _, s := range i.Streams {
 		if s.Async && !i.Repeatable(s.Name) {
-			found = append(
-				found,
-				Finding{
-					Bad,
-					checkStreams,
-					s.Name + " acknowledges before it writes (persist_mode async)",
-					"delete it while it is empty, and start a server",
-				},
-			)
+			found = append(found, Finding{
+				Bad, checkStreams, s.Name + " acknowledges before it writes (persist_mode async)",
+				"delete it while it is empty, and start a server",
+			})
 		}
 	}
 	if len(found) == 0 {
-		found = append(
-			found,
-			Finding{
-				Status: OK,
-				Check:  checkStreams,
-				Found:  fmt.Sprintf("%d are as they should be", len(i.Streams)),
-			},
-		)
+		found = append(found, Finding{
+			Status: OK, Check: checkStreams,
+			Found: fmt.Sprintf("%d are as they should be", len(i.Streams)),
+		})
 	}
 	return found
 }
@@ -248,9 +208,7 @@ func judgeStranger(s topology.Stranger) Finding {
 	if s.Silent {
 		f.Status, f.Found = Warn, fmt.Sprintf(
 			"the stream %s, which is not Drover's, takes requests of Drover by %s, and hides that nobody listens",
-			s.Stream,
-			subjects,
-		)
+			s.Stream, subjects)
 		f.Change = "take the subjects out of it, or delete it: requests to servers and workers " +
 			"that are gone are given up late"
 	}
@@ -275,34 +233,25 @@ func judgeReplicas(i *topology.Inspection, servers int, clustered bool) Finding 
 	switch {
 	case len(headless) > 0:
 		return Finding{
-			Bad,
-			checkReplicas,
-			"no leader: " + strings.Join(headless, ", "),
+			Bad, checkReplicas, "no leader: " + strings.Join(headless, ", "),
 			"bring the other servers back: without a majority nothing is accepted",
 		}
 	case len(away) > 0:
 		return Finding{
-			Warn,
-			checkReplicas,
-			found + "; away: " + keys(away),
+			Warn, checkReplicas, found + "; away: " + keys(away),
 			"bring them back: with one more gone nothing is accepted",
 		}
 	case len(later) > 0:
 		return Finding{
-			Warn,
-			checkReplicas,
-			found + "; behind: " + keys(later),
+			Warn, checkReplicas, found + "; behind: " + keys(later),
 			"wait until they have caught up before anything else is stopped",
 		}
 	case clustered && i.Replicas == 1 && servers >= 3:
 		return Finding{
-			Warn,
-			checkReplicas,
-			found,
+			Warn, checkReplicas, found,
 			fmt.Sprintf(
 				"each stream is on one server alone: \"drover namespace create %s --replicas 3\" puts it on three",
-				i.Name,
-			),
+				i.Name),
 		}
 	}
 	return Finding{Status: OK, Check: checkReplicas, Found: found}
@@ -340,22 +289,17 @@ func judgeOwners(held []claims.Info, partitions int) Finding {
 	}
 	if partitions == partitionsUnknown {
 		return Finding{
-			Warn,
-			checkOwners,
+			Warn, checkOwners,
 			fmt.Sprintf(
 				"how many partitions there are cannot be seen; %d have one, and there is a master",
-				partitionsOwned(held),
-			),
+				partitionsOwned(held)),
 			"see the check streams",
 		}
 	}
 	return Finding{
-		Status: OK,
-		Check:  checkOwners,
+		Status: OK, Check: checkOwners,
 		Found: fmt.Sprintf(
-			"each of %d partitions has one, and so have its alarms; there is a master",
-			partitions,
-		),
+			"each of %d partitions has one, and so have its alarms; there is a master", partitions),
 	}
 }
 
@@ -389,9 +333,7 @@ func judgeSilence(err error, owned int, waited time.Duration) Finding {
 		}
 	}
 	return Finding{
-		Bad,
-		checkLists,
-		"nobody answers the API of the namespace",
+		Bad, checkLists, "nobody answers the API of the namespace",
 		"start \"drover server\", and see the checks nodes and owners",
 	}
 }
@@ -401,15 +343,14 @@ func judgeSilence(err error, owned int, waited time.Duration) Finding {
 func judgeMissing(ns subject.Namespace, partitions int, err error) Finding {
 	if err == nil && partitions > 0 {
 		return Finding{
-			Bad, checkStreams, fmt.Sprintf("%s is gone, which says what the namespace %s is; "+
+			Bad, checkStreams,
+			fmt.Sprintf("%s is gone, which says what the namespace %s is; "+
 				"other streams of it are there, of %d partitions: delete none of them",
 				ns.StreamSignals(), ns, partitions),
 			fmt.Sprintf(
 				"\"drover namespace create %s\" makes it anew for them; give it --retention, "+
 					"--retention-flows, --require-types and --description as they were; without "+
-					"the first two it keeps closed runs for ever",
-				ns,
-			),
+					"the first two it keeps closed runs for ever", ns),
 		}
 	}
 	return Finding{
@@ -418,9 +359,7 @@ func judgeMissing(ns subject.Namespace, partitions int, err error) Finding {
 		fmt.Sprintf("there is no namespace %s", ns),
 		fmt.Sprintf(
 			"start \"drover server\", or \"drover namespace create %s\"; or check --namespace, "+
-				"and the JetStream domain of the context",
-			ns,
-		),
+				"and the JetStream domain of the context", ns),
 	}
 }
 
@@ -434,16 +373,13 @@ func judgeBacklog(i *topology.Inspection, ns subject.Namespace) Finding {
 	}
 	if worst.Messages >= backlogWarn {
 		return Finding{
-			Warn,
-			checkBacklog,
-			fmt.Sprintf("%d messages in %s", worst.Messages, worst.Name),
+			Warn, checkBacklog, fmt.Sprintf("%d messages in %s", worst.Messages, worst.Name),
 			"more servers share the partitions; see \"drover audit\"",
 		}
 	}
 	return Finding{
-		Status: OK,
-		Check:  checkBacklog,
-		Found:  fmt.Sprintf("at most %d messages in an inbox", worst.Messages),
+		Status: OK, Check: checkBacklog,
+		Found: fmt.Sprintf("at most %d messages in an inbox", worst.Messages),
 	}
 }
 
@@ -451,13 +387,9 @@ func judgeDead(i *topology.Inspection, ns subject.Namespace) Finding {
 	for _, s := range i.Streams {
 		if s.Name == ns.StreamDead() && s.Messages > 0 {
 			return Finding{
-				Warn,
-				checkDead,
-				fmt.Sprintf(
-					"%d, the oldest of %s",
-					s.Messages,
-					s.Oldest.UTC().Format(time.RFC3339),
-				),
+				Warn, checkDead,
+				fmt.Sprintf("%d, the oldest of %s", s.Messages,
+					s.Oldest.UTC().Format(time.RFC3339)),
 				"\"drover dead\" says what could not be applied, and why",
 			}
 		}
@@ -476,71 +408,51 @@ func judgeLists(lists []schemas.TaskListInfo, now schemas.Timestamp) Finding {
 		}
 		untaken = append(untaken, l.Untaken...)
 		if l.PausedUntil != 0 {
-			paused = append(
-				paused,
-				fmt.Sprintf("%s until %s", l.List, l.PausedUntil.Time().UTC().Format(time.RFC3339)),
-			)
+			paused = append(paused,
+				fmt.Sprintf("%s until %s", l.List, l.PausedUntil.Time().UTC().Format(time.RFC3339)))
 		}
 		if l.Pending > 0 && l.Workers == 0 && l.Working == 0 && l.OldestAt != 0 &&
 			now.Sub(l.OldestAt) >= listWarn {
-			stuck = append(
-				stuck,
-				fmt.Sprintf(
-					"%s has %d tasks since %s",
-					l.List,
-					l.Pending,
-					l.OldestAt.Time().UTC().Format(time.RFC3339),
-				),
-			)
+			stuck = append(stuck, fmt.Sprintf("%s has %d tasks since %s",
+				l.List, l.Pending, l.OldestAt.Time().UTC().Format(time.RFC3339)))
 		}
 	}
 	if len(missing) > 0 {
 		return Finding{
-			Bad,
-			checkLists,
+			Bad, checkLists,
 			"consumers are not there, and their tasks go to nobody: " + strings.Join(missing, ", "),
 			"somebody has deleted them: " + schemas.MissingHint,
 		}
 	}
 	if len(untaken) > 0 {
 		return Finding{
-			Bad,
-			checkLists,
-			"no consumer takes the tasks " + strings.Join(untaken, ", "),
+			Bad, checkLists, "no consumer takes the tasks " + strings.Join(untaken, ", "),
 			"somebody has changed a consumer: " + schemas.UntakenHint,
 		}
 	}
 	if len(givingUp) > 0 {
 		return Finding{
-			Bad,
-			checkLists,
-			"consumers give up what a worker that died had in hand: " + strings.Join(
-				givingUp,
-				", ",
-			),
+			Bad, checkLists,
+			"consumers give up what a worker that died had in hand: " +
+				strings.Join(givingUp, ", "),
 			"somebody has given them a limit of deliveries: " + schemas.GivingUpHint,
 		}
 	}
 	if len(stuck) > 0 {
 		return Finding{
-			Warn,
-			checkLists,
-			"no worker waits: " + strings.Join(stuck, ", "),
+			Warn, checkLists, "no worker waits: " + strings.Join(stuck, ", "),
 			"start activity workers for these lists; see \"drover tasklist list\"",
 		}
 	}
 	if len(paused) > 0 {
 		return Finding{
-			Warn,
-			checkLists,
-			"somebody has paused consumers of " + strings.Join(paused, ", "),
+			Warn, checkLists, "somebody has paused consumers of " + strings.Join(paused, ", "),
 			"until then some tasks go to no worker: nats consumer resume",
 		}
 	}
 	return Finding{
-		Status: OK,
-		Check:  checkLists,
-		Found:  fmt.Sprintf("%d, none of them left alone", len(lists)),
+		Status: OK, Check: checkLists,
+		Found: fmt.Sprintf("%d, none of them left alone", len(lists)),
 	}
 }
 

@@ -24,29 +24,24 @@ func judgeNodes(all []nodes.Info, namespace string, alive func(*nodes.Info) bool
 		n := &all[i]
 		switch {
 		case n.Malformed:
-			found = append(
-				found,
-				Finding{
-					Warn,
-					checkNodes,
-					fmt.Sprintf("the record %s cannot be read", n.Key),
-					fmt.Sprintf("\"drover node remove %s\"", n.Key),
-				},
-			)
+			found = append(found, Finding{
+				Warn, checkNodes, fmt.Sprintf("the record %s cannot be read", n.Key),
+				fmt.Sprintf("\"drover node remove %s\"", n.Key),
+			})
 			continue
 		case !alive(n):
 			found = append(found, Finding{
 				Warn, checkNodes,
-				fmt.Sprintf("%s does not respond since %s", n.Node, n.HeardAt().UTC().Format(time.RFC3339)),
-				fmt.Sprintf(
-					"start it again; if it will not come back: \"drover node remove %s\"",
-					n.Node,
-				),
+				fmt.Sprintf("%s does not respond since %s",
+					n.Node, n.HeardAt().UTC().Format(time.RFC3339)),
+				fmt.Sprintf("start it again; if it will not come back: \"drover node remove %s\"",
+					n.Node),
 			})
 			continue
 		case n.Status == schemas.NodeUnexpectedShutdown:
 			found = append(found, Finding{
-				Bad, checkNodes, fmt.Sprintf("%s did not end properly, and waits for an operator", n.Node),
+				Bad, checkNodes,
+				fmt.Sprintf("%s did not end properly, and waits for an operator", n.Node),
 				fmt.Sprintf("look at what happened, then \"drover node ack %s\"", n.Node),
 			})
 			continue
@@ -72,29 +67,20 @@ func judgeNodes(all []nodes.Info, namespace string, alive func(*nodes.Info) bool
 	case len(missing) > 0:
 		found = append(found, Finding{
 			Bad, checkNodes,
-			fmt.Sprintf("no server has the role %s for the namespace %s", strings.Join(missing, ", "), namespace),
+			fmt.Sprintf("no server has the role %s for the namespace %s",
+				strings.Join(missing, ", "), namespace),
 			"start \"drover server\" with it: --roles " + strings.Join(missing, ","),
 		})
 	case len(versions) > 1:
-		found = append(
-			found,
-			Finding{
-				Warn,
-				checkNodes,
-				"servers of several versions: " + keys(versions),
-				"finish the update",
-			},
-		)
+		found = append(found, Finding{
+			Warn, checkNodes, "servers of several versions: " + keys(versions), "finish the update",
+		})
 	}
 	if len(found) == 0 {
-		found = append(
-			found,
-			Finding{
-				Status: OK,
-				Check:  checkNodes,
-				Found:  fmt.Sprintf("%d: %s", len(live), strings.Join(live, ", ")),
-			},
-		)
+		found = append(found, Finding{
+			Status: OK, Check: checkNodes,
+			Found: fmt.Sprintf("%d: %s", len(live), strings.Join(live, ", ")),
+		})
 	}
 	return found
 }
@@ -138,14 +124,9 @@ func judgeSyncMode(n *nodes.Info) Finding {
 func judgeDisk(n *nodes.Info) Finding {
 	share := float64(n.DiskFree) / float64(n.DiskTotal)
 	f := Finding{
-		Status: OK,
-		Check:  checkDisk,
-		Found: fmt.Sprintf(
-			"%s: %s of %s are free",
-			n.Node,
-			size(int64(n.DiskFree)),
-			size(int64(n.DiskTotal)),
-		),
+		Status: OK, Check: checkDisk,
+		Found: fmt.Sprintf("%s: %s of %s are free", n.Node, size(int64(n.DiskFree)),
+			size(int64(n.DiskTotal))),
 	}
 	switch {
 	case share < diskBad || n.DiskFree < diskBadBytes:

@@ -41,34 +41,24 @@ func (e *examination) permissions(ctx context.Context) bool {
 func judgePermissions(refused []string) Finding {
 	var may []string
 	for _, role := range asked {
-		lacks := slices.ContainsFunc(
-			permissions.Verbs(role),
-			func(v string) bool { return slices.Contains(refused, v) },
-		)
-		if !lacks &&
-			!slices.ContainsFunc(
-				may,
-				func(m string) bool { return m == string(permissions.Operator) },
-			) {
+		lacks := slices.ContainsFunc(permissions.Verbs(role),
+			func(v string) bool { return slices.Contains(refused, v) })
+		if !lacks && !slices.ContainsFunc(may,
+			func(m string) bool { return m == string(permissions.Operator) }) {
 			may = append(may, string(role))
 		}
 	}
 	switch {
 	case len(may) > 0 && len(refused) > 0:
 		return Finding{
-			Status: OK,
-			Check:  checkPermissions,
-			Found: fmt.Sprintf(
-				"this user may do what a %s does, and not: %s",
-				strings.Join(may, " and a "),
-				strings.Join(refused, ", "),
-			),
+			Status: OK, Check: checkPermissions,
+			Found: fmt.Sprintf("this user may do what a %s does, and not: %s",
+				strings.Join(may, " and a "), strings.Join(refused, ", ")),
 		}
 	case len(may) > 0:
 		return Finding{
-			Status: OK,
-			Check:  checkPermissions,
-			Found:  "this user may ask everything that an operator does",
+			Status: OK, Check: checkPermissions,
+			Found: "this user may ask everything that an operator does",
 		}
 	}
 	return Finding{

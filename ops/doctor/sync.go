@@ -37,11 +37,8 @@ type varz struct {
 
 // sync looks at NATS servers that are no nodes of ours.
 func (e *examination) sync(ctx context.Context) bool {
-	elsewhere := len(e.nodes) == 0 ||
-		slices.ContainsFunc(
-			e.nodes,
-			func(n nodes.Info) bool { return !n.Malformed && n.Profile == external },
-		)
+	elsewhere := len(e.nodes) == 0 || slices.ContainsFunc(e.nodes,
+		func(n nodes.Info) bool { return !n.Malformed && n.Profile == external })
 	if !elsewhere {
 		return true
 	}
@@ -65,13 +62,12 @@ func judgeServers(answers []varz) []Finding {
 		switch c := a.Data.JetStream.Config; {
 		case c == nil: // a server without JetStream holds nothing of ours
 		case c.SyncAlways:
-			found = append(
-				found,
-				Finding{Status: OK, Check: checkSync, Found: a.Server.Name + ": always"},
-			)
+			found = append(found,
+				Finding{Status: OK, Check: checkSync, Found: a.Server.Name + ": always"})
 		default:
 			found = append(found, Finding{
-				Warn, checkSync, fmt.Sprintf("%s syncs its files every %v", a.Server.Name, c.SyncInterval),
+				Warn, checkSync,
+				fmt.Sprintf("%s syncs its files every %v", a.Server.Name, c.SyncInterval),
 				"a power cut loses what was acknowledged since, unless other replicas keep " +
 					"their power: set sync_interval: always in its jetstream block",
 			})

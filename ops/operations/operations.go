@@ -48,11 +48,8 @@ func (l *Log) Note(ctx context.Context, o ops.Operation) {
 		o.Identity = l.node
 	}
 	if err := l.store(ctx, &o); err != nil {
-		l.log.WithField("err", err).
-			WithField("kind", o.Kind).
-			WithField("subject", o.Subject).
-			WithField("reason", o.Reason).
-			Warn("an operation cannot be noted in its stream")
+		l.log.WithField("err", err).WithField("kind", o.Kind).WithField("subject", o.Subject).
+			WithField("reason", o.Reason).Warn("an operation cannot be noted in its stream")
 	}
 }
 

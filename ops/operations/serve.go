@@ -25,14 +25,12 @@ var errPageFull = errors.New("the page is full")
 // Run answers the verb operations until ctx is done. It is a task of the master.
 func (l *Log) Run(ctx context.Context) error {
 	verbs := []service.Verb{{
-		Name: "operations", About: "the stream of operations: OperationsRequest → OperationsResponse",
+		Name:  "operations",
+		About: "the stream of operations: OperationsRequest → OperationsResponse",
 		Serve: service.Answer(l.Page, refuse),
 	}}
-	stop, err := service.Serve(
-		ctx,
-		service.Options{Conn: l.conn, Namespace: l.ns, Logger: l.log},
-		verbs,
-	)
+	stop, err := service.Serve(ctx, service.Options{Conn: l.conn, Namespace: l.ns, Logger: l.log},
+		verbs)
 	if err != nil {
 		return err
 	}
@@ -50,10 +48,7 @@ func refuse(_ *ops.OperationsRequest, e *schemas.Error) *ops.OperationsResponse 
 }
 
 // Page reads a page of the stream. An error is a [*schemas.Error], or that of the stream.
-func (l *Log) Page(
-	ctx context.Context,
-	q *ops.OperationsRequest,
-) (*ops.OperationsResponse, error) {
+func (l *Log) Page(ctx context.Context, q *ops.OperationsRequest) (*ops.OperationsResponse, error) {
 	if err := judge(q); err != nil {
 		return nil, err
 	}

@@ -90,10 +90,10 @@ var (
 	changingVerbs = []string{
 		"start", "signal", "replay", "replayForce", "cancel", "terminate", "pause", "resume",
 		"hold", "release", "breakLock", "audit", "soft", "repair", "upload", "download", "tasklist",
-		"typeRegister", "typeDeprecate", "typeUndeprecate", "typeDelete",
-		"scheduleCreate", "scheduleUpdate", "schedulePause", "scheduleResume", "scheduleTrigger",
-		"scheduleBackfill", "scheduleDelete",
-		"alwaysAdd", "alwaysStop", "alwaysStart", "alwaysRemove", "once", "recycleSet", "recycleNow",
+		"typeRegister", "typeDeprecate", "typeUndeprecate", "typeDelete", "scheduleCreate",
+		"scheduleUpdate", "schedulePause", "scheduleResume", "scheduleTrigger", "scheduleBackfill",
+		"scheduleDelete", "alwaysAdd", "alwaysStop", "alwaysStart", "alwaysRemove", "once",
+		"recycleSet", "recycleNow",
 	}
 )
 
@@ -196,8 +196,7 @@ func (r *rights) decider() []Grant {
 		{
 			Why: "deployed flows; leave it out where programs decide",
 			Publish: []string{
-				r.ofStream("STREAM.MSG.GET.%", stream),
-				r.ofStream("DIRECT.GET.%", stream),
+				r.ofStream("STREAM.MSG.GET.%", stream), r.ofStream("DIRECT.GET.%", stream),
 			},
 		},
 		{Why: whyUploads, Publish: r.uploads()},
@@ -265,12 +264,8 @@ func (r *rights) registry() Grant {
 	g := Grant{Why: whyClaims}
 	for _, bucket := range []string{subject.BucketNodes, r.ns.BucketClaims()} {
 		stream := kvStream(bucket)
-		g.Publish = append(
-			g.Publish,
-			r.js("STREAM.INFO."+stream),
-			r.js("STREAM.MSG.GET."+stream),
-			r.js("DIRECT.GET."+stream),
-		)
+		g.Publish = append(g.Publish, r.js("STREAM.INFO."+stream), r.js("STREAM.MSG.GET."+stream),
+			r.js("DIRECT.GET."+stream))
 	}
 	return g
 }
@@ -278,8 +273,7 @@ func (r *rights) registry() Grant {
 // announced is hearing of recycles before they begin.
 func (r *rights) announced() Grant {
 	return Grant{
-		Why:       "hear of recycles before they begin",
-		Subscribe: []string{r.ns.NoticeRecycle()},
+		Why: "hear of recycles before they begin", Subscribe: []string{r.ns.NoticeRecycle()},
 	}
 }
 
@@ -298,8 +292,7 @@ func (r *rights) flows() Grant {
 	return Grant{
 		Why: "deployed flows",
 		Publish: []string{
-			r.js("STREAM.INFO." + stream),
-			r.js("STREAM.MSG.GET." + stream),
+			r.js("STREAM.INFO." + stream), r.js("STREAM.MSG.GET." + stream),
 			r.js("DIRECT.GET." + stream),
 		},
 	}
@@ -311,10 +304,8 @@ func (r *rights) states() Grant {
 	return Grant{
 		Why: "state keys: nats kv get",
 		Publish: []string{
-			r.js("STREAM.INFO." + stream),
-			r.js("STREAM.MSG.GET." + stream),
-			r.js("DIRECT.GET." + stream),
-			r.js("DIRECT.GET." + stream + ".>"),
+			r.js("STREAM.INFO." + stream), r.js("STREAM.MSG.GET." + stream),
+			r.js("DIRECT.GET." + stream), r.js("DIRECT.GET." + stream + ".>"),
 		},
 	}
 }
@@ -397,23 +388,15 @@ func (r *rights) common() []Grant {
 	claims := Grant{Why: whyClaims}
 	for _, bucket := range []string{subject.BucketNodes, r.ns.BucketClaims()} {
 		stream := kvStream(bucket)
-		claims.Publish = append(
-			append(claims.Publish, r.kv(bucket)...),
-			r.ofStream("STREAM.MSG.GET.%", stream),
-			r.ofStream("DIRECT.GET.%", stream),
-			r.ofStream("CONSUMER.CREATE.%.>", stream),
-			r.ofStream("CONSUMER.DELETE.%.*", stream),
-		)
+		claims.Publish = append(append(claims.Publish, r.kv(bucket)...),
+			r.ofStream("STREAM.MSG.GET.%", stream), r.ofStream("DIRECT.GET.%", stream),
+			r.ofStream("CONSUMER.CREATE.%.>", stream), r.ofStream("CONSUMER.DELETE.%.*", stream))
 	}
 	stream := kvStream(r.ns.BucketSchedules())
 	recycles := Grant{
 		Why: "recycles: its turn, and saying where it stands",
-		Publish: append(
-			r.kv(r.ns.BucketSchedules()),
-			r.ofStream("STREAM.MSG.GET.%", stream),
-			r.ns.NoticeRecycle(),
-			r.ns.AllOperations(),
-		),
+		Publish: append(r.kv(r.ns.BucketSchedules()), r.ofStream("STREAM.MSG.GET.%", stream),
+			r.ns.NoticeRecycle(), r.ns.AllOperations()),
 		Subscribe: []string{r.ns.NoticeRecycle()},
 	}
 	return []Grant{
@@ -433,33 +416,21 @@ func (r *rights) timer() []Grant {
 	var alarms []string
 	for p := range r.o.Partitions {
 		stream := r.ns.StreamAlarms(p)
-		alarms = append(
-			alarms,
-			r.ofStream("CONSUMER.CREATE.%.>", stream),
-			r.ofStream("CONSUMER.DELETE.%.*", stream),
-			r.ofStream(
-				"STREAM.MSG.GET.%",
-				stream,
-			),
-			r.ofStream("STREAM.MSG.DELETE.%", stream),
-			r.ofStream("STREAM.PURGE.%", stream),
-		)
+		alarms = append(alarms, r.ofStream("CONSUMER.CREATE.%.>", stream),
+			r.ofStream("CONSUMER.DELETE.%.*", stream), r.ofStream("STREAM.MSG.GET.%", stream),
+			r.ofStream("STREAM.MSG.DELETE.%", stream), r.ofStream("STREAM.PURGE.%", stream))
 	}
-	return append(
-		r.common(),
-		Grant{Why: "read alarms, and delete those that have rung", Publish: alarms},
-		Grant{
+	return append(r.common(),
+		Grant{Why: "read alarms, and delete those that have rung", Publish: alarms}, Grant{
 			Why: "ring: at the owner, or in the inbox",
 			Publish: []string{
 				anyOf(r.ns.Fire(0), partitionToken),
 				anyOf(r.ns.In(0, "w", "alarm"), partitionToken, workflowToken),
 			},
-		},
-		Grant{
+		}, Grant{
 			Why:     "alarms that nobody can read",
 			Publish: []string{r.ns.Dead(dead.ReasonUndecodableAlarm) + ".>"},
-		},
-	)
+		})
 }
 
 func (r *rights) broker() []Grant {
@@ -477,79 +448,57 @@ func (r *rights) broker() []Grant {
 		buckets = []string{"$O.*.>"}
 	}
 	for _, b := range []string{
-		r.ns.BucketCheckpoints(), r.ns.BucketTypes(), r.ns.BucketLocks(),
-		r.ns.BucketState(), r.ns.BucketSchedules(),
+		r.ns.BucketCheckpoints(), r.ns.BucketTypes(), r.ns.BucketLocks(), r.ns.BucketState(),
+		r.ns.BucketSchedules(),
 	} {
 		buckets = append(buckets, r.kv(b)...)
 	}
-	return append(
-		r.common(),
-		Grant{
-			Why:     "everything of the namespace: it writes the histories, tasks and alarms",
-			Publish: []string{r.ns.All()},
+	return append(r.common(), Grant{
+		Why:     "everything of the namespace: it writes the histories, tasks and alarms",
+		Publish: []string{r.ns.All()},
+	}, Grant{
+		Why: "requests, questions, heartbeats, and deciders that are there",
+		Subscribe: []string{
+			r.ns.AllAPI(), r.ns.API("upload") + ".>", anyOf(r.ns.Owner(0), partitionToken),
+			anyOf(r.ns.Fire(0), partitionToken), anyOf(r.ns.AllBeats(0), partitionToken),
+			r.ns.AllAnnounce(),
 		},
-		Grant{
-			Why: "requests, questions, heartbeats, and deciders that are there",
-			Subscribe: []string{
-				r.ns.AllAPI(), r.ns.API("upload") + ".>", anyOf(r.ns.Owner(0), partitionToken),
-				anyOf(r.ns.Fire(0), partitionToken), anyOf(r.ns.AllBeats(0), partitionToken), r.ns.AllAnnounce(),
-			},
-		},
-		Grant{Why: whyAnswers, Publish: answers()},
-		Grant{
-			Why:     "the streams of the namespace, and the work queues of new lists",
-			Publish: streams,
-		},
-		Grant{Why: "positions, types, locks, state keys, large payloads", Publish: buckets},
-		Grant{Why: "to be found by nats micro", Subscribe: []string{allServices}},
-	)
+	}, Grant{Why: whyAnswers, Publish: answers()}, Grant{
+		Why: "the streams of the namespace, and the work queues of new lists", Publish: streams,
+	}, Grant{Why: "positions, types, locks, state keys, large payloads", Publish: buckets},
+		Grant{Why: "to be found by nats micro", Subscribe: []string{allServices}})
 }
 
 func (r *rights) ops() []Grant {
-	return append(
-		r.common(),
-		Grant{
-			Why:     "make, change and delete the streams of namespaces, look for lost tasks",
-			Publish: []string{r.js(">"), "$JS.ACK.>"},
+	return append(r.common(), Grant{
+		Why:     "make, change and delete the streams of namespaces, look for lost tasks",
+		Publish: []string{r.js(">"), "$JS.ACK.>"},
+	}, Grant{
+		Why: "the service that keeps the namespaces", Publish: []string{schemas.NamespacesChanged},
+		Subscribe: []string{schemas.NamespaceSubject("*"), allServices},
+	}, Grant{Why: whyAnswers, Publish: answers()}, Grant{
+		Why:       "questions about how long closed runs are kept, and for those that are kept in memory",
+		Subscribe: r.api("retention", "soft"),
+	}, Grant{
+		Why:       "schedules, always-on workflows and recycles",
+		Publish:   append(r.kv(r.ns.BucketSchedules()), r.ns.AllOperations()),
+		Subscribe: r.api(keeperVerbs...),
+	}, Grant{
+		Why:       "work on the list of the service: drover.once",
+		Publish:   []string{r.ns.AllBeatsOf(ops.ServiceList)},
+		Subscribe: []string{r.ns.Offer(ops.ServiceList)},
+	}, r.owned(), Grant{
+		Why:     "fence a partition whose owner is gone",
+		Publish: []string{anyOf(r.ns.Fence(0), partitionToken)},
+	}, Grant{
+		Why: "ask the owners about lost tasks and stuck runs",
+		Publish: []string{
+			r.ns.AllActOutcomes("*"), r.ns.AllAPI(), anyOf(r.ns.Owner(0), partitionToken),
 		},
-		Grant{
-			Why:       "the service that keeps the namespaces",
-			Publish:   []string{schemas.NamespacesChanged},
-			Subscribe: []string{schemas.NamespaceSubject("*"), allServices},
-		},
-		Grant{Why: whyAnswers, Publish: answers()},
-		Grant{
-			Why:       "questions about how long closed runs are kept, and for those that are kept in memory",
-			Subscribe: r.api("retention", "soft"),
-		},
-		Grant{
-			Why:       "schedules, always-on workflows and recycles",
-			Publish:   append(r.kv(r.ns.BucketSchedules()), r.ns.AllOperations()),
-			Subscribe: r.api(keeperVerbs...),
-		},
-		Grant{
-			Why:       "work on the list of the service: drover.once",
-			Publish:   []string{r.ns.AllBeatsOf(ops.ServiceList)},
-			Subscribe: []string{r.ns.Offer(ops.ServiceList)},
-		},
-		r.owned(),
-		Grant{
-			Why:     "fence a partition whose owner is gone",
-			Publish: []string{anyOf(r.ns.Fence(0), partitionToken)},
-		},
-		Grant{
-			Why: "ask the owners about lost tasks and stuck runs",
-			Publish: []string{
-				r.ns.AllActOutcomes("*"),
-				r.ns.AllAPI(),
-				anyOf(r.ns.Owner(0), partitionToken),
-			},
-		},
-		Grant{
-			Why:     "tell nodes and workers, bury what cannot be read",
-			Publish: []string{r.ns.AllControl(), r.ns.AllDead(), r.ns.AllEvents()},
-		},
-	)
+	}, Grant{
+		Why:     "tell nodes and workers, bury what cannot be read",
+		Publish: []string{r.ns.AllControl(), r.ns.AllDead(), r.ns.AllEvents()},
+	})
 }
 
 func (r *rights) server() []Grant {

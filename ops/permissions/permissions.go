@@ -38,17 +38,7 @@ const (
 // Roles are all roles, those of servers first.
 func Roles() []Role {
 	return []Role{
-		Server,
-		Broker,
-		Timer,
-		Ops,
-		Decider,
-		Activity,
-		Signaler,
-		Client,
-		Operator,
-		Viewer,
-		Auditor,
+		Server, Broker, Timer, Ops, Decider, Activity, Signaler, Client, Operator, Viewer, Auditor,
 	}
 }
 
@@ -130,12 +120,8 @@ func (o Options) validate() error {
 		}
 	}
 	if o.Partitions < 1 || o.Partitions > subject.MaxPartitions {
-		return bad(
-			"Partitions is %d: use 1 to %d, or 0 for %d",
-			o.Partitions,
-			subject.MaxPartitions,
-			defaultPartitions,
-		)
+		return bad("Partitions is %d: use 1 to %d, or 0 for %d",
+			o.Partitions, subject.MaxPartitions, defaultPartitions)
 	}
 	if o.Role == Activity && len(o.Lists) == 0 {
 		return bad("an activity worker needs the lists that it serves: name at least one")
@@ -150,19 +136,14 @@ func (o Options) validateNames(bad func(string, ...any) error) error {
 		}
 	}
 	if strings.ContainsAny(o.User, " \t\r\n\"'\\{}.*>") {
-		return bad(
-			"User %q: use a word without blanks, quotes, backslashes, dots and wildcards",
-			o.User,
-		)
+		return bad("User %q: use a word without blanks, quotes, backslashes, dots and wildcards",
+			o.User)
 	}
 	for token := range strings.SplitSeq(o.Inbox, ".") {
 		if token == "" || strings.ContainsAny(token, " \t\r\n\"',\\*>") {
 			return bad(
 				"Inbox %q: use subject tokens without wildcards, quotes and commas, such as %s.%s",
-				o.Inbox,
-				defaultInboxes,
-				o.Role,
-			)
+				o.Inbox, defaultInboxes, o.Role)
 		}
 	}
 	if o.Inbox != defaultInboxes && !strings.HasPrefix(o.Inbox, defaultInboxes+".") {
@@ -176,9 +157,7 @@ func (o Options) validateNames(bad func(string, ...any) error) error {
 
 func (o Options) validateIDs() error {
 	ids := []struct{ field, id string }{
-		{"workflow id", o.Workflow},
-		{"signal name", o.Signal},
-		{"identity", o.Identity},
+		{"workflow id", o.Workflow}, {"signal name", o.Signal}, {"identity", o.Identity},
 	}
 	for _, t := range o.Types {
 		if err := subject.ValidateID("type", t); err != nil {
@@ -250,10 +229,8 @@ func For(o Options) (*Template, error) {
 	t := &Template{Role: o.Role, User: o.User, Inbox: o.Inbox}
 	build := builders[o.Role]
 	t.About = build.about
-	t.Grants = append(
-		build.grants(&r),
-		Grant{Why: "the answers to its own requests", Subscribe: []string{o.Inbox + ".>"}},
-	)
+	t.Grants = append(build.grants(&r),
+		Grant{Why: "the answers to its own requests", Subscribe: []string{o.Inbox + ".>"}})
 	t.Grants = reduce(t.Grants)
 	if build.responds {
 		t.Responses = &Responses{Max: 1, Expires: "1m"} // six times the default limit of a decision
@@ -292,10 +269,8 @@ func reduce(grants []Grant) []Grant {
 func needed(subjects, all []string, seen map[string]bool) []string {
 	var left []string
 	for _, s := range subjects {
-		covered := slices.ContainsFunc(
-			all,
-			func(other string) bool { return other != s && Covers(other, s) },
-		)
+		covered := slices.ContainsFunc(all,
+			func(other string) bool { return other != s && Covers(other, s) })
 		if !covered && !seen[s] {
 			seen[s] = true
 			left = append(left, s)

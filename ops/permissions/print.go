@@ -12,22 +12,14 @@ import (
 // account.
 func (t *Template) Conf(password string) string {
 	var b strings.Builder
-	fmt.Fprintf(
-		&b,
-		"# %s\n{ user: %s, password: %q, permissions: {\n",
-		t.About,
-		plain(t.User),
-		password,
-	)
+	fmt.Fprintf(&b, "# %s\n{ user: %s, password: %q, permissions: {\n",
+		t.About, plain(t.User), password)
 	t.list(&b, "publish", func(g Grant) []string { return g.Publish })
 	t.list(&b, "subscribe", func(g Grant) []string { return g.Subscribe })
 	if r := t.Responses; r != nil {
-		fmt.Fprintf(
-			&b,
+		fmt.Fprintf(&b,
 			"  # one answer to whatever it is asked\n  allow_responses: { max: %d, expires: %q }\n",
-			r.Max,
-			r.Expires,
-		)
+			r.Max, r.Expires)
 	}
 	b.WriteString("} }\n")
 	return b.String()
@@ -71,12 +63,8 @@ func (t *Template) NSC() string {
 	if !bare.MatchString(name) {
 		name = "'" + name + "'" // quotes are in no name
 	}
-	s := fmt.Sprintf(
-		"nsc add user --name %s \\\n  --allow-pub '%s' \\\n  --allow-sub '%s'",
-		name,
-		strings.Join(p.Publish.Allow, ","),
-		strings.Join(p.Subscribe.Allow, ","),
-	)
+	s := fmt.Sprintf("nsc add user --name %s \\\n  --allow-pub '%s' \\\n  --allow-sub '%s'",
+		name, strings.Join(p.Publish.Allow, ","), strings.Join(p.Subscribe.Allow, ","))
 	if r := t.Responses; r != nil {
 		s += fmt.Sprintf(" \\\n  --allow-pub-response=%d --response-ttl %s", r.Max, r.Expires)
 	}
@@ -102,35 +90,24 @@ func (t *Template) Account(password, servers string) (string, error) {
 	if !slices.Contains(separable, t.Role) {
 		return "", fmt.Errorf(
 			"permissions: %w: the role %s cannot have an account of its own, because the "+
-				"servers must reach it: use one of %v",
-			ErrInvalid,
-			t.Role,
-			separable,
-		)
+				"servers must reach it: use one of %v", ErrInvalid, t.Role, separable)
 	}
 	account := strings.ToUpper(t.User)
 	switch {
 	case servers == "" || strings.ContainsAny(servers, " \t\r\n\"'\\{}"):
 		return "", fmt.Errorf(
 			"permissions: %w: the account %q: use a word without blanks and quotes",
-			ErrInvalid,
-			servers,
-		)
+			ErrInvalid, servers)
 	case account == servers:
 		return "", fmt.Errorf(
 			"permissions: %w: the account %s of this user would be that of the servers: give the user another name",
-			ErrInvalid,
-			account,
-		)
+			ErrInvalid, account)
 	}
 	account, servers = plain(account), plain(servers)
 	p := t.Permissions()
 	var b strings.Builder
-	fmt.Fprintf(
-		&b,
-		"# For the account %s, which the servers of Drover are in.\nexports: [\n",
-		servers,
-	)
+	fmt.Fprintf(&b, "# For the account %s, which the servers of Drover are in.\nexports: [\n",
+		servers)
 	for _, s := range p.Publish.Allow {
 		response := ""
 		if strings.Contains(s, ".DIRECT.GET.") { // a batch has many answers
@@ -138,10 +115,8 @@ func (t *Template) Account(password, servers string) (string, error) {
 		}
 		fmt.Fprintf(&b, "  { service: %q, accounts: [%s]%s }\n", s, account, response)
 	}
-	heard := slices.DeleteFunc(
-		slices.Clone(p.Subscribe.Allow),
-		func(s string) bool { return strings.HasPrefix(s, defaultInboxes+".") },
-	)
+	heard := slices.DeleteFunc(slices.Clone(p.Subscribe.Allow),
+		func(s string) bool { return strings.HasPrefix(s, defaultInboxes+".") })
 	for _, s := range heard {
 		fmt.Fprintf(&b, "  { stream: %q, accounts: [%s] }\n", s, account)
 	}

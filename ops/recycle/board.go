@@ -66,10 +66,8 @@ func (b *board) write(ctx context.Context, key string, v any, rev uint64) error 
 		return err
 	}
 	for range attempts {
-		if _, err = b.conn.KVUpdate(ctx, b.ns.BucketSchedules(), key, body, rev, 0); !errors.Is(
-			err,
-			natsconn.ErrInFlight,
-		) {
+		if _, err = b.conn.KVUpdate(ctx, b.ns.BucketSchedules(), key, body, rev, 0); !errors.Is(err,
+			natsconn.ErrInFlight) {
 			break
 		}
 		sleep.For(ctx, shortPause)
@@ -99,15 +97,12 @@ func (b *board) publish(ctx context.Context, n *ops.RecycleNotice) {
 	if n.Reason != "" {
 		reason += ": " + n.Reason
 	}
-	b.notes.Note(
-		ctx,
-		ops.Operation{
-			Kind:    ops.OperationRecycle,
-			Subject: n.Node,
-			Reason:  reason,
-			Slot:    n.Slot,
-		},
-	)
+	b.notes.Note(ctx, ops.Operation{
+		Kind:    ops.OperationRecycle,
+		Subject: n.Node,
+		Reason:  reason,
+		Slot:    n.Slot,
+	})
 }
 
 // sayOf stores and publishes what a node does in the recycle of a slot. If another recycle was

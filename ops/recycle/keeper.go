@@ -43,29 +43,21 @@ func NewKeeper(o KeeperOptions) *Keeper {
 	return &Keeper{
 		o: o, log: log, woken: make(chan struct{}, 1),
 		board: board{
-			conn:  o.Conn,
-			ns:    o.Namespace,
-			notes: operations.New(o.Conn, o.Namespace, o.Node, log),
+			conn: o.Conn, ns: o.Namespace, notes: operations.New(o.Conn, o.Namespace, o.Node, log),
 		},
 	}
 }
 
 // Run announces recycles and answers the verbs until ctx ends. It is a task of the master.
 func (k *Keeper) Run(ctx context.Context) error {
-	stop, err := service.Serve(
-		ctx,
-		service.Options{Conn: k.o.Conn, Namespace: k.o.Namespace, Logger: k.o.Logger},
-		k.verbs(),
-	)
+	stop, err := service.Serve(ctx,
+		service.Options{Conn: k.o.Conn, Namespace: k.o.Namespace, Logger: k.o.Logger}, k.verbs())
 	if err != nil {
 		return err
 	}
 	defer stop()
-	sub, err := k.o.Conn.Subscribe(
-		k.o.Namespace.NoticeRecycle(),
-		"",
-		func(natsconn.Msg) { wake(k.woken) },
-	)
+	sub, err := k.o.Conn.Subscribe(k.o.Namespace.NoticeRecycle(), "",
+		func(natsconn.Msg) { wake(k.woken) })
 	if err == nil {
 		defer sub.Close()
 	}

@@ -33,18 +33,13 @@ func compile(r *ops.Recycle) (*plan, error) {
 		every = day
 	}
 	refuse := func(field, hint, format string, args ...any) (*plan, error) {
-		return nil, schemas.Errorf(schemas.CodeInvalid, format, args...).
-			InField("recycle."+field).
+		return nil, schemas.Errorf(schemas.CodeInvalid, format, args...).InField("recycle."+field).
 			WithHint("%s", hint)
 	}
 	switch {
 	case every < day || every > mostDays*day || every%day != 0:
-		return refuse(
-			"every",
-			"use 24h for each day, 48h for each second one, up to 366 days",
-			"every is %v: it counts whole days",
-			every,
-		)
+		return refuse("every", "use 24h for each day, 48h for each second one, up to 366 days",
+			"every is %v: it counts whole days", every)
 	case r.Notice < 0 || r.Notice.Std() > day:
 		return refuse("notice", "use up to 24h, or leave it out for 10m", "notice is %v", r.Notice)
 	case r.Stagger < 0 || r.Stagger.Std() > longestStagger:
@@ -57,19 +52,12 @@ func compile(r *ops.Recycle) (*plan, error) {
 	}
 	hour, minute, ok := clock(at)
 	if !ok {
-		return refuse(
-			"at",
-			"write hours and minutes, as in 03:30",
-			"at is %q: it is no time of day",
-			r.At,
-		)
+		return refuse("at", "write hours and minutes, as in 03:30",
+			"at is %q: it is no time of day", r.At)
 	}
-	times, err := calendar.Compile(
-		&ops.ScheduleTimes{
-			Cron:     []string{fmt.Sprintf("%d %d * * *", minute, hour)},
-			TimeZone: r.TimeZone,
-		},
-	)
+	times, err := calendar.Compile(&ops.ScheduleTimes{
+		Cron: []string{fmt.Sprintf("%d %d * * *", minute, hour)}, TimeZone: r.TimeZone,
+	})
 	if err != nil {
 		e := schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("recycle.timeZone")
 		return nil, e.WithHint("use an IANA name such as Europe/Berlin, or leave it out for UTC")

@@ -61,9 +61,7 @@ func NewRunner(o RunnerOptions) *Runner {
 	return &Runner{
 		o: o, log: log,
 		board: board{
-			conn:  o.Conn,
-			ns:    o.Namespace,
-			notes: operations.New(o.Conn, o.Namespace, o.Node, log),
+			conn: o.Conn, ns: o.Namespace, notes: operations.New(o.Conn, o.Namespace, o.Node, log),
 		},
 	}
 }
@@ -72,11 +70,8 @@ func NewRunner(o RunnerOptions) *Runner {
 // end.
 func (r *Runner) Run(ctx context.Context) error {
 	woken := make(chan struct{}, 1)
-	sub, err := r.o.Conn.Subscribe(
-		r.o.Namespace.NoticeRecycle(),
-		"",
-		func(natsconn.Msg) { wake(woken) },
-	)
+	sub, err := r.o.Conn.Subscribe(r.o.Namespace.NoticeRecycle(), "",
+		func(natsconn.Msg) { wake(woken) })
 	if err == nil {
 		defer sub.Close()
 	} // without that right it takes a little longer
@@ -131,23 +126,13 @@ func (r *Runner) look(ctx context.Context) (time.Duration, error) {
 }
 
 func (r *Runner) say(
-	ctx context.Context,
-	slot schemas.Timestamp,
-	phase ops.RecyclePhase,
-	reason string,
+	ctx context.Context, slot schemas.Timestamp, phase ops.RecyclePhase, reason string,
 ) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), telling)
 	defer cancel()
-	return r.board.sayOf(
-		ctx,
-		ops.RecycleNotice{
-			Phase:  phase,
-			Slot:   slot,
-			At:     schemas.At(r.o.Now(ctx)),
-			Node:   r.o.Node,
-			Reason: reason,
-		},
-	)
+	return r.board.sayOf(ctx, ops.RecycleNotice{
+		Phase: phase, Slot: slot, At: schemas.At(r.o.Now(ctx)), Node: r.o.Node, Reason: reason,
+	})
 }
 
 // enter waits for the claim and has the node's turn under it, if it is still due.
@@ -155,18 +140,14 @@ func (r *Runner) enter(ctx context.Context) error {
 	once, done := context.WithCancel(ctx)
 	defer done()
 	var failed error
-	err := r.o.Claims.Hold(
-		once,
-		claims.Recycle,
-		claims.HoldOptions{},
+	err := r.o.Claims.Hold(once, claims.Recycle, claims.HoldOptions{},
 		func(held context.Context, _ *claims.Lease) error {
 			defer done()
 			if failed = r.turn(ctx, held); held.Err() != nil {
 				failed = nil // the claim was lost before the turn began, or the node is told to stop
 			}
 			return nil
-		},
-	)
+		})
 	return errors.Join(err, failed)
 }
 
@@ -217,8 +198,8 @@ func (r *Runner) restart(ctx context.Context, slot schemas.Timestamp) error {
 		cancel()
 		switch {
 		case err != nil:
-			log.WithField("err", err).
-				Warn("recycle: not all runs were asked to continue as new; they go on after the restart")
+			log.WithField("err", err).Warn(
+				"recycle: not all runs were asked to continue as new; they go on after the restart")
 		case asked > 0:
 			log.WithField("runs", asked).Info("recycle: runs were asked to continue as new")
 		}

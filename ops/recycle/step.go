@@ -45,9 +45,7 @@ func goesOn(s *ops.RecycleNotice) bool { return s != nil && s.Phase != ops.Recyc
 // step says what is to be said now by the master, if anything, and after which time to look again
 // at the latest.
 func (p *plan) step(
-	state *ops.RecycleNotice,
-	members []member,
-	now time.Time,
+	state *ops.RecycleNotice, members []member, now time.Time,
 ) (say *ops.RecycleNotice, wait time.Duration) {
 	told := time.Time{} // the slot that was announced last
 	if state != nil {
@@ -59,8 +57,7 @@ func (p *plan) step(
 	}
 	// One that has begun comes to its end before the next is announced, which has then a shorter
 	// notice.
-	begun := goesOn(state) &&
-		(state.Phase != ops.RecycleAnnounced || !now.Before(state.At.Time()))
+	begun := goesOn(state) && (state.Phase != ops.RecycleAnnounced || !now.Before(state.At.Time()))
 	if slot := p.next(now); !begun && slot.After(told) {
 		asked := p.set.Asked != 0 && slot.Equal(p.set.Asked.Time())
 		if left := slot.Add(-p.notice()).Sub(now); left > 0 && !asked {
@@ -75,14 +72,14 @@ func (p *plan) step(
 	if slot := p.last(now); !begun && slot.After(told) && len(stale(members, slot)) > 0 {
 		return &ops.RecycleNotice{
 			Phase: ops.RecycleAnnounced, Slot: schemas.At(slot),
-			At: schemas.At(now.Add(p.notice())), Reason: "late: there was no master to announce it in time",
+			At:     schemas.At(now.Add(p.notice())),
+			Reason: "late: there was no master to announce it in time",
 		}, wait
 	}
 	if !goesOn(state) {
 		return nil, wait
 	}
-	if left := settled - now.Sub(state.At.Time()); left > 0 &&
-		state.Phase == ops.RecycleReturned {
+	if left := settled - now.Sub(state.At.Time()); left > 0 && state.Phase == ops.RecycleReturned {
 		return nil, min(wait, left)
 	}
 	if over, reason := ended(state, members, now); over {
@@ -98,11 +95,7 @@ func (p *plan) step(
 
 // ended tells whether a recycle that goes on is over, and why, unless all nodes have had their
 // turns.
-func ended(
-	state *ops.RecycleNotice,
-	members []member,
-	now time.Time,
-) (over bool, reason string) {
+func ended(state *ops.RecycleNotice, members []member, now time.Time) (over bool, reason string) {
 	since := now.Sub(state.At.Time())
 	left := stale(members, state.Slot.Time())
 	switch {
@@ -114,11 +107,8 @@ func ended(
 	case state.Phase == ops.RecycleAnnounced:
 		return since >= 0 && len(left) == 0, ""
 	case state.Phase == ops.RecycleDraining, state.Phase == ops.RecycleExited:
-		return since > lostAfter &&
-				len(left) == 0, fmt.Sprintf(
-				"node %s has not returned",
-				state.Node,
-			)
+		return since > lostAfter && len(left) == 0, fmt.Sprintf("node %s has not returned",
+			state.Node)
 	}
 	return len(left) == 0, ""
 }
@@ -154,10 +144,7 @@ func turn(state *ops.RecycleNotice, self member, now time.Time) (act, time.Durat
 
 // mayBegin is how long a node that has the claim waits until it begins its turn.
 func mayBegin(
-	state *ops.RecycleNotice,
-	self string,
-	stagger time.Duration,
-	now time.Time,
+	state *ops.RecycleNotice, self string, stagger time.Duration, now time.Time,
 ) time.Duration {
 	if state.Phase == ops.RecycleAnnounced || state.Node == self {
 		return 0

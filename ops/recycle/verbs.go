@@ -40,36 +40,26 @@ const mostReason = 1024
 
 // judge refuses what the verb does not know, and a namespace that is the home of no node: nothing
 // would ever happen.
-func (k *Keeper) judge(
-	ctx context.Context,
-	q *ops.RecycleRequest,
-	verb string,
-	sets bool,
-) error {
+func (k *Keeper) judge(ctx context.Context, q *ops.RecycleRequest, verb string, sets bool) error {
 	switch {
 	case !sets && q.Recycle != nil:
-		return schemas.Errorf(schemas.CodeInvalid, "%s takes no recycle", verb).
-			InField("recycle").
+		return schemas.Errorf(schemas.CodeInvalid, "%s takes no recycle", verb).InField("recycle").
 			WithHint("set it with recycleSet")
 	case sets && q.Recycle == nil:
-		return schemas.Errorf(schemas.CodeInvalid, "recycle is missing").
-			InField("recycle").
+		return schemas.Errorf(schemas.CodeInvalid, "recycle is missing").InField("recycle").
 			WithHint(`such as {"at":"03:30"}, or {} for never`)
 	case sets && q.Notice != 0:
 		return schemas.Errorf(schemas.CodeInvalid, "notice is that of recycleNow").
-			InField("notice").
-			WithHint("write recycle.notice")
+			InField("notice").WithHint("write recycle.notice")
 	case q.Notice < 0 || q.Notice.Std() > day:
-		return schemas.Errorf(schemas.CodeInvalid, "notice is %v", q.Notice).
-			InField("notice").
+		return schemas.Errorf(schemas.CodeInvalid, "notice is %v", q.Notice).InField("notice").
 			WithHint("use up to 24h, or leave it out for none")
 	case len(q.Reason) > mostReason:
 		return schemas.Errorf(schemas.CodeInvalid, "reason has %d bytes", len(q.Reason)).
-			InField("reason").
-			WithHint("use at most %d", mostReason)
+			InField("reason").WithHint("use at most %d", mostReason)
 	case sets && (q.Recycle.Asked != 0 || q.Recycle.UpdatedAt != 0 || q.Recycle.Identity != ""):
-		return schemas.Errorf(schemas.CodeInvalid, "asked, updatedAt and identity are set by the server").
-			InField("recycle").
+		return schemas.Errorf(schemas.CodeInvalid,
+			"asked, updatedAt and identity are set by the server").InField("recycle").
 			WithHint("leave them out")
 	}
 	members, err := k.members(ctx)
@@ -80,16 +70,14 @@ func (k *Keeper) judge(
 		return schemas.Errorf(schemas.CodeConflict,
 			"namespace %q is the home of no server, so none would restart", k.o.Namespace).
 			InField("namespace").
-			WithHint("name the namespace that the servers were started with: drover node list -o json tells each one's")
+			WithHint(
+				"name the namespace that the servers were started with: drover node list -o json tells each one's")
 	}
 	return nil
 }
 
 // change writes what is set, as edit makes it of what was.
-func (k *Keeper) change(
-	ctx context.Context,
-	edit func(r *ops.Recycle),
-) (*ops.Recycle, error) {
+func (k *Keeper) change(ctx context.Context, edit func(r *ops.Recycle)) (*ops.Recycle, error) {
 	var err error
 	for range attempts {
 		r, rev, readErr := k.board.set(ctx)
@@ -106,8 +94,7 @@ func (k *Keeper) change(
 }
 
 func (k *Keeper) answerSet(
-	ctx context.Context,
-	q *ops.RecycleRequest,
+	ctx context.Context, q *ops.RecycleRequest,
 ) (*ops.RecycleResponse, error) {
 	if err := k.judge(ctx, q, "recycleSet", true); err != nil {
 		return nil, err
@@ -131,10 +118,8 @@ func (k *Keeper) answerSet(
 	if q.Reason != "" {
 		reason += ": " + q.Reason
 	}
-	k.board.notes.Note(
-		ctx,
-		ops.Operation{Kind: ops.OperationRecycleSet, Identity: q.Identity, Reason: reason},
-	)
+	k.board.notes.Note(ctx,
+		ops.Operation{Kind: ops.OperationRecycleSet, Identity: q.Identity, Reason: reason})
 	if err := k.callOff(ctx, set, now); err != nil {
 		return nil, err
 	}
@@ -146,8 +131,7 @@ func (k *Keeper) answerSet(
 func (k *Keeper) callOff(ctx context.Context, set *ops.Recycle, now time.Time) error {
 	state, rev, err := k.board.state(ctx)
 	if err != nil || state == nil || state.Phase != ops.RecycleAnnounced ||
-		state.Slot == set.Asked ||
-		!now.Before(state.At.Time()) {
+		state.Slot == set.Asked || !now.Before(state.At.Time()) {
 		return err
 	}
 	n := &ops.RecycleNotice{
@@ -163,8 +147,7 @@ func (k *Keeper) callOff(ctx context.Context, set *ops.Recycle, now time.Time) e
 }
 
 func (k *Keeper) answerNow(
-	ctx context.Context,
-	q *ops.RecycleRequest,
+	ctx context.Context, q *ops.RecycleRequest,
 ) (*ops.RecycleResponse, error) {
 	if err := k.judge(ctx, q, "recycleNow", false); err != nil {
 		return nil, err
@@ -192,12 +175,11 @@ func (k *Keeper) answerNow(
 }
 
 func (k *Keeper) answerShow(
-	ctx context.Context,
-	q *ops.RecycleRequest,
+	ctx context.Context, q *ops.RecycleRequest,
 ) (*ops.RecycleResponse, error) {
 	if q.Recycle != nil || q.Notice != 0 {
-		return nil, schemas.Errorf(schemas.CodeInvalid, "recycleShow takes neither recycle nor notice").
-			InField("recycle").
+		return nil, schemas.Errorf(schemas.CodeInvalid,
+			"recycleShow takes neither recycle nor notice").InField("recycle").
 			WithHint("leave them out")
 	}
 	return k.show(ctx)
@@ -218,16 +200,11 @@ func (k *Keeper) show(ctx context.Context) (*ops.RecycleResponse, error) {
 	}
 	now := k.now(ctx)
 	a := &ops.RecycleResponse{
-		V:       schemas.Version,
-		Recycle: set,
-		Latest:  state,
-		Next:    nextOf(set, state, now),
+		V: schemas.Version, Recycle: set, Latest: state, Next: nextOf(set, state, now),
 	}
 	for _, m := range members {
-		a.Nodes = append(
-			a.Nodes,
-			ops.RecycleNode{Node: m.name, Since: schemas.At(m.since), Phase: phaseOf(state, m)},
-		)
+		a.Nodes = append(a.Nodes,
+			ops.RecycleNode{Node: m.name, Since: schemas.At(m.since), Phase: phaseOf(state, m)})
 	}
 	return a, nil
 }

@@ -30,8 +30,7 @@ func (k *look) before(ctx context.Context, c *candidate) (earlier []link, err er
 	if !known {
 		ns := k.j.o.Namespace
 		o := natsconn.ReadOptions{
-			FilterSubjects: []string{ns.HistoryOfWorkflow(p, wid)},
-			HeadersOnly:    true,
+			FilterSubjects: []string{ns.HistoryOfWorkflow(p, wid)}, HeadersOnly: true,
 			LastPerSubject: true,
 		}
 		err := k.j.o.Conn.Scan(ctx, ns.StreamHistory(p), o, func(s natsconn.Stored) error {

@@ -29,16 +29,12 @@ func (j *Janitor) serve(ctx context.Context) (stop func(), err error) {
 			Serve: service.Answer(j.answerSoft, refuseSoft),
 		},
 	}
-	return service.Serve(
-		ctx,
-		service.Options{Conn: j.o.Conn, Namespace: j.o.Namespace, Logger: j.o.Logger},
-		verbs,
-	)
+	return service.Serve(ctx,
+		service.Options{Conn: j.o.Conn, Namespace: j.o.Namespace, Logger: j.o.Logger}, verbs)
 }
 
 func (j *Janitor) answer(
-	ctx context.Context,
-	q *schemas.ExecutionRequest,
+	ctx context.Context, q *schemas.ExecutionRequest,
 ) (*schemas.RetentionResponse, error) {
 	if err := named(q.WorkflowID); err != nil {
 		return nil, err
@@ -51,8 +47,7 @@ func refuseRetention(q *schemas.ExecutionRequest, e *schemas.Error) *schemas.Ret
 }
 
 func (j *Janitor) answerSoft(
-	_ context.Context,
-	q *schemas.SoftRequest,
+	_ context.Context, q *schemas.SoftRequest,
 ) (*schemas.SoftResponse, error) {
 	if err := named(q.WorkflowID); err != nil {
 		return nil, err
@@ -62,10 +57,7 @@ func (j *Janitor) answerSoft(
 
 func refuseSoft(q *schemas.SoftRequest, e *schemas.Error) *schemas.SoftResponse {
 	return &schemas.SoftResponse{
-		V:          schemas.Version,
-		WorkflowID: q.WorkflowID,
-		Records:    []schemas.SoftRecord{},
-		Error:      e,
+		V: schemas.Version, WorkflowID: q.WorkflowID, Records: []schemas.SoftRecord{}, Error: e,
 	}
 }
 
@@ -81,8 +73,7 @@ func named(wid string) error {
 // judged, and when it goes. Without a run it is the latest of the workflow id. An error is of type
 // [*schemas.Error], or that of a stream.
 func (j *Janitor) Explain(
-	ctx context.Context,
-	wid, run string,
+	ctx context.Context, wid, run string,
 ) (*schemas.RetentionResponse, error) {
 	p := subject.Partition(wid, j.o.Partitions)
 	subj := j.o.Namespace.HistoryOfWorkflow(p, wid)
@@ -99,9 +90,7 @@ func (j *Janitor) Explain(
 			return a, nil
 		}
 		e := schemas.Errorf(schemas.CodeNotFound, "workflow %q has no such history: it was "+
-			"never started, or is purged", wid).
-			InField("workflowId").
-			About(wid, run)
+			"never started, or is purged", wid).InField("workflowId").About(wid, run)
 		return nil, e.WithHint("see what there is with: drover list")
 	}
 	if err != nil {
@@ -119,31 +108,19 @@ func (j *Janitor) Explain(
 		return nil, err
 	}
 	a := &schemas.RetentionResponse{
-		V:          schemas.Version,
-		WorkflowID: wid,
-		Run:        l.Run,
-		Status:     l.Status,
-		ClosedAt:   l.ClosedAt,
+		V: schemas.Version, WorkflowID: wid, Run: l.Run, Status: l.Status, ClosedAt: l.ClosedAt,
 	}
 	if !l.Status.Closed() {
 		a.Because = "never: it is open, and open runs are always kept"
 		return a, nil
 	}
-	return a, j.explainClosed(
-		ctx,
-		a,
-		entry{closed: m.Time.UnixNano(), seq: m.Seq, partition: int32(p), id: idOf(l.Run)},
-		&l,
-		&look{j: j, now: now, checkpoints: map[int]schemas.Checkpoint{}},
-	)
+	return a, j.explainClosed(ctx, a,
+		entry{closed: m.Time.UnixNano(), seq: m.Seq, partition: int32(p), id: idOf(l.Run)}, &l,
+		&look{j: j, now: now, checkpoints: map[int]schemas.Checkpoint{}})
 }
 
 func (j *Janitor) explainClosed(
-	ctx context.Context,
-	a *schemas.RetentionResponse,
-	e entry,
-	l *line,
-	k *look,
+	ctx context.Context, a *schemas.RetentionResponse, e entry, l *line, k *look,
 ) error {
 	if held := j.holder(e); held != "" {
 		a.Because = fmt.Sprintf("never while run %s, which is above it, is open", held)
@@ -154,9 +131,10 @@ func (j *Janitor) explainClosed(
 		return nil
 	}
 	if !judged && !j.isDue(e) {
-		return schemas.Errorf(schemas.CodeUnavailable, "the master has not read yet that run %s has closed", l.Run).
-			About(l.WorkflowID, l.Run).
-			WithHint("ask again in a moment; after a change of the master it reads all histories first")
+		return schemas.Errorf(schemas.CodeUnavailable,
+			"the master has not read yet that run %s has closed", l.Run).About(l.WorkflowID, l.Run).
+			WithHint(
+				"ask again in a moment; after a change of the master it reads all histories first")
 	}
 	_, why, err := k.may(ctx, e)
 	switch {
@@ -214,12 +192,8 @@ func (j *Janitor) judge(a *schemas.RetentionResponse, e entry, l *line, k *look)
 			continue
 		}
 		p := g.governing(j.defaultOf)
-		v := p.Judge(
-			retention.Run{ID: l.Run, Closed: e.at(), Expirable: true},
-			rank,
-			len(g.runs),
-			k.now,
-		)
+		v := p.Judge(retention.Run{ID: l.Run, Closed: e.at(), Expirable: true}, rank, len(g.runs),
+			k.now)
 		a.Group, a.Expression, a.Source = words(key, l), p.String(), j.source(g)
 		a.Rank, a.Count, a.Because = rank+1, len(g.runs), v.Why
 		a.Goes = v.Fate != retention.OnDisk

@@ -19,8 +19,7 @@ type finder struct {
 
 func newFinder(names []string) *finder {
 	f := &finder{
-		missing: make(map[string]bool, len(names)),
-		tails:   make(map[uint64][]string, len(names)),
+		missing: make(map[string]bool, len(names)), tails: make(map[uint64][]string, len(names)),
 	}
 	for _, n := range names {
 		if len(n) < tail || f.missing[n] {

@@ -74,9 +74,7 @@ func (j *Janitor) catch(ctx context.Context, p int, last uint64) error {
 // read reads the records of a partition up to one that is there.
 func (j *Janitor) read(ctx context.Context, p int, end uint64) error {
 	o := natsconn.ReadOptions{
-		StartSeq:       j.next[p],
-		EndSeq:         end,
-		HeadersOnly:    true,
+		StartSeq: j.next[p], EndSeq: end, HeadersOnly: true,
 		BytesPerSecond: natsconn.LeisurelyHeaders,
 	}
 	err := j.o.Conn.Scan(ctx, j.o.Namespace.StreamHistory(p), o, func(s natsconn.Stored) error {
@@ -101,7 +99,8 @@ func (j *Janitor) note(ctx context.Context, p int, s natsconn.Stored) error {
 	l, err := runs.ReadLine(s)
 	if err != nil {
 		j.o.Logger.WithField("err", err).WithField("subject", s.Subject).WithField("seq", s.Seq).
-			Warn("the headers of a record cannot be read, so its run is kept; drover verify tells more")
+			Warn(
+				"the headers of a record cannot be read, so its run is kept; drover verify tells more")
 		return nil
 	}
 	return j.closed(ctx, j.entryOf(p, s.Seq, s.Time, l.Run), &l)
@@ -139,9 +138,8 @@ func (j *Janitor) kinOf(ctx context.Context, parent *schemas.Execution) (kinship
 	}
 	l, err := runs.ReadLine(*m)
 	if err != nil {
-		return kinship{
-			open: parent.Run,
-		}, nil //nolint:nilerr // whoever cannot be read counts as open
+		return kinship{open: parent.Run},
+			nil //nolint:nilerr // whoever cannot be read counts as open
 	}
 	k := kinship{open: parent.Run, typ: l.Type}
 	if l.Status.Closed() {
@@ -162,11 +160,8 @@ func (j *Janitor) kinOf(ctx context.Context, parent *schemas.Execution) (kinship
 
 func (j *Janitor) lastRecord(ctx context.Context, x *schemas.Execution) (*natsconn.Stored, error) {
 	p := subject.Partition(x.WorkflowID, j.o.Partitions)
-	return j.o.Conn.LastBySubject(
-		ctx,
-		j.o.Namespace.StreamHistory(p),
-		j.o.Namespace.History(p, x.WorkflowID, x.Run),
-	)
+	return j.o.Conn.LastBySubject(ctx, j.o.Namespace.StreamHistory(p),
+		j.o.Namespace.History(p, x.WorkflowID, x.Run))
 }
 
 // serverTime is that of the servers, by which runs are closed.

@@ -254,9 +254,7 @@ func (x *index) plan(g *group, p retention.Policy, now time.Time) {
 
 // comes tells whether a judgement has an end. Later than the last moment that a timestamp holds is
 // never.
-func comes(
-	until time.Time,
-) bool {
+func comes(until time.Time) bool {
 	return !until.IsZero() && until.Before(time.Unix(0, math.MaxInt64))
 }
 

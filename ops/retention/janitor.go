@@ -73,13 +73,8 @@ func (j *Janitor) forget() {
 	defer j.mu.Unlock()
 	j.index, j.waiting, j.due, j.unnamed = newIndex(), map[string][]member{}, nil, nil
 	j.index.keepSoft, j.soft = j.o.SoftBytes > 0, newSoftRuns()
-	j.next, j.latest, j.kin = make(
-		[]uint64,
-		j.o.Partitions,
-	), make(
-		[]int64,
-		j.o.Partitions,
-	), map[string]kinship{}
+	j.next, j.latest, j.kin = make([]uint64, j.o.Partitions), make([]int64, j.o.Partitions),
+		map[string]kinship{}
 	j.feed.forget()
 	for p := range j.next {
 		j.next[p] = 1
@@ -120,10 +115,8 @@ func (j *Janitor) Run(ctx context.Context) error {
 			j.o.Logger.WithField("err", err).
 				Warn("closed runs could not be looked after; trying again")
 		case r.Purged > 0:
-			j.o.Logger.WithField("runs", r.Purged).
-				WithField("kept", r.Kept).
-				WithField("took", r.Took.Round(time.Millisecond)).
-				Info("closed runs were purged")
+			j.o.Logger.WithField("runs", r.Purged).WithField("kept", r.Kept).WithField("took",
+				r.Took.Round(time.Millisecond)).Info("closed runs were purged")
 		}
 		select {
 		case <-ctx.Done():

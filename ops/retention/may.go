@@ -44,19 +44,15 @@ func (k *look) may(ctx context.Context, e entry) (c *candidate, why string, err 
 	case k.now.Before(e.at().Add(j.o.Grace)):
 		return nil, fmt.Sprintf(
 			"a closed run stays for %s in any case, so that a start that is repeated finds it",
-			duration.String(j.o.Grace),
-		), nil
+			duration.String(j.o.Grace)), nil
 	case e.seq > cp.Effects:
 		return nil, fmt.Sprintf(
 			"the owner of partition %d has not written down yet that all it had to do for the run is done",
-			p,
-		), nil
+			p), nil
 	case e.seq >= cp.History:
 		return nil, fmt.Sprintf(
 			"its last record is the highest of partition %d, which stays as the witness of "+
-				"where the history ends, until another run there writes one",
-			p,
-		), nil
+				"where the history ends, until another run there writes one", p), nil
 	}
 	m, err := j.o.Conn.GetSeq(ctx, j.o.Namespace.StreamHistory(p), e.seq)
 	if errors.Is(err, natsconn.ErrNotFound) || err == nil && !e.isIn(m) {
@@ -98,11 +94,8 @@ func (k *look) checkpoint(ctx context.Context, p int) (cp schemas.Checkpoint, er
 		return cp, nil
 	}
 	j := k.j
-	value, _, err := j.o.Conn.KVGet(
-		ctx,
-		j.o.Namespace.BucketCheckpoints(),
-		fmt.Sprintf("partition.%d", p),
-	)
+	value, _, err := j.o.Conn.KVGet(ctx, j.o.Namespace.BucketCheckpoints(),
+		fmt.Sprintf("partition.%d", p))
 	if errors.Is(err, natsconn.ErrNotFound) {
 		return cp, nil
 	}
@@ -120,10 +113,7 @@ func (k *look) checkpoint(ctx context.Context, p int) (cp schemas.Checkpoint, er
 // unread that was meant for it. Whoever finds that the history has lost its end reads both logs
 // from their beginnings: a start that is still there would begin a purged run anew.
 func (k *look) consumed(
-	ctx context.Context,
-	c *candidate,
-	r *schemas.Record,
-	cp schemas.Checkpoint,
+	ctx context.Context, c *candidate, r *schemas.Record, cp schemas.Checkpoint,
 ) (why string, err error) {
 	j, p := k.j, int(c.partition)
 	ns := j.o.Namespace
@@ -140,9 +130,7 @@ func (k *look) consumed(
 		if log.done.Before(log.at) {
 			return fmt.Sprintf(
 				"the checkpoint of partition %d lies before what the run has read of the %s",
-				p,
-				log.name,
-			), nil
+				p, log.name), nil
 		}
 		first, err := j.firstFrom(ctx, log.stream, log.filter, 1)
 		switch {
@@ -153,9 +141,7 @@ func (k *look) consumed(
 		case first.Seq <= log.at.Sequence:
 			return fmt.Sprintf(
 				"message %d of the %s, which is for its workflow id and was read, is not purged there yet",
-				first.Seq,
-				log.name,
-			), nil
+				first.Seq, log.name), nil
 		}
 		if log.name == "inbox" {
 			// of what was read after the close only a start that was repeated could begin it anew
@@ -166,8 +152,7 @@ func (k *look) consumed(
 			if start != nil && start.Seq <= log.done.Sequence {
 				return fmt.Sprintf(
 					"message %d of the inbox, a start of its workflow id that was read, is not purged there yet",
-					start.Seq,
-				), nil
+					start.Seq), nil
 			}
 		}
 		unread, err := j.firstFrom(ctx, log.stream, log.filter, log.done.Sequence+1)
@@ -177,9 +162,7 @@ func (k *look) consumed(
 		if unread != nil && unread.Time.Before(c.at().Add(j.o.Grace)) {
 			return fmt.Sprintf(
 				"message %d of the %s, which is for its workflow id, is not read yet",
-				unread.Seq,
-				log.name,
-			), nil
+				unread.Seq, log.name), nil
 		}
 	}
 	return "", nil
@@ -187,9 +170,7 @@ func (k *look) consumed(
 
 // firstFrom is the first message on a subject from a sequence on; nil if there is none.
 func (j *Janitor) firstFrom(
-	ctx context.Context,
-	stream, subj string,
-	from uint64,
+	ctx context.Context, stream, subj string, from uint64,
 ) (*natsconn.Stored, error) {
 	m, err := j.o.Conn.NextBySubject(ctx, stream, subj, from)
 	if errors.Is(err, natsconn.ErrNotFound) {
@@ -219,17 +200,12 @@ func (k *look) recorded(ctx context.Context, c *candidate) (why string, err erro
 	case err != nil:
 		return "", err
 	case !schemas.HeaderStatus(m.Header.Get(schemas.StatusHeader)).Closed():
-		return fmt.Sprintf(
-			"its parent, workflow %q run %s, is open",
-			parent.WorkflowID,
-			parent.Run,
-		), nil
+		return fmt.Sprintf("its parent, workflow %q run %s, is open",
+			parent.WorkflowID, parent.Run), nil
 	case m.Seq > cp.Effects:
 		return fmt.Sprintf(
 			"the owner of its parent, workflow %q run %s, has not written down yet that all it had to do is done",
-			parent.WorkflowID,
-			parent.Run,
-		), nil
+			parent.WorkflowID, parent.Run), nil
 	}
 	return "", nil
 }

@@ -75,10 +75,7 @@ func (j *Janitor) went(gone []entry) {
 // purgeBatch purges of some runs those that may go. It returns how many runs it purged, and which
 // of those it was given are gone.
 func (j *Janitor) purgeBatch(
-	ctx context.Context,
-	k *look,
-	p int,
-	part []entry,
+	ctx context.Context, k *look, p int, part []entry,
 ) (purged int, gone []entry, err error) {
 	var ready, later []*candidate // later others of their chains, which go first
 	goes := map[string]bool{}     // those that do, by subject
@@ -175,9 +172,7 @@ func (j *Janitor) purgeOne(ctx context.Context, k *look, c *candidate) error {
 // purgeBefore purges what goes with a run and before it: the parts of a flow's run, and the runs of
 // a chain before its last. It tells whether the run has to wait for them.
 func (j *Janitor) purgeBefore(
-	ctx context.Context,
-	k *look,
-	c *candidate,
+	ctx context.Context, k *look, c *candidate,
 ) (purged int, waits bool, err error) {
 	keys := []string{partsKey(c.line.Run)}
 	if c.line.Status != schemas.StatusContinuedAsNew && c.line.FirstRun != "" {
@@ -256,10 +251,7 @@ func (j *Janitor) edge(ctx context.Context, p int, ready []*candidate) (uint64, 
 		goes[c.subject] = true
 	}
 	edge, n := uint64(0), 0
-	err = j.o.Conn.Scan(
-		ctx,
-		stream,
-		natsconn.ReadOptions{HeadersOnly: true},
+	err = j.o.Conn.Scan(ctx, stream, natsconn.ReadOptions{HeadersOnly: true},
 		func(s natsconn.Stored) error {
 			edge = s.Seq // what lies below has been looked at
 			if n++; n > longest || s.Seq >= fence.Seq ||
@@ -267,8 +259,7 @@ func (j *Janitor) edge(ctx context.Context, p int, ready []*candidate) (uint64, 
 				return errEdge
 			}
 			return nil
-		},
-	)
+		})
 	if err != nil && !errors.Is(err, errEdge) {
 		return 0, err
 	}

@@ -52,9 +52,7 @@ type softRuns struct {
 
 func newSoftRuns() *softRuns {
 	return &softRuns{
-		runs: map[entry]*softRun{},
-		byID: map[string]*softRun{},
-		ids:  map[string][]*softRun{},
+		runs: map[entry]*softRun{}, byID: map[string]*softRun{}, ids: map[string][]*softRun{},
 		ends: queue[*softRun]{
 			before: func(a, b *softRun) bool { return a.compare(b.entry) < 0 },
 			place:  func(r *softRun) *int { return &r.place },
@@ -96,11 +94,8 @@ func (s *softRuns) drop(e entry) {
 
 // find is the place of an entry among the runs of a workflow id.
 func (s *softRuns) find(wid string, e entry) (int, bool) {
-	return slices.BinarySearchFunc(
-		s.ids[wid],
-		e,
-		func(r *softRun, e entry) int { return r.compare(e) },
-	)
+	return slices.BinarySearchFunc(s.ids[wid], e,
+		func(r *softRun, e entry) int { return r.compare(e) })
 }
 
 // get is a run of a workflow id, the latest if none is named; nil if there is none.
@@ -143,7 +138,8 @@ func (j *Janitor) keepSoftly(ctx context.Context, c *candidate) error {
 // brief is what explanations need of a line. Tags and attributes are in the records, too.
 func brief(l *line) line {
 	return line{ExecutionInfo: schemas.ExecutionInfo{
-		WorkflowID: l.WorkflowID, Run: l.Run, Type: l.Type, Status: l.Status, ClosedAt: l.ClosedAt, Parent: l.Parent,
+		WorkflowID: l.WorkflowID, Run: l.Run, Type: l.Type, Status: l.Status,
+		ClosedAt: l.ClosedAt, Parent: l.Parent,
 	}, Retention: l.Retention}
 }
 
@@ -184,8 +180,7 @@ func (j *Janitor) readSoft(ctx context.Context, c *candidate) (*softRun, error) 
 		case from > c.seq:
 			return r, nil
 		case len(page) == 0:
-			j.o.Logger.WithField("workflow", c.line.WorkflowID).
-				WithField("run", c.line.Run).
+			j.o.Logger.WithField("workflow", c.line.WorkflowID).WithField("run", c.line.Run).
 				Warn("a run is not kept softly: a replica does not show it whole")
 			return nil, nil
 		}
@@ -215,15 +210,11 @@ func (j *Janitor) Soft(q *schemas.SoftRequest) (*schemas.SoftResponse, error) {
 	j.mu.Unlock()
 	if r == nil {
 		return nil, schemas.Errorf(schemas.CodeNotFound, "workflow %q has no such run that is "+
-			"kept softly", q.WorkflowID).
-			InField("workflowId").
-			About(q.WorkflowID, q.Run)
+			"kept softly", q.WorkflowID).InField("workflowId").About(q.WorkflowID, q.Run)
 	}
 	a := &schemas.SoftResponse{
-		V:          schemas.Version,
-		WorkflowID: q.WorkflowID,
-		Run:        r.line.Run,
-		Records:    []schemas.SoftRecord{},
+		V: schemas.Version, WorkflowID: q.WorkflowID, Run: r.line.Run,
+		Records: []schemas.SoftRecord{},
 	}
 	room := int(j.o.Conn.MaxPayload()) / 2
 	later, _ := slices.BinarySearchFunc(r.records, q.After, func(m softRecord, after uint64) int {
@@ -237,10 +228,8 @@ func (j *Janitor) Soft(q *schemas.SoftRequest) (*schemas.SoftResponse, error) {
 			a.More = true
 			break
 		}
-		a.Records = append(
-			a.Records,
-			schemas.SoftRecord{Sequence: m.seq, Time: schemas.At(m.time), Data: m.data},
-		)
+		a.Records = append(a.Records,
+			schemas.SoftRecord{Sequence: m.seq, Time: schemas.At(m.time), Data: m.data})
 	}
 	return a, nil
 }
@@ -254,12 +243,8 @@ func (j *Janitor) explainSoft(wid, run string, now time.Time) *schemas.Retention
 		return nil
 	}
 	a := &schemas.RetentionResponse{
-		V:          schemas.Version,
-		WorkflowID: wid,
-		Run:        r.line.Run,
-		Status:     r.line.Status,
-		ClosedAt:   r.line.ClosedAt,
-		Soft:       true,
+		V: schemas.Version, WorkflowID: wid, Run: r.line.Run, Status: r.line.Status,
+		ClosedAt: r.line.ClosedAt, Soft: true,
 	}
 	key := j.index.softKey[r.entry]
 	g := j.index.groups[key]

@@ -96,9 +96,7 @@ func (j *Janitor) sweep(ctx context.Context) (*SweepReport, error) {
 // object has. Only names are among them that the service gives: what somebody has put into the
 // store by hand stays.
 func (j *Janitor) oldObjects(
-	ctx context.Context,
-	s *payloads.Store,
-	now time.Time,
+	ctx context.Context, s *payloads.Store, now time.Time,
 ) (old map[string]payloads.Object, scraps []string, err error) {
 	// read first: whoever gives chunks a name later has written them lately
 	ids := map[string]bool{}
@@ -130,10 +128,8 @@ func given(name string) bool {
 	if _, err := ulid.ParseStrict(name); err == nil {
 		return true
 	}
-	return slices.ContainsFunc(
-		givenPrefixes,
-		func(prefix string) bool { return strings.HasPrefix(name, prefix) },
-	)
+	return slices.ContainsFunc(givenPrefixes,
+		func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // givenPrefixes begin the names that are no ULIDs: by what was moved into the store.
@@ -148,12 +144,8 @@ var givenPrefixes = []string{"in-", "signals-", "start-", "reply-", "replay-"}
 func (j *Janitor) mark(ctx context.Context, f *finder) error {
 	ns := j.o.Namespace
 	streams := []string{
-		"KV_" + ns.BucketSchedules(),
-		"KV_" + ns.BucketFlows(),
-		"KV_" + ns.BucketTypes(),
-		"KV_" + ns.BucketState(),
-		ns.StreamDead(),
-		ns.StreamSignals(),
+		"KV_" + ns.BucketSchedules(), "KV_" + ns.BucketFlows(), "KV_" + ns.BucketTypes(),
+		"KV_" + ns.BucketState(), ns.StreamDead(), ns.StreamSignals(),
 	}
 	for p := range j.o.Partitions {
 		streams = append(streams, ns.StreamIn(p))
@@ -165,12 +157,8 @@ func (j *Janitor) mark(ctx context.Context, f *finder) error {
 		if len(f.missing) == 0 {
 			return nil
 		}
-		err := j.o.Conn.Scan(
-			ctx,
-			stream,
-			natsconn.ReadOptions{BytesPerSecond: sweepRate},
-			func(m natsconn.Stored) error { return j.markOne(f, m) },
-		)
+		err := j.o.Conn.Scan(ctx, stream, natsconn.ReadOptions{BytesPerSecond: sweepRate},
+			func(m natsconn.Stored) error { return j.markOne(f, m) })
 		if err != nil && !errors.Is(err, natsconn.ErrNoStream) && !errors.Is(err, errNamed) {
 			return fmt.Errorf("read what names them in %s: %w", stream, err)
 		}
@@ -193,10 +181,7 @@ func (j *Janitor) markOne(f *finder, m natsconn.Stored) error {
 		if body, err = schemas.Unpacked(m.Data); err != nil {
 			return fmt.Errorf(
 				"record %d, %s: no payload goes while it cannot be read; drover verify tells more: %w",
-				m.Seq,
-				m.Subject,
-				err,
-			)
+				m.Seq, m.Subject, err)
 		}
 	}
 	f.search(body)
@@ -247,9 +232,7 @@ func (j *Janitor) scrap(ctx context.Context, s *payloads.Store, id string) error
 // twice are the objects that neither this look has found named nor the one before. It keeps what
 // this one has found for the next, unless it comes too soon.
 func (j *Janitor) twice(
-	now time.Time,
-	f *finder,
-	old map[string]payloads.Object,
+	now time.Time, f *finder, old map[string]payloads.Object,
 ) (gone []payloads.Object) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -279,10 +262,8 @@ func (j *Janitor) sweepOn(ctx context.Context) {
 			j.o.Logger.WithField("err", err).
 				Warn("large payloads that nothing names could not be looked for; trying again")
 		case r.Removed+r.Scraps > 0:
-			j.o.Logger.WithField("payloads", r.Removed).
-				WithField("bytes", r.Bytes).
-				WithField("uploads", r.Scraps).
-				WithField("took", r.Took.Round(time.Millisecond)).
+			j.o.Logger.WithField("payloads", r.Removed).WithField("bytes", r.Bytes).
+				WithField("uploads", r.Scraps).WithField("took", r.Took.Round(time.Millisecond)).
 				Info("large payloads that nothing names were removed")
 		}
 	}

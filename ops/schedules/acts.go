@@ -10,24 +10,15 @@ import (
 	"github.com/droverhq/drover/schemas/ops"
 )
 
-func (t *turn) pause(
-	ctx context.Context,
-	q *ops.ScheduleRequest,
-) (*ops.ScheduleResponse, error) {
+func (t *turn) pause(ctx context.Context, q *ops.ScheduleRequest) (*ops.ScheduleResponse, error) {
 	if q.Until != 0 && q.Until <= t.stamp() {
-		return nil, invalid(
-			"until",
-			"%s is past",
-			q.Until,
-		).WithHint("give a time to come, or leave it out")
+		return nil, invalid("until", "%s is past", q.Until).
+			WithHint("give a time to come, or leave it out")
 	}
 	return t.setPause(ctx, q, true)
 }
 
-func (t *turn) resume(
-	ctx context.Context,
-	q *ops.ScheduleRequest,
-) (*ops.ScheduleResponse, error) {
+func (t *turn) resume(ctx context.Context, q *ops.ScheduleRequest) (*ops.ScheduleResponse, error) {
 	if q.Until != 0 {
 		return nil, invalid("until", "it ends a pause").WithHint("leave it out")
 	}
@@ -35,9 +26,7 @@ func (t *turn) resume(
 }
 
 func (t *turn) setPause(
-	ctx context.Context,
-	q *ops.ScheduleRequest,
-	paused bool,
+	ctx context.Context, q *ops.ScheduleRequest, paused bool,
 ) (*ops.ScheduleResponse, error) {
 	if len(q.Reason) > mostNote {
 		return nil, invalid("reason", "%d bytes; want at most %d", len(q.Reason), mostNote)
@@ -75,8 +64,7 @@ func (t *turn) setPause(
 }
 
 func (t *turn) trigger(
-	ctx context.Context,
-	q *ops.ScheduleTriggerRequest,
+	ctx context.Context, q *ops.ScheduleTriggerRequest,
 ) (*ops.ScheduleResponse, error) {
 	if err := q.Overlap.Validate("overlap"); err != nil {
 		return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("overlap")
@@ -88,14 +76,9 @@ func (t *turn) trigger(
 			return t.response(e, warnTimes), nil
 		}
 		b := e.book.clone()
-		b.accept(
-			ops.ScheduleSlot{
-				Slot:    schemas.At(now.Truncate(time.Millisecond)),
-				Manual:  manual,
-				Overlap: q.Overlap,
-			},
-			schemas.At(now),
-		)
+		b.accept(ops.ScheduleSlot{
+			Slot: schemas.At(now.Truncate(time.Millisecond)), Manual: manual, Overlap: q.Overlap,
+		}, schemas.At(now))
 		if err := t.save(e, b); err != nil {
 			return nil, err
 		}
@@ -110,26 +93,20 @@ func (t *turn) trigger(
 }
 
 func (t *turn) backfill(
-	ctx context.Context,
-	q *ops.ScheduleBackfillRequest,
+	ctx context.Context, q *ops.ScheduleBackfillRequest,
 ) (*ops.ScheduleResponse, error) {
 	now := t.now()
 	switch {
 	case q.From == 0:
 		return nil, invalid("from", "it is missing").WithHint("give the first instant")
 	case q.Until == 0:
-		return nil, invalid(
-			"until",
-			"it is missing",
-		).WithHint("give the first instant that is not done any more")
+		return nil, invalid("until", "it is missing").
+			WithHint("give the first instant that is not done any more")
 	case q.Until <= q.From:
 		return nil, invalid("until", "%s is not after from, %s", q.Until, q.From)
 	case q.Until > schemas.At(now):
-		return nil, invalid(
-			"until",
-			"%s is to come: what is due then is done then",
-			q.Until,
-		).WithHint("give a time that is past")
+		return nil, invalid("until", "%s is to come: what is due then is done then", q.Until).
+			WithHint("give a time that is past")
 	}
 	if err := q.Overlap.Validate("overlap"); err != nil {
 		return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("overlap")
@@ -138,19 +115,13 @@ func (t *turn) backfill(
 	manual := nonce(q.RequestID, now)
 	return t.with(ctx, q.ID, whole(func(e *entry) (*ops.ScheduleResponse, error) {
 		if e.times.cal == nil {
-			return nil, invalid(
-				"id",
-				"schedule %q has a window, which has no slots",
-				e.id,
-			).WithHint("trigger it: drover schedule trigger")
+			return nil, invalid("id", "schedule %q has a window, which has no slots", e.id).
+				WithHint("trigger it: drover schedule trigger")
 		}
 		slots := e.times.between(q.From.Time(), q.Until.Time(), mostWaiting)
 		if len(slots) > mostWaiting {
-			return nil, invalid(
-				"until",
-				"there are more than %d slots",
-				mostWaiting,
-			).WithHint("end before %s, and do the rest later", slotText(slots[mostWaiting]))
+			return nil, invalid("until", "there are more than %d slots", mostWaiting).
+				WithHint("end before %s, and do the rest later", slotText(slots[mostWaiting]))
 		}
 		a := t.response(e, 0)
 		a.Slots = len(slots)
@@ -159,44 +130,28 @@ func (t *turn) backfill(
 		}
 		b := e.book.clone()
 		for _, s := range slots {
-			b.accept(
-				ops.ScheduleSlot{Slot: s, Manual: manual, Overlap: overlap},
-				schemas.At(now),
-			)
+			b.accept(ops.ScheduleSlot{Slot: s, Manual: manual, Overlap: overlap}, schemas.At(now))
 		}
 		if err := t.save(e, b); err != nil {
 			return nil, err
 		}
 		a = t.response(e, warnTimes)
 		a.Slots, a.Changed = len(slots), true
-		t.noteChange(
-			ops.OperationScheduleBackfill,
-			e.id,
-			q.Identity,
-			q.Reason,
-			int64(len(slots)),
-		)
+		t.noteChange(ops.OperationScheduleBackfill, e.id, q.Identity, q.Reason, int64(len(slots)))
 		return a, nil
 	}))
 }
 
-func (t *turn) remove(
-	ctx context.Context,
-	q *ops.ScheduleRequest,
-) (*ops.ScheduleResponse, error) {
+func (t *turn) remove(ctx context.Context, q *ops.ScheduleRequest) (*ops.ScheduleResponse, error) {
 	if q.Next != 0 || q.Until != 0 {
-		return nil, invalid(
-			"next",
-			"a deletion takes neither next nor until",
-		).WithHint("leave them out")
+		return nil, invalid("next", "a deletion takes neither next nor until").
+			WithHint("leave them out")
 	}
 	return t.with(ctx, q.ID, func(e *entry) (*ops.ScheduleResponse, error) {
 		a := t.response(e, 0)
 		if n := e.book.open(); n > 0 {
-			a.Warnings = append(
-				a.Warnings,
-				fmt.Sprintf("runs that it has started and that go on: %d", n),
-			)
+			a.Warnings = append(a.Warnings,
+				fmt.Sprintf("runs that it has started and that go on: %d", n))
 		}
 		if err := t.bucket.Delete(t.ctx, Key(e.id), e.recRev); err != nil {
 			e.stale = true
@@ -206,19 +161,12 @@ func (t *turn) remove(
 		t.forget(e)
 		if stateRev > 0 { // what is left is taken for that of a schedule which was deleted
 			if err := t.bucket.Delete(t.ctx, stateKey(e.id), stateRev); err != nil {
-				t.log.WithField("err", err).
-					WithField("schedule", e.id).
+				t.log.WithField("err", err).WithField("schedule", e.id).
 					Debug("the state of a schedule that was deleted stays until the next master")
 			}
 		}
 		a.Changed = true
-		t.noteChange(
-			ops.OperationScheduleDeleted,
-			e.id,
-			q.Identity,
-			q.Reason,
-			int64(e.book.open()),
-		)
+		t.noteChange(ops.OperationScheduleDeleted, e.id, q.Identity, q.Reason, int64(e.book.open()))
 		return a, nil
 	})
 }
@@ -226,12 +174,7 @@ func (t *turn) remove(
 // noteChange tells in the stream of operations what somebody has done.
 func (t *turn) noteChange(kind ops.OperationKind, id, identity, reason string, count int64) {
 	o := ops.Operation{
-		Kind:     kind,
-		Subject:  id,
-		Identity: identity,
-		Reason:   reason,
-		Count:    count,
-		At:       t.stamp(),
+		Kind: kind, Subject: id, Identity: identity, Reason: reason, Count: count, At: t.stamp(),
 	}
 	t.work.Go(func() { t.note(t.ctx, o) })
 }

@@ -44,8 +44,7 @@ func (k kv) prefix() string { return "$KV." + k.ns.BucketSchedules() + "." }
 
 func (k kv) States(ctx context.Context, fn func(string, []byte, uint64)) error {
 	o := natsconn.ReadOptions{
-		FilterSubjects: []string{k.prefix() + keyPrefix + "*" + stateSuffix},
-		LastPerSubject: true,
+		FilterSubjects: []string{k.prefix() + keyPrefix + "*" + stateSuffix}, LastPerSubject: true,
 	}
 	return k.conn.Scan(ctx, k.stream(), o, func(s natsconn.Stored) error {
 		if !gone(s) {
@@ -59,13 +58,11 @@ func (k kv) States(ctx context.Context, fn func(string, []byte, uint64)) error {
 func gone(s natsconn.Stored) bool { return len(s.Data) == 0 }
 
 func (k kv) Follow(
-	ctx context.Context,
-	fn func(string, []byte, uint64, bool),
+	ctx context.Context, fn func(string, []byte, uint64, bool),
 ) (<-chan struct{}, func(), error) {
 	o := natsconn.ReadOptions{
 		FilterSubjects: []string{
-			k.prefix() + keyPrefix + "*",
-			k.prefix() + keyPrefix + "*" + stateSuffix,
+			k.prefix() + keyPrefix + "*", k.prefix() + keyPrefix + "*" + stateSuffix,
 		},
 		LastPerSubject: true,
 	}

@@ -39,8 +39,7 @@ func in(prefix string, err error) error {
 // checkID judges the id of a schedule.
 func checkID(field, id string) error {
 	if err := schemas.ValidateID(field, id); err != nil {
-		return schemas.Errorf(schemas.CodeInvalid, "%v", err).
-			InField(field).
+		return schemas.Errorf(schemas.CodeInvalid, "%v", err).InField(field).
 			WithHint("use 1 to %d bytes of text without control characters", schemas.MaxIDLen)
 	}
 	return nil
@@ -49,9 +48,7 @@ func checkID(field, id string) error {
 // check judges a schedule, and returns what may not be meant as it is. Errors name the field, from
 // the schedule on.
 func (t *turn) check(
-	ctx context.Context,
-	s *ops.Schedule,
-	now time.Time,
+	ctx context.Context, s *ops.Schedule, now time.Time,
 ) (warnings []string, err error) {
 	if err := checkID("id", s.ID); err != nil {
 		return nil, err
@@ -73,14 +70,11 @@ func (t *turn) check(
 		return nil, err
 	}
 	if a := s.Action.Start; a != nil && a.WorkflowID != "" && s.Overlap == ops.OverlapAllow &&
-		a.IDConflictPolicy == "" &&
-		a.Signal == nil {
-		warnings = append(
-			warnings,
+		a.IDConflictPolicy == "" && a.Signal == nil {
+		warnings = append(warnings,
 			"all runs have one workflow id, so a slot is refused while a run of it is open, "+
 				"although overlap is allow: leave out action.start.workflowId, "+
-				"and each slot has an id of its own",
-		)
+				"and each slot has an id of its own")
 	}
 	return warnings, nil
 }
@@ -88,21 +82,17 @@ func (t *turn) check(
 func checkTimes(s *ops.Schedule, now time.Time) (warnings []string, err error) {
 	switch {
 	case s.Times == nil && s.Window == nil:
-		return nil, invalid(
-			"times",
-			"the schedule says neither when it is due nor in which window",
-		).WithHint("give times, such as {\"cron\": [\"0 8 * * MON-FRI\"]}, or window")
+		return nil, invalid("times",
+			"the schedule says neither when it is due nor in which window").
+			WithHint("give times, such as {\"cron\": [\"0 8 * * MON-FRI\"]}, or window")
 	case s.Times != nil && s.Window != nil:
-		return nil, invalid(
-			"window",
-			"the schedule has times and a window",
-		).WithHint("leave out one of them; for both make two schedules")
+		return nil, invalid("window", "the schedule has times and a window").
+			WithHint("leave out one of them; for both make two schedules")
 	case s.Window != nil:
 		if s.Overlap != "" && s.Overlap != ops.OverlapSkip {
-			return nil, invalid(
-				"overlap",
-				"a window begins one run a period, and takes no overlap policy",
-			).WithHint("leave it out")
+			return nil, invalid("overlap",
+				"a window begins one run a period, and takes no overlap policy").
+				WithHint("leave it out")
 		}
 		_, err := calendar.CompileWindow(s.Window)
 		return nil, err
@@ -124,30 +114,20 @@ func checkRules(s *ops.Schedule) error {
 	switch c := s.CatchUp; {
 	case c == 0, c == schemas.Unlimited:
 	case c < 0:
-		return invalid(
-			"catchUp",
-			"it is negative",
-		).WithHint("give seconds or a duration such as 1h, NONE for no limit, or leave it out for a year")
+		return invalid("catchUp", "it is negative").WithHint(
+			"give seconds or a duration such as 1h, NONE for no limit, or leave it out for a year")
 	case c.Std() < leastCatchUp:
-		return invalid(
-			"catchUp",
+		return invalid("catchUp",
 			"%v is less than what a change of the master takes; want at least %v",
-			c.Std(),
-			leastCatchUp,
-		)
+			c.Std(), leastCatchUp)
 	}
 	if s.Remaining != nil && *s.Remaining < 0 {
-		return invalid(
-			"remaining",
-			"it is %d; want how many slots are still to be done",
-			*s.Remaining,
-		).WithHint("leave it out for no limit")
+		return invalid("remaining", "it is %d; want how many slots are still to be done",
+			*s.Remaining).WithHint("leave it out for no limit")
 	}
 	if s.PausedUntil != 0 && !s.Paused {
-		return invalid(
-			"pausedUntil",
-			"the schedule is not paused",
-		).WithHint("give paused too, or leave it out")
+		return invalid("pausedUntil", "the schedule is not paused").
+			WithHint("give paused too, or leave it out")
 	}
 	if len(s.Note) > mostNote {
 		return invalid("note", "%d bytes; want at most %d", len(s.Note), mostNote)
@@ -159,15 +139,11 @@ func checkRules(s *ops.Schedule) error {
 func (t *turn) checkAction(ctx context.Context, a *ops.ScheduleAction) error {
 	switch {
 	case a.Start == nil && a.Signal == nil:
-		return invalid(
-			"action",
-			"it says neither start nor signal",
-		).WithHint("give start with a type, or signal with a workflowId and a name")
+		return invalid("action", "it says neither start nor signal").
+			WithHint("give start with a type, or signal with a workflowId and a name")
 	case a.Start != nil && a.Signal != nil:
-		return invalid(
-			"action.signal",
-			"the action has a start and a signal",
-		).WithHint("for a signal-with-start put the signal into start, as start.signal")
+		return invalid("action.signal", "the action has a start and a signal").
+			WithHint("for a signal-with-start put the signal into start, as start.signal")
 	case a.Signal != nil:
 		return in("action.signal.", checkSignal(a.Signal))
 	}
@@ -240,8 +216,7 @@ func (t *turn) checkType(ctx context.Context, q *schemas.StartRequest) error {
 			WithHint("name another version of it, or undo that: drover type undeprecate %s", &name)
 	case info == nil && t.o.RequireTypes:
 		return schemas.Errorf(schemas.CodeNotFound,
-			"the type %s is not registered, and the namespace demands it", &name).
-			InField("type").
+			"the type %s is not registered, and the namespace demands it", &name).InField("type").
 			WithHint("register it: drover type register %s", &name)
 	}
 	return nil

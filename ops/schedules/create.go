@@ -11,8 +11,7 @@ import (
 )
 
 func (t *turn) create(
-	ctx context.Context,
-	q *ops.ScheduleCreateRequest,
+	ctx context.Context, q *ops.ScheduleCreateRequest,
 ) (*ops.ScheduleResponse, error) {
 	now := t.now()
 	warnings, err := t.check(ctx, &q.Schedule, now)
@@ -31,13 +30,7 @@ func (t *turn) create(
 	t.kick(e)
 	a.Warnings = append(warnings, a.Warnings...)
 	if made {
-		t.noteChange(
-			ops.OperationScheduleCreated,
-			q.Schedule.ID,
-			q.Identity,
-			q.Schedule.Note,
-			0,
-		)
+		t.noteChange(ops.OperationScheduleCreated, q.Schedule.ID, q.Identity, q.Schedule.Note, 0)
 	}
 	return a, nil
 }
@@ -64,9 +57,7 @@ func (t *turn) enterNew(ctx context.Context, id string) (*entry, error) {
 }
 
 func (t *turn) createIn(
-	e *entry,
-	q *ops.ScheduleCreateRequest,
-	now schemas.Timestamp,
+	e *entry, q *ops.ScheduleCreateRequest, now schemas.Timestamp,
 ) (a *ops.ScheduleResponse, made bool, err error) {
 	if e.rec == nil && e.damage == "" || e.stale {
 		if e.recRev == 0 {
@@ -82,13 +73,12 @@ func (t *turn) createIn(
 		}
 	}
 	if e.gone {
-		return nil, false, schemas.Errorf(schemas.CodeUnavailable, "schedule %q was deleted while it was made", e.id).
-			WithHint("try again")
+		return nil, false, schemas.Errorf(schemas.CodeUnavailable,
+			"schedule %q was deleted while it was made", e.id).WithHint("try again")
 	}
 	if !made && (e.rec == nil || !sameSchedule(&e.rec.Schedule, &q.Schedule)) {
 		return nil, false, schemas.Errorf(schemas.CodeAlreadyExists, "there is a schedule %q, "+
-			"and it is another one", e.id).
-			InField("schedule.id").
+			"and it is another one", e.id).InField("schedule.id").
 			WithHint("change it with: drover schedule update; or name another id")
 	}
 	a = t.response(e, warnTimes)
@@ -97,11 +87,7 @@ func (t *turn) createIn(
 }
 
 // store writes a new schedule. It reports false if there is one.
-func (t *turn) store(
-	e *entry,
-	q *ops.ScheduleCreateRequest,
-	now schemas.Timestamp,
-) (bool, error) {
+func (t *turn) store(e *entry, q *ops.ScheduleCreateRequest, now schemas.Timestamp) (bool, error) {
 	r := &ops.ScheduleRecord{
 		V: schemas.Version, Schedule: q.Schedule, Incarnation: ulid.Make().String(), CreatedAt: now,
 		Since: now, Identity: q.Identity,

@@ -61,8 +61,7 @@ func (t *turn) watch(ctx context.Context, e *entry, s ops.ScheduleSlot) {
 		if ctx.Err() != nil {
 			return
 		}
-		t.log.WithField("err", err).
-			WithField("schedule", e.id).
+		t.log.WithField("err", err).WithField("schedule", e.id).
 			Debug("it is not known how a run has ended; asking again")
 		if sleep.For(ctx, wait) != nil {
 			return
@@ -127,9 +126,7 @@ func (t *turn) endOther(e *entry, q *schemas.ExecutionRequest, terminate bool, h
 		if _, final := refusedForGood(err); err == nil || final || t.ctx.Err() != nil {
 			return
 		}
-		t.log.WithField("err", err).
-			WithField("schedule", e.id).
-			WithField("run", q.Run).
+		t.log.WithField("err", err).WithField("schedule", e.id).WithField("run", q.Run).
 			Debug(how + " has failed; trying again")
 		if sleep.For(t.ctx, wait) != nil {
 			return

@@ -45,23 +45,16 @@ type brokers struct {
 }
 
 func (b *brokers) Start(
-	ctx context.Context,
-	q *schemas.StartRequest,
+	ctx context.Context, q *schemas.StartRequest,
 ) (*schemas.StartResponse, error) {
 	return ask(ctx, b, "start", q, func(a *schemas.StartResponse) *schemas.Error { return a.Error })
 }
 
 func (b *brokers) Signal(
-	ctx context.Context,
-	q *schemas.SignalRequest,
+	ctx context.Context, q *schemas.SignalRequest,
 ) (*schemas.SignalResponse, error) {
-	return ask(
-		ctx,
-		b,
-		"signal",
-		q,
-		func(a *schemas.SignalResponse) *schemas.Error { return a.Error },
-	)
+	return ask(ctx, b, "signal", q,
+		func(a *schemas.SignalResponse) *schemas.Error { return a.Error })
 }
 
 func (b *brokers) End(ctx context.Context, q *schemas.ExecutionRequest, terminate bool) error {
@@ -80,13 +73,8 @@ func (b *brokers) End(ctx context.Context, q *schemas.ExecutionRequest, terminat
 	}
 	again := *q
 	again.Run = latest
-	_, err = ask(
-		ctx,
-		b,
-		verb,
-		&again,
-		func(a *schemas.AckResponse) *schemas.Error { return a.Error },
-	)
+	_, err = ask(ctx, b, verb, &again,
+		func(a *schemas.AckResponse) *schemas.Error { return a.Error })
 	return err
 }
 
@@ -128,18 +116,10 @@ func (b *brokers) latest(ctx context.Context, wid, first string) (string, error)
 
 func (b *brokers) Type(ctx context.Context, name, version string) (*schemas.TypeInfo, error) {
 	q := &schemas.TypeRequest{
-		V:       schemas.Version,
-		Kind:    schemas.WorkflowKind,
-		Name:    name,
-		Version: version,
+		V: schemas.Version, Kind: schemas.WorkflowKind, Name: name, Version: version,
 	}
-	a, err := ask(
-		ctx,
-		b,
-		"typeDescribe",
-		q,
-		func(a *schemas.TypeResponse) *schemas.Error { return a.Error },
-	)
+	a, err := ask(ctx, b, "typeDescribe", q,
+		func(a *schemas.TypeResponse) *schemas.Error { return a.Error })
 	if errors.Is(err, &schemas.Error{Code: schemas.CodeNotFound}) {
 		return nil, nil
 	}
@@ -150,11 +130,7 @@ func (b *brokers) Type(ctx context.Context, name, version string) (*schemas.Type
 }
 
 func ask[Answer any](
-	ctx context.Context,
-	b *brokers,
-	verb string,
-	in any,
-	refusal func(*Answer) *schemas.Error,
+	ctx context.Context, b *brokers, verb string, in any, refusal func(*Answer) *schemas.Error,
 ) (*Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()

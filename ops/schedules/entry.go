@@ -53,11 +53,8 @@ type answered struct {
 
 func newEntry(id string) *entry {
 	return &entry{
-		id:      id,
-		turn:    make(chan struct{}, 1),
-		place:   -1,
-		watched: map[string]func(){},
-		asked:   map[string]bool{},
+		id: id, turn: make(chan struct{}, 1), place: -1, watched: map[string]func(){},
+		asked: map[string]bool{},
 	}
 }
 
@@ -140,8 +137,7 @@ func (t *turn) install(e *entry, rec, state stored) {
 	e.rec, e.book, e.times = nil, book{}, times{}
 	damage := func(err error) {
 		e.damage = err.Error()
-		t.log.WithField("err", err).
-			WithField("schedule", e.id).
+		t.log.WithField("err", err).WithField("schedule", e.id).
 			Warn("a schedule cannot be read: it is not served")
 	}
 	r := new(ops.ScheduleRecord)
@@ -179,10 +175,8 @@ func (t *turn) install(e *entry, rec, state stored) {
 	}
 	if st.Incarnation != r.Incarnation { // that of a schedule which was deleted
 		st = ops.ScheduleState{
-			V:           schemas.Version,
-			Incarnation: r.Incarnation,
-			Remaining:   r.Schedule.Remaining,
-			Updates:     r.Updates,
+			V: schemas.Version, Incarnation: r.Incarnation, Remaining: r.Schedule.Remaining,
+			Updates: r.Updates,
 		}
 	}
 	if st.Updates != r.Updates {

@@ -143,7 +143,8 @@ func checkPlaceholders(field string, input schemas.Payload) error {
 		if _, known := (&values{}).of(name); !known && (first == "slot" || first == "last") {
 			return schemas.Errorf(schemas.CodeInvalid, "%s: there is no ${%s}", field, name).
 				InField(field).
-				WithHint("use ${slot}, ${last.slot} or ${last.result}; other texts in ${…} stay as they are")
+				WithHint(
+					"use ${slot}, ${last.slot} or ${last.result}; other texts in ${…} stay as they are")
 		}
 		rest = after
 	}

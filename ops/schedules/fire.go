@@ -44,8 +44,7 @@ func (t *turn) serve(e *entry) time.Time {
 			if t.ctx.Err() != nil {
 				return time.Time{}
 			}
-			t.log.WithField("err", err).
-				WithField("schedule", e.id).
+			t.log.WithField("err", err).WithField("schedule", e.id).
 				Debug("a schedule cannot be served now; trying again")
 			if changed(err) {
 				continue
@@ -162,9 +161,7 @@ func (e *entry) catchUp() time.Duration {
 func (t *turn) miss(e *entry, b *book, n int64, upTo, now time.Time) {
 	reason := fmt.Sprintf(
 		"nobody could fire it in time: at most %v late, and of more than %d the latest",
-		e.catchUp(),
-		mostMissed,
-	)
+		e.catchUp(), mostMissed)
 	if n == mostCounted {
 		reason = "or more: " + reason
 	}
@@ -237,9 +234,8 @@ func (t *turn) start(e *entry, o *startOf, made func()) {
 		e.answered = a
 	}
 	refusal, final := refusedForGood(err)
-	if err == nil ||
-		refusal != nil && refusal.Code != schemas.CodeUnavailable &&
-			refusal.Code != schemas.CodeTimeout {
+	if err == nil || refusal != nil && refusal.Code != schemas.CodeUnavailable &&
+		refusal.Code != schemas.CodeTimeout {
 		t.isSettled(e)
 	}
 	if ok, _ := t.fresh(e); !ok || e.book.Starting == nil || e.book.Starting.Slot != o.slot.Slot ||
@@ -315,13 +311,8 @@ func reasonOf(err error) string {
 // noteSlot tells of a slot in the stream of operations.
 func (t *turn) noteSlot(e *entry, kind ops.OperationKind, s ops.ScheduleSlot, count int64) {
 	o := ops.Operation{
-		Kind:       kind,
-		Subject:    e.id,
-		Slot:       s.Slot,
-		Count:      count,
-		WorkflowID: s.WorkflowID,
-		Reason:     s.Reason,
-		At:         t.stamp(),
+		Kind: kind, Subject: e.id, Slot: s.Slot, Count: count, WorkflowID: s.WorkflowID,
+		Reason: s.Reason, At: t.stamp(),
 	}
 	t.work.Go(func() { t.note(t.ctx, o) })
 }

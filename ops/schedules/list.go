@@ -19,18 +19,10 @@ const (
 	pageBytes = 512 << 10
 )
 
-func (t *turn) show(
-	ctx context.Context,
-	q *ops.ScheduleRequest,
-) (*ops.ScheduleResponse, error) {
+func (t *turn) show(ctx context.Context, q *ops.ScheduleRequest) (*ops.ScheduleResponse, error) {
 	if q.Next < 0 || q.Next > mostNext {
-		return nil, invalid(
-			"next",
-			"it is %d; want 1 to %d, or 0 for %d",
-			q.Next,
-			mostNext,
-			defaultNext,
-		)
+		return nil, invalid("next", "it is %d; want 1 to %d, or 0 for %d",
+			q.Next, mostNext, defaultNext)
 	}
 	if q.Until != 0 {
 		return nil, invalid("until", "it ends a pause").WithHint("leave it out")
@@ -43,9 +35,7 @@ func (t *turn) show(
 // response tells all about a schedule. The caller is in it.
 func (t *turn) response(e *entry, next int) *ops.ScheduleResponse {
 	a := &ops.ScheduleResponse{
-		V:         schemas.Version,
-		Revision:  e.recRev,
-		TimeZones: calendar.TZVersion(),
+		V: schemas.Version, Revision: e.recRev, TimeZones: calendar.TZVersion(),
 	}
 	a.Record = &ops.ScheduleRecord{Schedule: ops.Schedule{ID: e.id}}
 	if e.rec != nil {
@@ -109,17 +99,11 @@ func nextWindows(w *ops.ScheduleWindow, now time.Time, n int) (all []schemas.Tim
 }
 
 func (t *turn) list(
-	ctx context.Context,
-	q *ops.ScheduleListRequest,
+	ctx context.Context, q *ops.ScheduleListRequest,
 ) (*ops.ScheduleListResponse, error) {
 	if q.Limit < 0 {
-		return nil, invalid(
-			"limit",
-			"it is %d; want 1 to %d, or 0 for %d",
-			q.Limit,
-			mostList,
-			defaultList,
-		)
+		return nil, invalid("limit", "it is %d; want 1 to %d, or 0 for %d",
+			q.Limit, mostList, defaultList)
 	}
 	limit := min(cmp.Or(q.Limit, defaultList), mostList)
 	a := &ops.ScheduleListResponse{V: schemas.Version, Schedules: []ops.ScheduleLine{}}
@@ -171,10 +155,7 @@ func (t *turn) line(ctx context.Context, e *entry) (line ops.ScheduleLine, ok bo
 	case e.gone, e.rec == nil && e.damage == "": // or it is being made
 		return line, false, nil
 	case e.damage != "":
-		line.Schedule = ops.Schedule{
-			ID:   e.id,
-			Note: cut("it is not served: "+e.damage, mostNote),
-		}
+		line.Schedule = ops.Schedule{ID: e.id, Note: cut("it is not served: "+e.damage, mostNote)}
 		return line, true, nil
 	}
 	line.Schedule, line.Counts, line.Running = e.current(), e.book.Counts, e.book.open()

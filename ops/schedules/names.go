@@ -37,13 +37,11 @@ func idOf(key string) (id string, state, ok bool) {
 // RunID is the run id of a slot. It is the same whenever it is computed: two starts of one slot
 // begin one run. Manual is the nonce of a slot that somebody has asked for.
 func RunID(
-	ns subject.Namespace,
-	id, incarnation string,
-	slot schemas.Timestamp,
-	manual string,
+	ns subject.Namespace, id, incarnation string, slot schemas.Timestamp, manual string,
 ) string {
 	seed := strings.Join([]string{
-		"schedule", string(ns), strconv.Itoa(len(id)), id, incarnation, strconv.FormatInt(int64(slot), 10), manual,
+		"schedule", string(ns), strconv.Itoa(len(id)), id, incarnation,
+		strconv.FormatInt(int64(slot), 10), manual,
 	}, "\x00")
 	return runid.Of(slot.Time().UnixMilli(), seed)
 }

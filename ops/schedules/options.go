@@ -36,33 +36,23 @@ type Options struct {
 func New(o Options) (*Scheduler, error) {
 	o.Logger = logx.Or(o.Logger)
 	if o.Conn == nil {
-		return nil, fmt.Errorf(
-			"schedules: %w: Conn is nil: dial the NATS server of the namespace",
-			ErrInvalidOptions,
-		)
+		return nil, fmt.Errorf("schedules: %w: Conn is nil: dial the NATS server of the namespace",
+			ErrInvalidOptions)
 	}
 	if err := subject.ValidateNamespace(string(o.Namespace)); err != nil {
 		return nil, fmt.Errorf("schedules: %w: Namespace: %w", ErrInvalidOptions, err)
 	}
-	client, err := drover.Connect(
-		context.Background(),
-		&drover.Options{Conn: o.Conn.NATS(), Namespace: string(o.Namespace), Logger: o.Logger},
-	)
+	client, err := drover.Connect(context.Background(),
+		&drover.Options{Conn: o.Conn.NATS(), Namespace: string(o.Namespace), Logger: o.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("schedules: %w: %w", ErrInvalidOptions, err)
 	}
-	s := newScheduler(
-		o,
-		kv{conn: o.Conn, ns: o.Namespace},
-		&brokers{conn: o.Conn, ns: o.Namespace, client: client},
-	)
+	s := newScheduler(o, kv{conn: o.Conn, ns: o.Namespace},
+		&brokers{conn: o.Conn, ns: o.Namespace, client: client})
 	s.note = operations.New(o.Conn, o.Namespace, o.Node, o.Logger).Note
 	s.serve = func(ctx context.Context, verbs []service.Verb) (func(), error) {
-		return service.Serve(
-			ctx,
-			service.Options{Conn: o.Conn, Namespace: o.Namespace, Logger: o.Logger},
-			verbs,
-		)
+		return service.Serve(ctx,
+			service.Options{Conn: o.Conn, Namespace: o.Namespace, Logger: o.Logger}, verbs)
 	}
 	return s, nil
 }

@@ -34,13 +34,8 @@ func (b *book) clone() *book {
 		n := *b.Remaining
 		c.Remaining = &n
 	}
-	c.Running, c.Buffered, c.Recent = slices.Clone(
-		b.Running,
-	), slices.Clone(
-		b.Buffered,
-	), slices.Clone(
-		b.Recent,
-	)
+	c.Running, c.Buffered, c.Recent = slices.Clone(b.Running), slices.Clone(b.Buffered),
+		slices.Clone(b.Recent)
 	return &c
 }
 
@@ -63,25 +58,14 @@ func (b *book) accept(s ops.ScheduleSlot, now schemas.Timestamp) bool {
 	free := b.Starting == nil && len(b.Running) == 0 && len(b.Buffered) == 0
 	switch {
 	case p == ops.OverlapAllow && len(b.Running) >= mostWaiting:
-		return b.leaveOut(
-			s,
-			ops.SlotOverrun,
-			now,
-			"%d runs of the schedule are open",
-			len(b.Running),
-		)
+		return b.leaveOut(s, ops.SlotOverrun, now, "%d runs of the schedule are open",
+			len(b.Running))
 	case free, p == ops.OverlapAllow && b.Starting == nil:
 		b.begin(s, now)
 	case p == ops.OverlapSkip:
 		return b.leaveOut(s, ops.SlotSkipped, now, "%s", b.inTheWay())
 	case p == ops.OverlapBufferOne && len(b.Buffered) > 0:
-		return b.leaveOut(
-			s,
-			ops.SlotSkipped,
-			now,
-			"the slot %s waits already",
-			b.Buffered[0].Slot,
-		)
+		return b.leaveOut(s, ops.SlotSkipped, now, "the slot %s waits already", b.Buffered[0].Slot)
 	case (p == ops.OverlapBufferAll || p == ops.OverlapAllow) && len(b.Buffered) >= mostWaiting:
 		return b.leaveOut(s, ops.SlotOverrun, now, "%d slots wait", len(b.Buffered))
 	default:
@@ -182,11 +166,7 @@ func (b *book) refused(o ops.SlotOutcome, now schemas.Timestamp, reason string) 
 
 // ended settles the slots of a run that has ended. It reports false if there are none.
 func (b *book) ended(
-	run string,
-	status schemas.Status,
-	reason string,
-	result schemas.Payload,
-	now schemas.Timestamp,
+	run string, status schemas.Status, reason string, result schemas.Payload, now schemas.Timestamp,
 ) bool {
 	found := false
 	for _, s := range slices.Clone(b.Running) {
@@ -195,19 +175,13 @@ func (b *book) ended(
 			found = true
 		}
 	}
-	b.Running = slices.DeleteFunc(
-		b.Running,
-		func(s ops.ScheduleSlot) bool { return s.Run == run },
-	)
+	b.Running = slices.DeleteFunc(b.Running, func(s ops.ScheduleSlot) bool { return s.Run == run })
 	return found
 }
 
 // settleEnd has an empty status if nobody knows how the run has ended.
 func (b *book) settleEnd(
-	s ops.ScheduleSlot,
-	status schemas.Status,
-	reason string,
-	result schemas.Payload,
+	s ops.ScheduleSlot, status schemas.Status, reason string, result schemas.Payload,
 	now schemas.Timestamp,
 ) {
 	s.Status = status
@@ -227,11 +201,7 @@ func (b *book) settleEnd(
 
 // leaveOut settles a slot for which nothing was started, and reports false.
 func (b *book) leaveOut(
-	s ops.ScheduleSlot,
-	o ops.SlotOutcome,
-	now schemas.Timestamp,
-	reason string,
-	args ...any,
+	s ops.ScheduleSlot, o ops.SlotOutcome, now schemas.Timestamp, reason string, args ...any,
 ) bool {
 	b.settle(s, o, now, fmt.Sprintf(reason, args...))
 	return false
@@ -246,12 +216,7 @@ func (b *book) missed(s ops.ScheduleSlot, n int64, now schemas.Timestamp, reason
 	b.Counts.Missed += n - 1
 }
 
-func (b *book) settle(
-	s ops.ScheduleSlot,
-	o ops.SlotOutcome,
-	now schemas.Timestamp,
-	reason string,
-) {
+func (b *book) settle(s ops.ScheduleSlot, o ops.SlotOutcome, now schemas.Timestamp, reason string) {
 	s.Outcome, s.At, s.Reason = o, now, reason
 	c := &b.Counts
 	switch o {
@@ -291,8 +256,7 @@ func (b *book) refusalBegins() bool {
 func (b *book) knows(manual string) bool {
 	is := func(s ops.ScheduleSlot) bool { return s.Manual == manual }
 	return b.Starting != nil && is(*b.Starting) || slices.ContainsFunc(b.Running, is) ||
-		slices.ContainsFunc(b.Buffered, is) ||
-		slices.ContainsFunc(b.Recent, is)
+		slices.ContainsFunc(b.Buffered, is) || slices.ContainsFunc(b.Recent, is)
 }
 
 // open is how many runs are open, or about to be.

@@ -53,12 +53,8 @@ func (s *Scheduler) Settled() <-chan struct{} {
 func (s *Scheduler) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	t := &turn{
-		Scheduler: s,
-		ctx:       ctx,
-		entries:   map[string]*entry{},
-		wake:      make(chan struct{}, 1),
-		starts:    make(chan struct{}, atOnce),
-		settled:   s.Settled(),
+		Scheduler: s, ctx: ctx, entries: map[string]*entry{}, wake: make(chan struct{}, 1),
+		starts: make(chan struct{}, atOnce), settled: s.Settled(),
 	}
 	defer func() {
 		cancel()
@@ -122,13 +118,12 @@ func (t *turn) begin() error {
 	}
 	t.unsettled = -1
 	var reading sync.Mutex // over states: fn is called before and after they are all read
-	present, stop, err := t.bucket.Follow(
-		t.ctx,
+	present, stop, err := t.bucket.Follow(t.ctx,
 		func(key string, value []byte, rev uint64, deleted bool) {
 			id, isState, ok := idOf(key)
 			if !ok {
-				t.log.WithField("key", key).
-					Warn("a key of the bucket of schedules is none of a schedule: it is passed over")
+				t.log.WithField("key", key).Warn(
+					"a key of the bucket of schedules is none of a schedule: it is passed over")
 				return
 			}
 			if isState {
@@ -139,8 +134,7 @@ func (t *turn) begin() error {
 			state, known := states[id]
 			reading.Unlock()
 			t.heard(id, value, rev, deleted, state, known)
-		},
-	)
+		})
 	if err != nil {
 		return err
 	}
@@ -172,8 +166,7 @@ func (t *turn) dropOrphans(states map[string]stored) {
 		if t.entry(id) == nil {
 			if err := t.bucket.Delete(t.ctx, stateKey(id), s.rev); err != nil &&
 				t.ctx.Err() == nil {
-				t.log.WithField("err", err).
-					WithField("schedule", id).
+				t.log.WithField("err", err).WithField("schedule", id).
 					Debug("the state of a schedule that was deleted cannot be deleted")
 			}
 		}

@@ -11,8 +11,7 @@ import (
 )
 
 func (t *turn) update(
-	ctx context.Context,
-	q *ops.ScheduleUpdateRequest,
+	ctx context.Context, q *ops.ScheduleUpdateRequest,
 ) (*ops.ScheduleResponse, error) {
 	now := t.now()
 	warnings, err := t.check(ctx, &q.Schedule, now)
@@ -31,8 +30,7 @@ func (t *turn) update(
 		}
 		if q.Revision != 0 && q.Revision != e.recRev {
 			return nil, schemas.Errorf(schemas.CodeConflict, "schedule %q was changed: it has "+
-				"revision %d, not %d", e.id, e.recRev, q.Revision).
-				InField("revision").
+				"revision %d, not %d", e.id, e.recRev, q.Revision).InField("revision").
 				WithHint("read it again with: drover schedule show; and make the change anew")
 		}
 		r := *e.rec
@@ -88,21 +86,15 @@ func (t *turn) dropDue(e *entry, b *book, now time.Time) {
 	n, upTo := e.times.overdue(e.last(b), now, 0)
 	if n > 0 {
 		b.LastSlot = schemas.At(upTo)
-		b.missed(
-			ops.ScheduleSlot{Slot: b.LastSlot},
-			n,
-			schemas.At(now),
-			"the schedule was changed before",
-		)
+		b.missed(ops.ScheduleSlot{Slot: b.LastSlot}, n, schemas.At(now),
+			"the schedule was changed before")
 		t.noteSlot(e, ops.OperationSlotsMissed, b.Recent[0], n)
 	}
 }
 
 func sameTimes(a, b *ops.Schedule) bool {
-	return sameSchedule(
-		&ops.Schedule{Times: a.Times, Window: a.Window},
-		&ops.Schedule{Times: b.Times, Window: b.Window},
-	)
+	return sameSchedule(&ops.Schedule{Times: a.Times, Window: a.Window},
+		&ops.Schedule{Times: b.Times, Window: b.Window})
 }
 
 // current is the schedule with what remains of its limit.

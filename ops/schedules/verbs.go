@@ -94,9 +94,7 @@ func bounded[Q, A any](
 // with calls fn with a schedule, and has it served then. Fn is called again if somebody else has
 // changed the schedule.
 func (t *turn) with(
-	ctx context.Context,
-	id string,
-	fn func(e *entry) (*ops.ScheduleResponse, error),
+	ctx context.Context, id string, fn func(e *entry) (*ops.ScheduleResponse, error),
 ) (*ops.ScheduleResponse, error) {
 	if err := checkID("id", id); err != nil {
 		return nil, err
@@ -115,8 +113,7 @@ func (t *turn) with(
 }
 
 func (t *turn) inside(
-	e *entry,
-	fn func(e *entry) (*ops.ScheduleResponse, error),
+	e *entry, fn func(e *entry) (*ops.ScheduleResponse, error),
 ) (a *ops.ScheduleResponse, err error) {
 	for range tries {
 		if e.stale && !e.gone {
@@ -135,8 +132,7 @@ func (t *turn) inside(
 }
 
 func notFound(id string) error {
-	return schemas.Errorf(schemas.CodeNotFound, "there is no schedule %q", id).
-		InField("id").
+	return schemas.Errorf(schemas.CodeNotFound, "there is no schedule %q", id).InField("id").
 		WithHint("see what there is with: drover schedule list")
 }
 
@@ -146,8 +142,8 @@ func whole(
 ) func(e *entry) (*ops.ScheduleResponse, error) {
 	return func(e *entry) (*ops.ScheduleResponse, error) {
 		if e.damage != "" {
-			return nil, schemas.Errorf(schemas.CodeConflict, "schedule %q is damaged: %s", e.id, e.damage).
-				InField("id").
+			return nil, schemas.Errorf(schemas.CodeConflict, "schedule %q is damaged: %s",
+				e.id, e.damage).InField("id").
 				WithHint("delete it and make it anew: drover schedule delete")
 		}
 		return fn(e)

@@ -37,9 +37,7 @@ func SlotText(slot schemas.Timestamp) string { return slotText(slot) }
 // Fill puts the slot, and what the state knows of the last one that was done, into an input. A nil
 // state knows nothing.
 func Fill(
-	input schemas.Payload,
-	slot schemas.Timestamp,
-	state *ops.ScheduleState,
+	input schemas.Payload, slot schemas.Timestamp, state *ops.ScheduleState,
 ) (schemas.Payload, error) {
 	v := &values{slot: slotText(slot)}
 	if state != nil {

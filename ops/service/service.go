@@ -57,8 +57,7 @@ type Verb struct {
 // Answer makes the Serve of a verb from its function. Refuse makes the answer that holds a refusal.
 // An error that is no [*schemas.Error] is told as unavailable.
 func Answer[Q, A any](
-	do func(ctx context.Context, q *Q) (*A, error),
-	refuse func(q *Q, e *schemas.Error) *A,
+	do func(ctx context.Context, q *Q) (*A, error), refuse func(q *Q, e *schemas.Error) *A,
 ) func(context.Context, natsconn.Msg) any {
 	return func(ctx context.Context, m natsconn.Msg) any {
 		q := new(Q)
@@ -150,21 +149,13 @@ func reply(log logrus.FieldLogger, m natsconn.Msg, a any) {
 // does no harm where the request has an id. A request that is too large for the NATS server is a
 // [*schemas.Error]; after any other error it is unknown what was done.
 func Ask(
-	ctx context.Context,
-	conn *natsconn.Conn,
-	ns subject.Namespace,
-	verb string,
-	every time.Duration,
-	q, a any,
+	ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, verb string,
+	every time.Duration, q, a any,
 ) error {
 	body, err := schemas.Marshal(q)
 	if err != nil {
-		return schemas.Errorf(
-			schemas.CodeInvalid,
-			"the request %s cannot be encoded: %v",
-			verb,
-			err,
-		)
+		return schemas.Errorf(schemas.CodeInvalid, "the request %s cannot be encoded: %v",
+			verb, err)
 	}
 	if most := conn.MaxPayload(); most > 0 && int64(len(body)) > most {
 		return schemas.Errorf(schemas.CodeTooLarge,

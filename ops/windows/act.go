@@ -37,10 +37,7 @@ func windowSeed(ns subject.Namespace, rec *ops.ScheduleRecord, period string) st
 // act starts the run that a key names, or sends the signal of its schedule. It may be repeated.
 // refusal says why the service will never do it; an error is to be tried again.
 func (w *Windows) act(
-	ctx context.Context,
-	rec *ops.ScheduleRecord,
-	key string,
-	period *ops.PeriodRecord,
+	ctx context.Context, rec *ops.ScheduleRecord, key string, period *ops.PeriodRecord,
 	now time.Time,
 ) (refusal string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, actLimit)
@@ -70,10 +67,7 @@ func transient(e *schemas.Error) bool {
 }
 
 func (w *Windows) start(
-	ctx context.Context,
-	rec *ops.ScheduleRecord,
-	period *ops.PeriodRecord,
-	now time.Time,
+	ctx context.Context, rec *ops.ScheduleRecord, period *ops.PeriodRecord, now time.Time,
 ) error {
 	q := *rec.Schedule.Action.Start
 	q.V, q.WorkflowID, q.Run, q.RequestID = schemas.Version, period.WorkflowID, period.Run, period.Run
@@ -83,9 +77,8 @@ func (w *Windows) start(
 	if q.Attributes == nil {
 		q.Attributes = map[string]string{}
 	}
-	q.Attributes["schedule"], q.Attributes["slot"] = rec.Schedule.ID, schedules.SlotText(
-		period.Slot,
-	)
+	q.Attributes["schedule"], q.Attributes["slot"] = rec.Schedule.ID,
+		schedules.SlotText(period.Slot)
 	var err error
 	if q.Input, err = w.fill(rec, q.Input, period); err != nil {
 		return err
@@ -108,10 +101,7 @@ func (w *Windows) start(
 }
 
 func (w *Windows) signal(
-	ctx context.Context,
-	rec *ops.ScheduleRecord,
-	key string,
-	period *ops.PeriodRecord,
+	ctx context.Context, rec *ops.ScheduleRecord, key string, period *ops.PeriodRecord,
 ) error {
 	q := *rec.Schedule.Action.Signal
 	q.V, q.RequestID = schemas.Version, runid.Of(0, windowSeed(w.o.Namespace, rec, period.Period))
@@ -131,9 +121,7 @@ func (w *Windows) signal(
 
 // fill puts the slot, and what is known of the last one, into an input.
 func (w *Windows) fill(
-	rec *ops.ScheduleRecord,
-	input schemas.Payload,
-	period *ops.PeriodRecord,
+	rec *ops.ScheduleRecord, input schemas.Payload, period *ops.PeriodRecord,
 ) (schemas.Payload, error) {
 	filled, err := schedules.Fill(input, period.Slot, w.table.state(rec))
 	if err != nil {

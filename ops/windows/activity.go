@@ -41,10 +41,9 @@ func (w *Windows) workOn(ctx context.Context) error {
 		return err
 	}
 	a := activity.New(w.o.Conn, &activity.Options{
-		Namespace: string(
-			w.o.Namespace,
-		), Lists: []string{ops.ServiceList}, Identity: w.o.Node + " (service)", Concurrency: atOnce,
-		DrainTimeout: drainTimeout, Logger: w.o.Logger,
+		Namespace: string(w.o.Namespace), Lists: []string{ops.ServiceList},
+		Identity: w.o.Node + " (service)", Concurrency: atOnce, DrainTimeout: drainTimeout,
+		Logger: w.o.Logger,
 	})
 	activity.Register(a, ops.ActivityOnce, w.once)
 	return a.Run(ctx)

@@ -29,14 +29,8 @@ const giveUp = time.Hour
 func (w *Windows) do(ctx context.Context, t *task) error {
 	switch {
 	case t.mend != nil:
-		return w.carryOut(
-			ctx,
-			t.rec,
-			t.key,
-			t.mend.rec,
-			t.mend.rev,
-			t.mend.tried.Sub(t.mend.first) >= giveUp,
-		)
+		return w.carryOut(ctx, t.rec, t.key, t.mend.rec, t.mend.rev,
+			t.mend.tried.Sub(t.mend.first) >= giveUp)
 	case t.begin != nil:
 		return w.begin(ctx, t)
 	case t.missed != nil:
@@ -60,14 +54,8 @@ func (w *Windows) begin(ctx context.Context, t *task) error {
 	}
 	key, mine := w.periodOf(t.rec, t.begin, now)
 	if s := t.rec.Schedule.Action.Start; s != nil {
-		mine.WorkflowID, mine.Run = schedules.WorkflowID(
-			t.rec,
-			mine.Slot,
-		), runOf(
-			w.o.Namespace,
-			t.rec,
-			t.begin,
-		)
+		mine.WorkflowID, mine.Run = schedules.WorkflowID(t.rec, mine.Slot), runOf(w.o.Namespace,
+			t.rec, t.begin)
 	}
 	rev, taken, err := w.create(ctx, t.rec, key, mine, t.begin)
 	if err != nil || taken {
@@ -78,9 +66,7 @@ func (w *Windows) begin(ctx context.Context, t *task) error {
 
 // periodOf is a new key of a window of this node.
 func (w *Windows) periodOf(
-	rec *ops.ScheduleRecord,
-	at *calendar.Trigger,
-	now time.Time,
+	rec *ops.ScheduleRecord, at *calendar.Trigger, now time.Time,
 ) (key string, mine *ops.PeriodRecord) {
 	return windowKey(rec.Schedule.ID, rec.Incarnation, at.Period), &ops.PeriodRecord{
 		V: schemas.Version, Name: rec.Schedule.ID, Period: at.Period, Caller: w.o.Node,
@@ -90,10 +76,7 @@ func (w *Windows) periodOf(
 
 // create creates the key of a window; taken tells that it exists.
 func (w *Windows) create(
-	ctx context.Context,
-	rec *ops.ScheduleRecord,
-	key string,
-	mine *ops.PeriodRecord,
+	ctx context.Context, rec *ops.ScheduleRecord, key string, mine *ops.PeriodRecord,
 	at *calendar.Trigger,
 ) (rev uint64, taken bool, err error) {
 	body, err := schemas.MarshalJSON(mine)
@@ -103,13 +86,8 @@ func (w *Windows) create(
 	if err := w.o.Before("create " + key); err != nil {
 		return 0, false, err
 	}
-	rev, err = w.o.Conn.KVCreate(
-		ctx,
-		w.o.Namespace.BucketSchedules(),
-		key,
-		body,
-		windowLife(rec.Schedule.Window, at.Opens),
-	)
+	rev, err = w.o.Conn.KVCreate(ctx, w.o.Namespace.BucketSchedules(), key, body,
+		windowLife(rec.Schedule.Window, at.Opens))
 	switch {
 	case errors.Is(err, natsconn.ErrWrongSequence):
 		return 0, true, nil // the watch brings it
@@ -123,11 +101,7 @@ func (w *Windows) create(
 // carryOut starts the run of a period, or sends its signal, and marks the key. Of a schedule that
 // is gone only the key is marked. The last try marks it in any case.
 func (w *Windows) carryOut(
-	ctx context.Context,
-	rec *ops.ScheduleRecord,
-	key string,
-	period *ops.PeriodRecord,
-	rev uint64,
+	ctx context.Context, rec *ops.ScheduleRecord, key string, period *ops.PeriodRecord, rev uint64,
 	last bool,
 ) error {
 	now, err := w.serverTime(ctx)

@@ -26,8 +26,7 @@ const (
 // server. The error is a [*schemas.Error] that names the field, or that of a stream.
 func (w *Windows) Once(ctx context.Context, q *ops.OnceRequest) (*ops.OnceResponse, error) {
 	if err := schemas.ValidateID("name", q.Name); err != nil {
-		return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).
-			InField("name").
+		return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("name").
 			WithHint("say what is to be done once a period, such as daily-report")
 	}
 	for _, f := range []struct{ field, text string }{
@@ -37,8 +36,7 @@ func (w *Windows) Once(ctx context.Context, q *ops.OnceRequest) (*ops.OnceRespon
 			continue
 		}
 		if err := schemas.ValidateID(f.field, f.text); err != nil {
-			return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).
-				InField(f.field).
+			return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField(f.field).
 				WithHint("shorten it, or leave it out")
 		}
 	}
@@ -69,10 +67,7 @@ func (w *Windows) Once(ctx context.Context, q *ops.OnceRequest) (*ops.OnceRespon
 
 // take creates the key of a period, unless it exists, and returns whose it is.
 func (w *Windows) take(
-	ctx context.Context,
-	key string,
-	mine *ops.PeriodRecord,
-	ttl time.Duration,
+	ctx context.Context, key string, mine *ops.PeriodRecord, ttl time.Duration,
 ) (by *ops.PeriodRecord, err error) {
 	body, err := schemas.MarshalJSON(mine)
 	if err != nil {
@@ -96,8 +91,9 @@ func (w *Windows) take(
 		by = &ops.PeriodRecord{}
 		if err := schemas.Unmarshal(value, by); err != nil {
 			return nil, schemas.Errorf(schemas.CodeInternal, "the key %s of bucket %s is "+
-				"damaged: %v", key, bucket, err).
-				WithHint("delete it with: nats kv del %s %s; the period then counts as not taken", bucket, key)
+				"damaged: %v", key, bucket, err).WithHint(
+				"delete it with: nats kv del %s %s; the period then counts as not taken",
+				bucket, key)
 		}
 		return by, nil
 	}

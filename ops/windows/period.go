@@ -20,9 +20,7 @@ const (
 )
 
 // onceKey is the key of a period of a name that callers give.
-func onceKey(
-	name, period string,
-) string {
+func onceKey(name, period string) string {
 	return periodPrefix + bucketkey.Escape(name) + "." + period
 }
 

@@ -46,8 +46,7 @@ type step struct {
 // plan says what is to be done for a schedule at a time, and when to ask again at the latest; the
 // zero time is never. known returns the key of a period, or nil.
 func (e *entry) plan(
-	now time.Time,
-	known func(period string) *ops.PeriodRecord,
+	now time.Time, known func(period string) *ops.PeriodRecord,
 ) (steps []step, wake time.Time) {
 	e.see(now)
 	if t, ok := e.win.Next(now); ok {
@@ -91,8 +90,7 @@ func (e *entry) paused(now time.Time) bool {
 // ended looks at the windows that have had their run or have ended, and that the state does not
 // count. It returns what to do first, and when the next window is to be looked at.
 func (e *entry) ended(
-	now time.Time,
-	known func(period string) *ops.PeriodRecord,
+	now time.Time, known func(period string) *ops.PeriodRecord,
 ) (first *step, look time.Time) {
 	if e.left == 0 {
 		return nil, time.Time{}

@@ -29,10 +29,7 @@ func (t *table) record(key string) *ops.PeriodRecord {
 // missed. Each is counted once: the state has the last one that is counted, and is written by
 // compare-and-set.
 func (w *Windows) settle(
-	ctx context.Context,
-	rec *ops.ScheduleRecord,
-	at *calendar.Trigger,
-	period *ops.PeriodRecord,
+	ctx context.Context, rec *ops.ScheduleRecord, at *calendar.Trigger, period *ops.PeriodRecord,
 	before int64,
 ) error {
 	bucket, id := w.o.Namespace.BucketSchedules(), bucketkey.Escape(rec.Schedule.ID)
@@ -44,18 +41,13 @@ func (w *Windows) settle(
 	state := &ops.ScheduleState{}
 	if value != nil {
 		if err := schemas.Unmarshal(value, state); err != nil {
-			return fmt.Errorf(
-				"windows: the state of schedule %q is damaged: %w",
-				rec.Schedule.ID,
-				err,
-			)
+			return fmt.Errorf("windows: the state of schedule %q is damaged: %w",
+				rec.Schedule.ID, err)
 		}
 	}
 	if state.Incarnation != rec.Incarnation {
 		state = &ops.ScheduleState{
-			Incarnation: rec.Incarnation,
-			Remaining:   rec.Schedule.Remaining,
-			Updates:     rec.Updates,
+			Incarnation: rec.Incarnation, Remaining: rec.Schedule.Remaining, Updates: rec.Updates,
 		}
 	}
 	if state.Updates != rec.Updates {
@@ -86,16 +78,12 @@ func (w *Windows) settle(
 
 // count adds a window to a state.
 func count(
-	rec *ops.ScheduleRecord,
-	state *ops.ScheduleState,
-	at *calendar.Trigger,
-	period *ops.PeriodRecord,
-	before int64,
+	rec *ops.ScheduleRecord, state *ops.ScheduleState, at *calendar.Trigger,
+	period *ops.PeriodRecord, before int64,
 ) ops.ScheduleSlot {
 	slot := ops.ScheduleSlot{
-		Slot: schemas.At(
-			at.Opens,
-		), At: period.At, WorkflowID: period.WorkflowID, Run: period.Run, Reason: period.Refusal,
+		Slot: schemas.At(at.Opens), At: period.At, WorkflowID: period.WorkflowID, Run: period.Run,
+		Reason: period.Refusal,
 	}
 	switch {
 	case period.Slot != schemas.At(at.Opens): // the key is that of another window of the period
@@ -126,8 +114,7 @@ func count(
 		state.Counts.Refused++
 	}
 	if n := state.Remaining; n != nil && *n > 0 && period.Slot == slot.Slot &&
-		period.Refusal != reasonPaused &&
-		period.Refusal != reasonMissed {
+		period.Refusal != reasonPaused && period.Refusal != reasonMissed {
 		left := *n - 1
 		state.Remaining = &left
 	}
@@ -135,25 +122,18 @@ func count(
 	if slot.Outcome == ops.SlotRunning {
 		return slot // the scheduler of the master tells how it ends
 	}
-	state.Recent = append(
-		[]ops.ScheduleSlot{slot},
+	state.Recent = append([]ops.ScheduleSlot{slot},
 		state.Recent[:min(len(state.Recent), recent-1)]...)
 	return slot
 }
 
 // note tells people of a window that has started nothing though it should have.
 func (w *Windows) note(
-	ctx context.Context,
-	rec *ops.ScheduleRecord,
-	slot ops.ScheduleSlot,
-	before int64,
+	ctx context.Context, rec *ops.ScheduleRecord, slot ops.ScheduleSlot, before int64,
 ) {
 	o := ops.Operation{
-		Subject:    rec.Schedule.ID,
-		Reason:     slot.Reason,
-		Slot:       slot.Slot,
-		WorkflowID: slot.WorkflowID,
-		Run:        slot.Run,
+		Subject: rec.Schedule.ID, Reason: slot.Reason, Slot: slot.Slot, WorkflowID: slot.WorkflowID,
+		Run: slot.Run,
 	}
 	switch slot.Outcome {
 	case ops.SlotMissed:

@@ -41,8 +41,8 @@ type table struct {
 
 func newTable(log logrus.FieldLogger) *table {
 	return &table{
-		log: log, changed: make(chan struct{}, 1),
-		entries: map[string]*entry{}, states: map[string]*ops.ScheduleState{}, periods: map[string]*held{},
+		log: log, changed: make(chan struct{}, 1), entries: map[string]*entry{},
+		states: map[string]*ops.ScheduleState{}, periods: map[string]*held{},
 	}
 }
 
@@ -60,10 +60,8 @@ func (t *table) begin() {
 func (t *table) end() {
 	t.mu.Lock()
 	t.whole = true
-	maps.DeleteFunc(
-		t.states,
-		func(id string, _ *ops.ScheduleState) bool { return t.entries[id] == nil },
-	)
+	maps.DeleteFunc(t.states,
+		func(id string, _ *ops.ScheduleState) bool { return t.entries[id] == nil })
 	t.mu.Unlock()
 	t.wake()
 }
@@ -80,8 +78,7 @@ func (t *table) wake() {
 func (t *table) take(key string, value []byte, rev uint64, deleted bool) {
 	news, err := t.put(key, value, rev, deleted)
 	if err != nil {
-		t.log.WithField("key", key).
-			WithField("err", err).
+		t.log.WithField("key", key).WithField("err", err).
 			Warn("a key of the bucket of schedules cannot be read; its window does not fire")
 	}
 	if news {

@@ -60,10 +60,8 @@ type Windows struct {
 // New checks the options. It asks nobody.
 func New(o Options) (*Windows, error) {
 	if o.Conn == nil {
-		return nil, fmt.Errorf(
-			"windows: %w: Conn is nil: dial the NATS server of the namespace",
-			ErrInvalidOptions,
-		)
+		return nil, fmt.Errorf("windows: %w: Conn is nil: dial the NATS server of the namespace",
+			ErrInvalidOptions)
 	}
 	if err := subject.ValidateNamespace(string(o.Namespace)); err != nil {
 		return nil, fmt.Errorf("windows: %w: Namespace: %w", ErrInvalidOptions, err)
@@ -76,8 +74,7 @@ func New(o Options) (*Windows, error) {
 		o.Before = func(string) error { return nil }
 	}
 	return &Windows{
-		o:          o,
-		table:      newTable(o.Logger),
+		o: o, table: newTable(o.Logger),
 		operations: operations.New(o.Conn, o.Namespace, o.Node, o.Logger),
 	}, nil
 }
@@ -89,8 +86,7 @@ func (w *Windows) Holds() bool { return w.table.holds(repeatable) }
 // Run answers the verb once, works on the activity drover.once, and fires the windows of schedules,
 // until ctx ends. It returns nil then.
 func (w *Windows) Run(ctx context.Context) error {
-	stop, err := service.Serve(
-		ctx,
+	stop, err := service.Serve(ctx,
 		service.Options{Conn: w.o.Conn, Namespace: w.o.Namespace, Queue: queue, Logger: w.o.Logger},
 		[]service.Verb{
 			{
@@ -98,8 +94,7 @@ func (w *Windows) Run(ctx context.Context) error {
 				About: "whether the caller is the first of a period: OnceRequest → OnceResponse",
 				Serve: service.Answer(w.Once, refuseOnce),
 			},
-		},
-	)
+		})
 	if err != nil {
 		return err
 	}
@@ -215,8 +210,8 @@ func (w *Windows) serverTime(ctx context.Context) (time.Time, error) {
 		return at, fmt.Errorf("windows: the time of the server: %w", err)
 	}
 	if at.IsZero() {
-		return at, schemas.Errorf(schemas.CodeUnsupported, "the NATS server does not tell its time").
-			WithHint("use a newer one")
+		return at, schemas.Errorf(schemas.CodeUnsupported,
+			"the NATS server does not tell its time").WithHint("use a newer one")
 	}
 	return at.UTC(), nil
 }

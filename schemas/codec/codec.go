@@ -131,30 +131,20 @@ func (c *Codec) Decode(b []byte, v any, owned bool) error {
 		}
 		return fmt.Errorf(
 			"%w: the first byte is %#02x, which only records have; want %#02x (msgpack) or '{' (JSON)",
-			ErrVersion,
-			b[0],
-			Version,
-		)
+			ErrVersion, b[0], Version)
 	case b[0] >= ' ' && b[0] <= '~':
 		// somebody has written text, or JSON that is no object; no later version begins so
 		return fmt.Errorf(
 			"%w: it begins with %q; want one JSON object, which begins with '{', or msgpack after %#02x",
-			ErrVersion,
-			b[0],
-			Version,
-		)
+			ErrVersion, b[0], Version)
 	case b[0] > Version && b[0] < ' ':
 		return laterError{
 			fmt.Errorf("%w: the first byte is %#02x; want %#02x (msgpack) or '{' (JSON); "+ifLater,
 				ErrVersion, b[0], Version),
 		}
 	case b[0] != Version:
-		return fmt.Errorf(
-			"%w: the first byte is %#02x; want %#02x (msgpack) or '{' (JSON); "+ifLater,
-			ErrVersion,
-			b[0],
-			Version,
-		)
+		return fmt.Errorf("%w: the first byte is %#02x; want %#02x (msgpack) or '{' (JSON); "+
+			ifLater, ErrVersion, b[0], Version)
 	}
 	if c.ByPlan(b[1:], v, owned) {
 		return nil

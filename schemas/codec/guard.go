@@ -58,13 +58,8 @@ func scan(b []byte, pos, deepest int) (end int, err error) {
 		}
 		pos += skip
 		if children > uint64(len(b)-pos) {
-			return pos, fmt.Errorf(
-				"%w: %d elements are declared at byte %d, %d bytes are left",
-				ErrMalformed,
-				children,
-				pos,
-				len(b)-pos,
-			)
+			return pos, fmt.Errorf("%w: %d elements are declared at byte %d, %d bytes are left",
+				ErrMalformed, children, pos, len(b)-pos)
 		}
 		if children > 0 {
 			if depth++; depth == deepest {
@@ -94,11 +89,8 @@ func head(b []byte, pos int) (skip int, children uint64, err error) {
 	case c == 0xc1:
 		return 0, 0, fmt.Errorf("%w: byte 0xc1 at %d", ErrMalformed, pos)
 	case c >= 0xc7 && c <= 0xc9 || c >= 0xd4 && c <= 0xd8:
-		return 0, 0, fmt.Errorf(
-			"%w: an extension type at byte %d; the vocabulary has none",
-			ErrMalformed,
-			pos,
-		)
+		return 0, 0, fmt.Errorf("%w: an extension type at byte %d; the vocabulary has none",
+			ErrMalformed, pos)
 	}
 	size := headSizes[c-0xc0]
 	if pos+1+int(size.length) > len(b) {

@@ -23,14 +23,9 @@ func (c *Codec) EventJSON(e Event) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(
-		eventJSON{
-			ID:         e.ID,
-			Type:       e.Type,
-			Time:       c.events.time.Append(nil, e.Time),
-			Attributes: attrs,
-		},
-	)
+	return json.Marshal(eventJSON{
+		ID: e.ID, Type: e.Type, Time: c.events.time.Append(nil, e.Time), Attributes: attrs,
+	})
 }
 
 // ReadEventJSON reads the JSON of an event. The attributes of an unknown one are a bin that holds

@@ -54,10 +54,7 @@ func inWords(err *json.UnmarshalTypeError) error {
 
 // jsonWords are the words for what encoding/json calls what it found.
 var jsonWords = map[string]string{
-	"string": "a text",
-	"number": "a number",
-	"bool":   "true or false",
-	"array":  "an array",
+	"string": "a text", "number": "a number", "bool": "true or false", "array": "an array",
 	"object": "an object",
 }
 

@@ -179,16 +179,8 @@ func (all *planner) planOf(t reflect.Type) *plan {
 			return nil
 		}
 		p.byName[f.name] = len(p.fields)
-		p.fields, p.keys, p.quoted = append(
-			p.fields,
-			f,
-		), append(
-			p.keys,
-			f.key,
-		), append(
-			p.quoted,
-			f.quoted,
-		)
+		p.fields, p.keys, p.quoted = append(p.fields, f), append(p.keys, f.key), append(p.quoted,
+			f.quoted)
 		if n := all.wordNumbers[f.name]; n > 0 {
 			p.byWord[n] = int8(len(p.fields))
 		}
@@ -204,13 +196,8 @@ func (all *planner) fieldOf(s reflect.StructField) (f field, ok bool) {
 		return f, false
 	}
 	f = field{
-		name:   name,
-		key:    string(appendText(nil, name)),
-		quoted: `"` + name + `":`,
-		offset: s.Offset,
-		typ:    s.Type,
-		omit:   options != "",
-		unit:   all.units[s.Type],
+		name: name, key: string(appendText(nil, name)), quoted: `"` + name + `":`, offset: s.Offset,
+		typ: s.Type, omit: options != "", unit: all.units[s.Type],
 	}
 	if f.short = f.key; all.wordNumbers[name] > 0 {
 		f.short = string(appendUint(nil, uint64(all.wordNumbers[name])))

@@ -56,11 +56,7 @@ func CheckUTF8(b []byte) error {
 	}
 	return fmt.Errorf(
 		"%w: %sthe byte %#02x at offset %d is not UTF-8: send text as UTF-8, and bytes in base64",
-		ErrMalformed,
-		field,
-		b[at],
-		at,
-	)
+		ErrMalformed, field, b[at], at)
 }
 
 // unknownField finds the first field of a JSON value that its type does not have, as a path from t.

@@ -50,8 +50,7 @@ func ReadDuration(b []byte) (d int64, err error) {
 	if !ok {
 		return 0, fmt.Errorf(
 			"duration %s: want seconds (90, 0.5) up to 292 years, a text such as \"1m30s\", or \"NONE\"",
-			b,
-		)
+			b)
 	}
 	return d, nil
 }

@@ -34,11 +34,9 @@ type Codec struct {
 // New makes the codec of a vocabulary.
 func New(w Words) *Codec {
 	c := &Codec{
-		plans: make(map[uintptr]*plan), units: make(map[reflect.Type]*Unit),
-		events: w.Events, decisions: w.Decisions, record: w.Record,
-		wordNumbers: numbers(
-			w.Names,
-		), eventNumbers: numbers(w.EventTypes), eventWords: w.EventTypes,
+		plans: make(map[uintptr]*plan), units: make(map[reflect.Type]*Unit), events: w.Events,
+		decisions: w.Decisions, record: w.Record, wordNumbers: numbers(w.Names),
+		eventNumbers: numbers(w.EventTypes), eventWords: w.EventTypes,
 	}
 	for _, u := range w.Units {
 		c.units[u.typ] = u
@@ -81,9 +79,13 @@ func UnitOf[T any](
 	readJSON func(raw []byte, owned bool, v *T) error,
 ) *Unit {
 	return &Unit{
-		typ:        reflect.TypeFor[T](),
-		appendJSON: func(b []byte, at unsafe.Pointer) ([]byte, error) { return appendJSON(b, *(*T)(at)) },
-		readJSON:   func(raw []byte, owned bool, at unsafe.Pointer) error { return readJSON(raw, owned, (*T)(at)) },
+		typ: reflect.TypeFor[T](),
+		appendJSON: func(b []byte, at unsafe.Pointer) ([]byte, error) {
+			return appendJSON(b, *(*T)(at))
+		},
+		readJSON: func(raw []byte, owned bool, at unsafe.Pointer) error {
+			return readJSON(raw, owned, (*T)(at))
+		},
 	}
 }
 
@@ -143,10 +145,7 @@ type Time struct {
 
 // EventsOf makes the table for events that are stored as E. Types make the attributes.
 func EventsOf[E any](
-	types map[string]func() any,
-	time Time,
-	get func(*E) Event,
-	set func(Event) E,
+	types map[string]func() any, time Time, get func(*E) Event, set func(Event) E,
 ) Events {
 	return Events{listOf(types, get, set), time}
 }
@@ -156,9 +155,7 @@ type Decisions struct{ tagged[Decision] }
 
 // DecisionsOf makes the table for decisions that are stored as D.
 func DecisionsOf[D any](
-	types map[string]func() any,
-	get func(*D) Decision,
-	set func(Decision) D,
+	types map[string]func() any, get func(*D) Decision, set func(Decision) D,
 ) Decisions {
 	return Decisions{listOf(types, get, set)}
 }

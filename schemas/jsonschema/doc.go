@@ -29,8 +29,7 @@ func Schema(message string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf(
 			"jsonschema: there is no message %q: the names are those of the types in package schemas",
-			message,
-		)
+			message)
 	}
 	return b, nil
 }

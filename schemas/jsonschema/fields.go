@@ -28,11 +28,8 @@ func Fields(source *gosource.Package, t reflect.Type) []Field {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		all = append(all, Field{
 			Name: name, Go: f.Type, Optional: strings.Contains(options, "omitempty"),
-			Doc: cmp.Or(
-				inJSON(t, source.Type(t.Name()).FieldDoc(f.Name)),
-				glossary[t.Name()+"."+name],
-				glossary[name],
-			),
+			Doc: cmp.Or(inJSON(t, source.Type(t.Name()).FieldDoc(f.Name)),
+				glossary[t.Name()+"."+name], glossary[name]),
 		})
 	}
 	return all

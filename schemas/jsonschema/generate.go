@@ -130,8 +130,7 @@ func (g *generator) definition(t reflect.Type) (object, error) {
 		return g.duration(), nil
 	case t == reflect.TypeFor[schemas.Timestamp]():
 		return object{
-			"type":        []string{"string", "null"},
-			"format":      "date-time",
+			"type": []string{"string", "null"}, "format": "date-time",
 			"description": Doc(g.source, t),
 		}, nil
 	case t == reflect.TypeFor[schemas.Event]():

@@ -72,13 +72,10 @@ func (g *generator) event() (object, error) {
 	return object{
 		"type": "object", "description": Doc(g.source, reflect.TypeFor[schemas.Event]()),
 		"properties": object{
-			"id":         object{"type": "integer", "minimum": 1},
-			"type":       typ,
-			"time":       at,
+			"id": object{"type": "integer", "minimum": 1}, "type": typ, "time": at,
 			"attributes": object{},
 		},
-		"required": []string{"id", "type", "time", "attributes"},
-		"allOf":    rules,
+		"required": []string{"id", "type", "time", "attributes"}, "allOf": rules,
 	}, nil
 }
 
@@ -116,16 +113,13 @@ func tagged[T ~string](g *generator, types []T, create func(T) (any, error)) ([]
 			return nil, fmt.Errorf("%s: %w", t, err)
 		}
 		then := object{"properties": object{"attributes": schema}}
-		if slices.ContainsFunc(
-			Fields(g.source, reflect.TypeOf(attributes).Elem()),
-			func(f Field) bool { return !f.Optional },
-		) {
+		if slices.ContainsFunc(Fields(g.source, reflect.TypeOf(attributes).Elem()),
+			func(f Field) bool { return !f.Optional }) {
 			then["required"] = []string{"attributes"}
 		}
 		rules = append(rules, object{
 			"if": object{
-				"properties": object{"type": object{"const": t}},
-				"required":   []string{"type"},
+				"properties": object{"type": object{"const": t}}, "required": []string{"type"},
 			},
 			"then": then,
 		})

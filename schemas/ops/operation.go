@@ -58,11 +58,12 @@ const (
 
 // OperationKinds are all kinds of operations.
 var OperationKinds = []OperationKind{
-	OperationScheduleCreated, OperationScheduleUpdated, OperationSchedulePaused, OperationScheduleResumed,
-	OperationScheduleDeleted, OperationScheduleTrigger, OperationScheduleBackfill, OperationSlotsMissed,
-	OperationSlotRefused, OperationSlotsOverrun, OperationWindowMissed, OperationAlwaysAdded, OperationAlwaysRemoved,
-	OperationAlwaysStopped, OperationAlwaysStarted, OperationAlwaysRestarted, OperationAlwaysFailing,
-	OperationRecycleSet, OperationRecycle,
+	OperationScheduleCreated, OperationScheduleUpdated, OperationSchedulePaused,
+	OperationScheduleResumed, OperationScheduleDeleted, OperationScheduleTrigger,
+	OperationScheduleBackfill, OperationSlotsMissed, OperationSlotRefused, OperationSlotsOverrun,
+	OperationWindowMissed, OperationAlwaysAdded, OperationAlwaysRemoved, OperationAlwaysStopped,
+	OperationAlwaysStarted, OperationAlwaysRestarted, OperationAlwaysFailing, OperationRecycleSet,
+	OperationRecycle,
 }
 
 // OperationsRequest reads the stream of operations, the oldest first.

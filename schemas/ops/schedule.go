@@ -79,17 +79,8 @@ func (p OverlapPolicy) Validate(field string) error {
 		OverlapAllow:
 		return nil
 	}
-	return fmt.Errorf(
-		"%s is %q; want %s, %s, %s, %s, %s or %s",
-		field,
-		string(p),
-		OverlapSkip,
-		OverlapBufferOne,
-		OverlapBufferAll,
-		OverlapCancelOther,
-		OverlapTerminateOther,
-		OverlapAllow,
-	)
+	return fmt.Errorf("%s is %q; want %s, %s, %s, %s, %s or %s", field, string(p), OverlapSkip,
+		OverlapBufferOne, OverlapBufferAll, OverlapCancelOther, OverlapTerminateOther, OverlapAllow)
 }
 
 // ScheduleRecord is a schedule as it is stored.

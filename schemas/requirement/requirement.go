@@ -56,8 +56,7 @@ func Parse(p schemas.Payload) (*Requirement, error) {
 	v, err := decodeJSON(p)
 	if err != nil {
 		return nil, errors.New(
-			"it is no JSON: write a value, or a map such as {\"when\": \"absent\"}",
-		)
+			"it is no JSON: write a value, or a map such as {\"when\": \"absent\"}")
 	}
 	if v == nil {
 		return nil, nil
@@ -127,8 +126,7 @@ func parseRequire(v any, depth int) (func(stateValue) bool, error) {
 func parseRequireMap(m map[string]any, depth int) (func(stateValue) bool, error) {
 	if len(m) == 0 {
 		return nil, errors.New(
-			"there is nothing to check: write, for example, {\"when\": \"absent\"} or {\"equals\": 5}",
-		)
+			"there is nothing to check: write, for example, {\"when\": \"absent\"} or {\"equals\": 5}")
 	}
 	var checks []func(stateValue) bool
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -153,8 +151,7 @@ func parseCheck(key string, v any, depth int) (func(stateValue) bool, error) {
 	case "equals":
 		if v == nil {
 			return nil, errors.New(
-				"nothing is compared with null: write {\"when\": \"absent_or_null\"}",
-			)
+				"nothing is compared with null: write {\"when\": \"absent_or_null\"}")
 		}
 		return equalTo(v), nil
 	case "less-than", "less-than-or-equal-to", "greater-than", "greater-than-or-equal-to":
@@ -186,10 +183,8 @@ func parseSeveral(key string, v any, depth int) (func(stateValue) bool, error) {
 	}
 	decides := key == "any"
 	return func(s stateValue) bool {
-		return slices.ContainsFunc(
-			inner,
-			func(c func(stateValue) bool) bool { return c(s) == decides },
-		) == decides
+		return slices.ContainsFunc(inner,
+			func(c func(stateValue) bool) bool { return c(s) == decides }) == decides
 	}, nil
 }
 
@@ -214,8 +209,7 @@ func parseWhen(v any) (func(stateValue) bool, error) {
 		return func(stateValue) bool { return false }, nil
 	}
 	return nil, errors.New(
-		"want absent, absent_or_null, present, present_non_null, truthy, falsy, always or never",
-	)
+		"want absent, absent_or_null, present, present_non_null, truthy, falsy, always or never")
 }
 
 func parseOrder(key string, v any) (func(stateValue) bool, error) {
@@ -292,8 +286,7 @@ func numberOf(v any) (*big.Rat, bool) {
 		return nil, false
 	}
 	if f, err := strconv.ParseFloat(text, 64); err != nil ||
-		f == 0 && strings.ContainsAny(text, "eE") ||
-		math.IsInf(f, 0) {
+		f == 0 && strings.ContainsAny(text, "eE") || math.IsInf(f, 0) {
 		return nil, false
 	}
 	return new(big.Rat).SetString(text)

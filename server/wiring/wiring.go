@@ -36,18 +36,16 @@ type Wiring struct {
 
 // Broker makes a broker. What the wiring knows is filled in.
 func (w *Wiring) Broker(o broker.Options) (*broker.Broker, error) {
-	o.Namespace, o.Partitions, o.Claims, o.Node, o.Logger = string(
-		w.Namespace,
-	), w.Partitions, w.Claims, w.Claims.Node(), w.Logger
+	o.Namespace, o.Partitions, o.Claims, o.Node, o.Logger = string(w.Namespace), w.Partitions,
+		w.Claims, w.Claims.Node(), w.Logger
 	return broker.New(w.Dial, o)
 }
 
 // Timers makes a timer worker.
 func (w *Wiring) Timers() *timers.Worker {
 	return timers.New(w.Conn, &timers.Options{
-		Namespace: string(
-			w.Namespace,
-		), Partitions: w.Partitions, Claims: w.Claims, Node: w.Claims.Node(), Logger: w.Logger,
+		Namespace: string(w.Namespace), Partitions: w.Partitions, Claims: w.Claims,
+		Node: w.Claims.Node(), Logger: w.Logger,
 	})
 }
 

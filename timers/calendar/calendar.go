@@ -104,7 +104,8 @@ func (c *Calendar) Check(after time.Time) error {
 	if _, ok := c.Next(after); ok {
 		return nil
 	}
-	return schemas.Errorf(schemas.CodeInvalid, "the times have no slot after %s", after.UTC().Format(time.RFC3339)).
+	return schemas.Errorf(schemas.CodeInvalid, "the times have no slot after %s",
+		after.UTC().Format(time.RFC3339)).
 		InField("times").
 		WithHint("all of them are past: look at at, at the years of calendar, and at until")
 }

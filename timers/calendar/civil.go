@@ -40,9 +40,8 @@ func (d dayNumber) civil() (year, month, dayOfMonth int) {
 }
 
 func dayOf(year, month, dayOfMonth int) dayNumber {
-	return dayNumber(
-		time.Date(year, time.Month(month), dayOfMonth, 0, 0, 0, 0, time.UTC).Unix() / day,
-	)
+	return dayNumber(time.Date(year, time.Month(month), dayOfMonth, 0, 0, 0, 0, time.UTC).
+		Unix() / day)
 }
 
 // lengthOf is the number of days of a month.

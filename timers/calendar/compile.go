@@ -84,12 +84,8 @@ func (c *Calendar) readSizes(t *ops.ScheduleTimes) *schemas.Error {
 		{"at", len(t.At), mostInstants},
 	} {
 		if list.length > list.max {
-			return invalid(
-				"times."+list.field,
-				"there are %d entries, at most %d are allowed",
-				list.length,
-				list.max,
-			).
+			return invalid("times."+list.field, "there are %d entries, at most %d are allowed",
+				list.length, list.max).
 				WithHint("one entry may have lists and ranges; or make more schedules")
 		}
 	}
@@ -208,12 +204,8 @@ func (c *Calendar) judgeSlots(*ops.ScheduleTimes) *schemas.Error {
 		return invalid("times.except", "the exceptions take away all times").
 			WithHint("leave one out, or make it smaller")
 	default:
-		return invalid(
-			"times",
-			"no time is from %s to %s",
-			c.from.Format(time.RFC3339),
-			c.until.Format(time.RFC3339),
-		).
+		return invalid("times", "no time is from %s to %s",
+			c.from.Format(time.RFC3339), c.until.Format(time.RFC3339)).
 			WithHint("change from and until, or the times: all of these are outside")
 	}
 }
@@ -223,12 +215,8 @@ func (c *Calendar) warn(s *spec, f *ops.ScheduleCalendar, field, twoEntries stri
 	if !s.monthDays.any && !s.weekDays.any {
 		c.warnings = append(c.warnings, fmt.Sprintf(
 			"%s: day of month %q and day of week %q are both given: only days that match both "+
-				"are meant; for days that match one of them write %s",
-			field,
-			f.DayOfMonth,
-			f.DayOfWeek,
-			twoEntries,
-		))
+				"are meant; for days that match one of them write %s", field, f.DayOfMonth,
+			f.DayOfWeek, twoEntries))
 	}
 	for _, p := range []struct {
 		part
@@ -237,16 +225,9 @@ func (c *Calendar) warn(s *spec, f *ops.ScheduleCalendar, field, twoEntries stri
 		for item := range strings.SplitSeq(p.text, ",") {
 			step, err := strconv.Atoi(strings.TrimPrefix(item, "*/"))
 			if err == nil && strings.HasPrefix(item, "*/") && (p.max+1)%step != 0 {
-				c.warnings = append(
-					c.warnings,
-					fmt.Sprintf(
-						"%s: %s %q begins anew with each %s; for times at an even distance use every",
-						field,
-						p.name,
-						item,
-						p.over,
-					),
-				)
+				c.warnings = append(c.warnings, fmt.Sprintf(
+					"%s: %s %q begins anew with each %s; for times at an even distance use every",
+					field, p.name, item, p.over))
 			}
 		}
 	}

@@ -46,7 +46,8 @@ func splitCron(text string) (*ops.ScheduleCalendar, *schemas.Error) {
 		macro, ok := macros[strings.ToLower(expression)]
 		if !ok {
 			return nil, wrong("%q is not known", text).
-				WithHint("there are @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually")
+				WithHint(
+					"there are @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually")
 		}
 		expression = macro
 	}

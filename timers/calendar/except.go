@@ -24,11 +24,9 @@ func compileException(e ops.ScheduleException) (x exception, err *schemas.Error)
 		}
 	}
 	if kinds != 1 {
-		return x, wrong(
-			"",
+		return x, wrong("",
 			"an exception has calendar, or date, or from and until: this one has %d of the three",
-			kinds,
-		).
+			kinds).
 			WithHint("write an exception for each of them")
 	}
 	if e.Calendar != nil {
@@ -60,12 +58,8 @@ func compileException(e ops.ScheduleException) (x exception, err *schemas.Error)
 		}
 	}
 	if x.last < x.first {
-		return x, wrong(
-			"until",
-			"the exception ends on %s, before it begins on %s",
-			e.Until,
-			e.From,
-		).
+		return x, wrong("until", "the exception ends on %s, before it begins on %s",
+			e.Until, e.From).
 			WithHint("exchange from and until")
 	}
 	return x, nil

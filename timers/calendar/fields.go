@@ -47,7 +47,8 @@ func compileFields(f *ops.ScheduleCalendar) (*spec, *schemas.Error) {
 		{"year", f.Year, func() (err *schemas.Error) { s.years, err = readYears(f.Year); return err }},
 	} {
 		if len(field.text) > longestText {
-			return nil, schemas.Errorf(schemas.CodeInvalid, "a text of %d bytes is too long", len(field.text)).
+			return nil, schemas.Errorf(schemas.CodeInvalid, "a text of %d bytes is too long",
+				len(field.text)).
 				InField(field.name).
 				WithHint("use at most %d bytes: ranges and steps are short", longestText)
 		}
@@ -58,8 +59,7 @@ func compileFields(f *ops.ScheduleCalendar) (*spec, *schemas.Error) {
 	s.elapsed = s.elapsed || s.hour == allHours
 	if _, ok := s.next(dayOf(firstYear, 1, 1).start()); !ok {
 		return nil, schemas.Errorf(schemas.CodeInvalid, "no day matches day of month %q, month "+
-			"%q, day of week %q and year %q together",
-			f.DayOfMonth, f.Month, f.DayOfWeek, f.Year).
+			"%q, day of week %q and year %q together", f.DayOfMonth, f.Month, f.DayOfWeek, f.Year).
 			InField("dayOfMonth").
 			WithHint("choose days that exist: L is the last day of every month")
 	}

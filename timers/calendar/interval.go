@@ -30,27 +30,17 @@ func compileInterval(i ops.ScheduleInterval) (interval, *schemas.Error) {
 		return interval{}, wrong("every", "an interval of %v is longer than 100 years", i.Every).
 			WithHint("use at for single times")
 	case i.Every.Std()%time.Millisecond != 0:
-		return interval{}, wrong(
-			"every",
-			"an interval of %v is not in whole milliseconds",
-			i.Every,
-		).
+		return interval{}, wrong("every", "an interval of %v is not in whole milliseconds",
+			i.Every).
 			WithHint("round it")
 	case i.Offset < 0 || i.Offset >= i.Every:
-		return interval{}, wrong(
-			"offset",
-			"an offset of %v is not from 0 to less than every, %v",
-			i.Offset,
-			i.Every,
-		).
+		return interval{}, wrong("offset", "an offset of %v is not from 0 to less than every, %v",
+			i.Offset, i.Every).
 			WithHint("the times are offset + n * every after the Unix epoch, for each whole n: " +
 				"take whole intervals off the offset")
 	case i.Offset.Std()%time.Millisecond != 0:
-		return interval{}, wrong(
-			"offset",
-			"an offset of %v is not in whole milliseconds",
-			i.Offset,
-		).
+		return interval{}, wrong("offset", "an offset of %v is not in whole milliseconds",
+			i.Offset).
 			WithHint("round it")
 	}
 	return interval{every: int64(i.Every), offset: int64(i.Offset)}, nil

@@ -24,18 +24,7 @@ var (
 	months      = part{
 		name: "month", min: 1, max: 12, cycle: 12,
 		names: []string{
-			"JAN",
-			"FEB",
-			"MAR",
-			"APR",
-			"MAY",
-			"JUN",
-			"JUL",
-			"AUG",
-			"SEP",
-			"OCT",
-			"NOV",
-			"DEC",
+			"JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC",
 		},
 	}
 	daysOfWeek = part{ // 7 is Sunday as well
@@ -50,9 +39,7 @@ func (p *part) any(text string) bool { return text == "*" || text == "?" }
 // each calls do for every value of text, which is a list of values, ranges and steps. special
 // takes the items that only this part knows.
 func (p *part) each(
-	text string,
-	special func(item string) (known bool, err *schemas.Error),
-	do func(value int),
+	text string, special func(item string) (known bool, err *schemas.Error), do func(value int),
 ) *schemas.Error {
 	for item := range strings.SplitSeq(text, ",") {
 		if special != nil {
@@ -161,11 +148,8 @@ func (p *part) usage() string {
 	if p.names != nil {
 		values += fmt.Sprintf(" or %s to %s", p.names[0], p.names[len(p.names)-1])
 	}
-	usage := fmt.Sprintf(
-		"a %s is %s, in lists (a,b), ranges (a-b) and steps (*/n), or * for any",
-		p.name,
-		values,
-	)
+	usage := fmt.Sprintf("a %s is %s, in lists (a,b), ranges (a-b) and steps (*/n), or * for any",
+		p.name, values)
 	switch p.name {
 	case daysOfMonth.name:
 		usage += "; L is the last day, L-3 the last but three, 15W the weekday nearest to the 15th, LW the last weekday"
@@ -176,11 +160,6 @@ func (p *part) usage() string {
 }
 
 func (p *part) wrong(item, format string, args ...any) *schemas.Error {
-	return schemas.Errorf(
-		schemas.CodeInvalid,
-		"%s %q: %s",
-		p.name,
-		item,
-		fmt.Sprintf(format, args...),
-	)
+	return schemas.Errorf(schemas.CodeInvalid, "%s %q: %s", p.name, item,
+		fmt.Sprintf(format, args...))
 }

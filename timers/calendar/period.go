@@ -37,9 +37,10 @@ func compilePeriod(name, zone string) (*period, *schemas.Error) {
 		p.name, expression = "cron", name
 	}
 	if !known && !strings.ContainsAny(name, " @") {
-		return nil, schemas.Errorf(schemas.CodeInvalid, "there is no period %q", name).
-			InField("period").
-			WithHint("a period is day, week, month, hour or a cron expression, such as \"0 9 * * MON\"")
+		return nil,
+			schemas.Errorf(schemas.CodeInvalid, "there is no period %q", name).InField("period").
+				WithHint(
+					"a period is day, week, month, hour or a cron expression, such as \"0 9 * * MON\"")
 	}
 	if p.begins, err = compileCron(expression); err != nil {
 		if !known {
@@ -152,12 +153,8 @@ func PeriodOf(period, zone string, t time.Time) (key string, opens, closes time.
 	opens, match := p.begin(t)
 	closes, _, ok := p.next(p.begins, t)
 	if opens.IsZero() || !ok {
-		return "", opens, closes, invalid(
-			"period",
-			"%q has no period at %s",
-			period,
-			t.UTC().Format(time.RFC3339),
-		).
+		return "", opens, closes, invalid("period", "%q has no period at %s", period,
+			t.UTC().Format(time.RFC3339)).
 			WithHint("give a time from 1970 to 2261")
 	}
 	return p.key(opens, match), opens, closes, nil

@@ -64,24 +64,17 @@ func compileWindow(w *ops.ScheduleWindow) (*Window, *schemas.Error) {
 		return nil, invalid("window.length", "a window of %v is too short", w.Length).
 			WithHint("say how long it is open, a second or more: 1h")
 	case compiled.length >= p.shortest():
-		return nil, invalid(
-			"window.length",
-			"a window of %v is not shorter than its period, %s",
-			w.Length,
-			p.name,
-		).
+		return nil, invalid("window.length", "a window of %v is not shorter than its period, %s",
+			w.Length, p.name).
 			WithHint("make the window shorter than %v, or the period longer", p.shortest())
 	case compiled.every < time.Second:
 		return nil, invalid("window.every", "triggers each %v are too close", w.Every).
 			WithHint("use a second or more, or leave it out for 5 minutes")
 	case compiled.every > compiled.length:
-		return nil, invalid(
-			"window.every",
-			"triggers each %v are farther apart than the window is long, %v",
-			w.Every,
-			w.Length,
-		).
-			WithHint("use several triggers in a window: a trigger that no node lives to see is missed")
+		return nil, invalid("window.every",
+			"triggers each %v are farther apart than the window is long, %v", w.Every, w.Length).
+			WithHint(
+				"use several triggers in a window: a trigger that no node lives to see is missed")
 	}
 	return compiled, nil
 }
@@ -90,10 +83,8 @@ func compileWindow(w *ops.ScheduleWindow) (*Window, *schemas.Error) {
 func (p *period) openings(opens string) (*spec, *schemas.Error) {
 	if p.name == "cron" {
 		if opens != "" {
-			return nil, invalid(
-				"window.opens",
-				"the period is a cron expression: it says itself when windows open",
-			).
+			return nil, invalid("window.opens",
+				"the period is a cron expression: it says itself when windows open").
 				WithHint("leave opens out")
 		}
 		return p.begins, nil

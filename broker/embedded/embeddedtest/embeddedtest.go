@@ -70,12 +70,10 @@ func Grant(t testing.TB, conn nats.InProcessConnProvider, users ...User) {
 func withRoot(users []User) []*server.User {
 	all := []*server.User{{Username: Root, Password: Password}}
 	for _, u := range users {
-		all = append(
-			all,
+		all = append(all,
 			&server.User{Username: u.Name, Password: Password, Permissions: &server.Permissions{
 				Publish: allow(u.Publish), Subscribe: allow(u.Subscribe),
-			}},
-		)
+			}})
 	}
 	return all
 }
@@ -177,10 +175,8 @@ func Through(t testing.TB, p nats.InProcessConnProvider) *natsconn.Conn {
 // As connects to a server of [Start] as one of its users, for the length of the test.
 func As(t testing.TB, srv nats.InProcessConnProvider, user string) *natsconn.Conn {
 	t.Helper()
-	conn, err := natsconn.Dial(
-		t.Context(),
-		natsconn.Options{InProcess: srv, User: user, Password: Password},
-	)
+	conn, err := natsconn.Dial(t.Context(),
+		natsconn.Options{InProcess: srv, User: user, Password: Password})
 	if err != nil {
 		t.Fatal(err)
 	}

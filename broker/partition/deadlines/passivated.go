@@ -11,8 +11,7 @@ type Passivated struct {
 // NewPassivated returns an empty one.
 func NewPassivated() Passivated {
 	return Passivated{
-		kept:   compactmap.New[struct{}](compactmap.MaxLen),
-		packed: make([]byte, 0, 128),
+		kept: compactmap.New[struct{}](compactmap.MaxLen), packed: make([]byte, 0, 128),
 	}
 }
 

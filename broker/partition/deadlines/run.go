@@ -55,8 +55,8 @@ func (k *Run) pack(b []byte) []byte {
 	if k.Snapshot == 0 {
 		last = 0
 	}
-	b = binary.AppendUvarint(b, last<<4|bit(len(k.Records) > 0)<<3|
-		bit(len(k.Delayed) > 0)<<2|bit(k.Snapshot != 0)<<1|bit(k.Complete))
+	b = binary.AppendUvarint(b, last<<4|bit(len(k.Records) > 0)<<3|bit(len(k.Delayed) > 0)<<2|bit(
+		k.Snapshot != 0)<<1|bit(k.Complete))
 	b = binary.AppendUvarint(b, k.Alarm)
 	b = binary.AppendUvarint(b, k.Worker)
 	b = binary.AppendVarint(b, int64(k.Due))

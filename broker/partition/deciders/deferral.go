@@ -95,10 +95,7 @@ func kind(alarmsOnly bool) Deferral {
 
 // Skip tells whether deciders of a type have been late, so that this record does not wait. It
 // counts the occasion then. alarmsOnly: nothing but alarms has caused the record.
-func (d *Deferrals) Skip(
-	typ string,
-	alarmsOnly bool,
-) bool {
+func (d *Deferrals) Skip(typ string, alarmsOnly bool) bool {
 	return d.late[kind(alarmsOnly)].Skip(typ)
 }
 

@@ -28,7 +28,8 @@ func Tail(partition, log int) []string {
 func PlaceIn(partition, log int, seq uint64, stored schemas.Timestamp) dead.Place {
 	tail := Tail(partition, log)
 	return dead.Place{
-		Partition: tail[0], Stream: tail[1], Incarnation: strconv.FormatInt(int64(stored), 10), Sequence: seq,
+		Partition: tail[0], Stream: tail[1], Incarnation: strconv.FormatInt(int64(stored), 10),
+		Sequence: seq,
 	}
 }
 

@@ -33,8 +33,8 @@ type Place struct {
 // the stream has lost messages; 0 if it has lost none.
 func Open(ctx context.Context, streams Streams, at Place) (l *Log, lost uint32, err error) {
 	l = &Log{
-		Number: at.Number, Stream: at.Stream, Filter: at.Filter, incarnation: at.Witness.Incarnation,
-		From: at.Checkpoint.Sequence + 1, tidied: time.Now(),
+		Number: at.Number, Stream: at.Stream, Filter: at.Filter,
+		incarnation: at.Witness.Incarnation, From: at.Checkpoint.Sequence + 1, tidied: time.Now(),
 	}
 	l.Done.StartAt(at.Checkpoint)
 	first, last, err := streams.StreamState(ctx, at.Stream)

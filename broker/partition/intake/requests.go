@@ -72,10 +72,7 @@ type PlacedID struct{ Hash, Sequence uint64 }
 // tests.
 func NewRequests(most, block int) *Requests {
 	return &Requests{
-		most:  most,
-		block: block,
-		seed:  maphash.MakeSeed(),
-		of:    make(map[string]*Chain),
+		most: most, block: block, seed: maphash.MakeSeed(), of: make(map[string]*Chain),
 	}
 }
 

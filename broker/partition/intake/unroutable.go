@@ -39,12 +39,8 @@ func (u *Unroutable) Due(partition int, now time.Time) bool {
 // BuryUnroutable buries as many as there are, in their order, and removes each once its letter is
 // stored. It ends when the claim is not valid any more. bury is told of each letter before that.
 func BuryUnroutable(
-	ctx context.Context,
-	conn *natsconn.Conn,
-	ns subject.Namespace,
-	valid func() bool,
-	reason string,
-	bury func(*schemas.DeadLetter),
+	ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, valid func() bool,
+	reason string, bury func(*schemas.DeadLetter),
 ) error {
 	stream, filter := ns.StreamSignals(), ns.Unroutable()
 	for next := uint64(1); valid(); {

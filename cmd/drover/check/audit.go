@@ -41,14 +41,13 @@ is a warning. The master of the namespace does the same by itself all the time, 
 finds.`,
 		Args: cli.ArgNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.Client(
-				cmd,
-				func(ctx context.Context, c *drover.Client) error { return auditNamespace(ctx, a, c, repair) },
-			)
+			return a.Client(cmd, func(ctx context.Context, c *drover.Client) error {
+				return auditNamespace(ctx, a, c, repair)
+			})
 		},
 	}
-	cmd.Flags().
-		BoolVar(&repair, "repair", true, "repair what is safe to repair; with --repair=false only tell")
+	cmd.Flags().BoolVar(&repair, "repair", true,
+		"repair what is safe to repair; with --repair=false only tell")
 	return cmd
 }
 
@@ -63,10 +62,8 @@ func auditNamespace(ctx context.Context, a *cli.App, c *drover.Client, repair bo
 		return err
 	}
 	auditor, err := audit.New(audit.Options{
-		Conn: natsconn.Of(
-			c,
-		), Namespace: ns, Partitions: partitions, Claims: held, ReportOnly: !repair,
-		Identity: "drover audit", Rate: 10_000,
+		Conn: natsconn.Of(c), Namespace: ns, Partitions: partitions, Claims: held,
+		ReportOnly: !repair, Identity: "drover audit", Rate: 10_000,
 	})
 	if err != nil {
 		return err
@@ -91,17 +88,12 @@ func auditNamespace(ctx context.Context, a *cli.App, c *drover.Client, repair bo
 // auditError is what the exit code of an audit comes from.
 func auditError(r *audit.Report) error {
 	if n := r.Wrong(); n > 0 {
-		return fmt.Errorf(
-			"audit: %s not repaired: each says what to do",
-			cli.Counted(n, "fault is", "faults are"),
-		)
+		return fmt.Errorf("audit: %s not repaired: each says what to do",
+			cli.Counted(n, "fault is", "faults are"))
 	}
 	if n := r.Warnings(); n > 0 {
-		return fmt.Errorf(
-			"audit: %s %w: mend the deciders, then: drover resume --query type=TYPE",
-			cli.Counted(n, "run is", "runs are"),
-			cli.ErrParked,
-		)
+		return fmt.Errorf("audit: %s %w: mend the deciders, then: drover resume --query type=TYPE",
+			cli.Counted(n, "run is", "runs are"), cli.ErrParked)
 	}
 	return nil
 }
@@ -129,19 +121,9 @@ func showAudit(a *cli.App, r *audit.Report) error {
 	case len(r.Findings) > 0:
 		verdict = "nothing is wrong that was not repaired"
 	}
-	return a.Say(
-		"namespace %s: %s, %s and %s looked at in %v: %s",
-		r.Namespace,
-		cli.Counted(r.Runs, "open run", "open runs"),
-		cli.Counted(
-			r.Tasks,
-			"task",
-			"tasks",
-		),
-		cli.Counted(r.Alarms, "alarm", "alarms"),
-		r.Took.Std().Round(time.Millisecond),
-		verdict,
-	)
+	return a.Say("namespace %s: %s, %s and %s looked at in %v: %s", r.Namespace,
+		cli.Counted(r.Runs, "open run", "open runs"), cli.Counted(r.Tasks, "task", "tasks"),
+		cli.Counted(r.Alarms, "alarm", "alarms"), r.Took.Std().Round(time.Millisecond), verdict)
 }
 
 func findingLine(f *audit.Finding) string {

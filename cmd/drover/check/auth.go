@@ -71,50 +71,22 @@ client, operator or viewer, belongs into another account than the servers. --acc
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringSliceVar(
-		&f.options.Lists,
-		"list",
-		nil,
-		"task list of an activity worker; repeat it for more",
-	)
-	fs.StringVar(
-		&f.options.Identity,
-		"identity",
-		"",
-		"identity of an activity worker, which then hears only what it is told itself",
-	)
-	fs.StringSliceVar(
-		&f.options.Types,
-		"type",
-		nil,
-		"workflow type of a decider; repeat it for more (default all)",
-	)
-	fs.StringVar(
-		&f.options.Workflow,
-		"workflow",
-		"",
-		"workflow id that a signaler may signal (default any)",
-	)
+	fs.StringSliceVar(&f.options.Lists, "list", nil,
+		"task list of an activity worker; repeat it for more")
+	fs.StringVar(&f.options.Identity, "identity", "",
+		"identity of an activity worker, which then hears only what it is told itself")
+	fs.StringSliceVar(&f.options.Types, "type", nil,
+		"workflow type of a decider; repeat it for more (default all)")
+	fs.StringVar(&f.options.Workflow, "workflow", "",
+		"workflow id that a signaler may signal (default any)")
 	fs.StringVar(&f.options.Signal, "signal", "", "name that a signaler may use (default any)")
-	fs.StringVar(
-		&f.options.Inbox,
-		"inbox",
-		"",
-		"prefix of the user's reply subjects (default _INBOX.<user>)",
-	)
-	fs.IntVar(
-		&f.options.Partitions,
-		"partitions",
-		0,
-		"partitions of the namespace, for timer (default 4)",
-	)
+	fs.StringVar(&f.options.Inbox, "inbox", "",
+		"prefix of the user's reply subjects (default _INBOX.<user>)")
+	fs.IntVar(&f.options.Partitions, "partitions", 0,
+		"partitions of the namespace, for timer (default 4)")
 	fs.StringVar(&f.options.Domain, "domain", "", "JetStream domain, where the server has one")
-	fs.StringVar(
-		&f.servers,
-		"account",
-		"",
-		"put the user into an account of its own, beside this one of the servers",
-	)
+	fs.StringVar(&f.servers, "account", "",
+		"put the user into an account of its own, beside this one of the servers")
 	fs.BoolVar(&f.nsc, "nsc", false, "print a command line of nsc instead")
 	return cmd
 }
@@ -139,10 +111,8 @@ func (f *templateFlags) print(a *cli.App, cmd *cobra.Command, role permissions.R
 		}
 	}
 	if f.nsc && a.JSON || f.servers != "" && (f.nsc || a.JSON) {
-		return cli.Usage(
-			cmd,
-			fmt.Errorf("--nsc, --account and --json exclude each other: use one of them"),
-		)
+		return cli.Usage(cmd,
+			fmt.Errorf("--nsc, --account and --json exclude each other: use one of them"))
 	}
 	t, err := permissions.For(o)
 	if err != nil {

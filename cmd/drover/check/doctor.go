@@ -31,14 +31,13 @@ system account alone: name a context of one with --system-context.
 The exit code is 1 if something is bad.`,
 		Args: cli.ArgNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.Client(
-				cmd,
-				func(ctx context.Context, c *drover.Client) error { return examine(ctx, a, c, system) },
-			)
+			return a.Client(cmd, func(ctx context.Context, c *drover.Client) error {
+				return examine(ctx, a, c, system)
+			})
 		},
 	}
-	cmd.Flags().
-		StringVar(&system, "system-context", "", "context of the nats command line of a user of the system account")
+	cmd.Flags().StringVar(&system, "system-context", "",
+		"context of the nats command line of a user of the system account")
 	return cmd
 }
 
@@ -63,18 +62,14 @@ func examine(ctx context.Context, a *cli.App, c *drover.Client, system string) e
 			}
 		}
 	}
-	err = cli.Lines(
-		a,
-		cli.Table{Columns: cli.Columns("STATUS", "CHECK", "FOUND")},
-		each,
+	err = cli.Lines(a, cli.Table{Columns: cli.Columns("STATUS", "CHECK", "FOUND")}, each,
 		func(f doctor.Finding) []string {
 			text := f.Found
 			if f.Change != "" {
 				text += ": " + f.Change
 			}
 			return []string{string(f.Status), f.Check, cli.Sentence(text)}
-		},
-	)
+		})
 	if err != nil || doctor.Worst(findings) != doctor.Bad {
 		return err
 	}
@@ -84,11 +79,8 @@ func examine(ctx context.Context, a *cli.App, c *drover.Client, system string) e
 			n++
 		}
 	}
-	return fmt.Errorf(
-		"doctor: %s bad, of %d",
-		cli.Counted(n, "finding is", "findings are"),
-		len(findings),
-	)
+	return fmt.Errorf("doctor: %s bad, of %d", cli.Counted(n, "finding is", "findings are"),
+		len(findings))
 }
 
 // dialSystem connects as a context says, to the address of the command line if there is one.

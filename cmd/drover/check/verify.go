@@ -37,14 +37,13 @@ reported, signals answered, child policies carried out. Use it when nothing is u
 It holds about 1.5 KiB of memory for each workflow id of the namespace.`,
 		Args: cli.ArgNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.Client(
-				cmd,
-				func(ctx context.Context, c *drover.Client) error { return verifyNamespace(ctx, a, c, idle) },
-			)
+			return a.Client(cmd, func(ctx context.Context, c *drover.Client) error {
+				return verifyNamespace(ctx, a, c, idle)
+			})
 		},
 	}
-	cmd.Flags().
-		BoolVar(&idle, "idle", false, "nothing is under way: want everything to be done that was decided")
+	cmd.Flags().BoolVar(&idle, "idle", false,
+		"nothing is under way: want everything to be done that was decided")
 	return cmd
 }
 
@@ -84,15 +83,9 @@ func verifyNamespace(ctx context.Context, a *cli.App, c *drover.Client, idle boo
 	for _, broken := range v.Violations {
 		runs[broken.WorkflowID+"\x00"+broken.Run] = true
 	}
-	return fmt.Errorf(
-		"verify: %s in %s: keep a copy of the store before anything else",
-		cli.Counted(
-			len(v.Violations),
-			"violation",
-			"violations",
-		),
-		cli.Counted(len(runs), "run", "runs"),
-	)
+	return fmt.Errorf("verify: %s in %s: keep a copy of the store before anything else",
+		cli.Counted(len(v.Violations), "violation", "violations"),
+		cli.Counted(len(runs), "run", "runs"))
 }
 
 func (v *Verification) show(a *cli.App) error {
@@ -108,20 +101,10 @@ func (v *Verification) show(a *cli.App) error {
 	if !v.OK {
 		verdict = fmt.Sprintf("%d VIOLATIONS", len(v.Violations))
 	}
-	return a.Say(
-		"namespace %s: %s in %s of %s (%d open) on %s: %s",
-		v.Namespace,
-		cli.Counted(v.Events, "event", "events"),
-		cli.Counted(
-			v.Records,
-			"record",
-			"records",
-		),
-		cli.Counted(v.Runs, "run", "runs"),
-		v.Open,
-		cli.Counted(v.Partitions, "partition", "partitions"),
-		verdict,
-	)
+	return a.Say("namespace %s: %s in %s of %s (%d open) on %s: %s", v.Namespace,
+		cli.Counted(v.Events, "event", "events"), cli.Counted(v.Records, "record", "records"),
+		cli.Counted(v.Runs, "run", "runs"), v.Open,
+		cli.Counted(v.Partitions, "partition", "partitions"), verdict)
 }
 
 // verifier reads the history streams of a namespace.
@@ -169,15 +152,8 @@ func (r *verifier) Read(ctx context.Context) error {
 		if n >= all {
 			break
 		}
-		p.broken(
-			checker.RuleRecord,
-			"",
-			"",
-			0,
-			"the stream %s is gone, with every history of partition %d",
-			r.ns.StreamHistory(n),
-			n,
-		)
+		p.broken(checker.RuleRecord, "", "", 0,
+			"the stream %s is gone, with every history of partition %d", r.ns.StreamHistory(n), n)
 	}
 	r.checker.Seal()
 	for _, p := range r.partitions {
@@ -213,9 +189,8 @@ func (r *verifier) judge(idle bool) *Verification {
 	}
 	r.add(r.checker.End(o)...)
 	n := r.checker.Counts()
-	r.Partitions, r.Workflows, r.Runs, r.Open, r.Records, r.Events = len(
-		r.partitions,
-	), n.Workflows, n.Runs, n.Open, n.Records, n.Events
+	r.Partitions, r.Workflows, r.Runs, r.Open, r.Records, r.Events = len(r.partitions), n.Workflows,
+		n.Runs, n.Open, n.Records, n.Events
 	r.OK = len(r.Violations) == 0
 	return &r.Verification
 }
@@ -272,15 +247,8 @@ func (p *partitionCheck) message(m natsconn.Stored) {
 	}
 	part, id, run, err := subject.ParseHistory(m.Subject)
 	if err != nil || part != p.n {
-		p.broken(
-			checker.RuleRecord,
-			"",
-			"",
-			0,
-			"message %d is on subject %q, which no history has",
-			m.Seq,
-			m.Subject,
-		)
+		p.broken(checker.RuleRecord, "", "", 0, "message %d is on subject %q, which no history has",
+			m.Seq, m.Subject)
 		return
 	}
 	var r schemas.Record
@@ -289,29 +257,14 @@ func (p *partitionCheck) message(m natsconn.Stored) {
 		return
 	}
 	if r.WorkflowID != id || r.Run != run {
-		p.broken(
-			checker.RuleRecord,
-			id,
-			run,
-			r.First,
-			"record %d says that it is of workflow %q run %s",
-			m.Seq,
-			r.WorkflowID,
-			r.Run,
-		)
+		p.broken(checker.RuleRecord, id, run, r.First,
+			"record %d says that it is of workflow %q run %s", m.Seq, r.WorkflowID, r.Run)
 		return
 	}
 	if p.fence != 0 && r.Fence > p.fence {
-		p.broken(
-			checker.RuleFence,
-			id,
-			run,
-			r.First,
+		p.broken(checker.RuleFence, id, run, r.First,
 			"record %d has fence %d, which is not written yet; the latest is %d",
-			m.Seq,
-			r.Fence,
-			p.fence,
-		)
+			m.Seq, r.Fence, p.fence)
 	}
 	p.replayOf(&m, &r)
 	p.v.Payloads.note(p.v.ns.StreamHistory(p.n), &m, &r)
@@ -335,16 +288,9 @@ func (p *partitionCheck) replayOf(m *natsconn.Stored, r *schemas.Record) {
 		said = line.Replays.Run
 	}
 	if want := p.replays[r.Run]; said != want {
-		p.broken(
-			checker.RuleReplay,
-			r.WorkflowID,
-			r.Run,
-			r.First,
+		p.broken(checker.RuleReplay, r.WorkflowID, r.Run, r.First,
 			"the headers of record %d say that the run replays run %q, its first event says run %q",
-			m.Seq,
-			said,
-			want,
-		)
+			m.Seq, said, want)
 	}
 }
 
@@ -353,43 +299,20 @@ func (p *partitionCheck) replayOf(m *natsconn.Stored, r *schemas.Record) {
 func (p *partitionCheck) fenceRecord(m natsconn.Stored) {
 	var f schemas.Fence
 	if err := schemas.Unmarshal(m.Data, &f); err != nil {
-		p.broken(
-			checker.RuleFence,
-			"",
-			"",
-			0,
-			"fence %d of partition %d cannot be read: %v",
-			m.Seq,
-			p.n,
-			err,
-		)
+		p.broken(checker.RuleFence, "", "", 0, "fence %d of partition %d cannot be read: %v",
+			m.Seq, p.n, err)
 		return
 	}
 	if f.Claim < p.claim {
-		p.broken(
-			checker.RuleFence,
-			"",
-			"",
-			0,
+		p.broken(checker.RuleFence, "", "", 0,
 			"fence %d of partition %d is for claim %d of %s, after one for claim %d",
-			m.Seq,
-			p.n,
-			f.Claim,
-			f.Owner,
-			p.claim,
-		)
+			m.Seq, p.n, f.Claim, f.Owner, p.claim)
 	}
 	p.fence, p.claim = m.Seq, max(f.Claim, p.claim)
 }
 
 func (p *partitionCheck) broken(rule, id, run string, event int64, format string, args ...any) {
-	p.v.add(
-		checker.Violation{
-			Rule:       rule,
-			WorkflowID: id,
-			Run:        run,
-			EventID:    event,
-			Detail:     fmt.Sprintf(format, args...),
-		},
-	)
+	p.v.add(checker.Violation{
+		Rule: rule, WorkflowID: id, Run: run, EventID: event, Detail: fmt.Sprintf(format, args...),
+	})
 }

@@ -44,15 +44,8 @@ func (p *partitionCheck) unreadable(ctx context.Context) error {
 		if err != nil {
 			continue // told already
 		}
-		p.broken(
-			checker.RuleRecord,
-			id,
-			run,
-			0,
-			"%d of %d records cannot be read from the store",
-			n-read[subj],
-			n,
-		)
+		p.broken(checker.RuleRecord, id, run, 0, "%d of %d records cannot be read from the store",
+			n-read[subj], n)
 	}
 	return nil
 }

@@ -56,10 +56,7 @@ func (c *payloadCheck) note(stream string, m *natsconn.Stored, r *schemas.Record
 			c.seen[objectIn{r.Run, ref.Object}] = true
 			c.open = append(c.open, namedObject{
 				at: checker.Violation{
-					Rule:       rulePayload,
-					WorkflowID: r.WorkflowID,
-					Run:        r.Run,
-					EventID:    e.ID,
+					Rule: rulePayload, WorkflowID: r.WorkflowID, Run: r.Run, EventID: e.ID,
 				},
 				stream: stream, seq: m.Seq, ref: ref,
 			})

@@ -55,21 +55,15 @@ const GroupOther = "other"
 // NewApp makes an invocation with these streams. Groups makes all commands.
 func NewApp(stdin io.Reader, stdout, stderr io.Writer, groups func(*App) []CommandGroup) *App {
 	return &App{
-		Stdin:        stdin,
-		Stdout:       stdout,
-		Stderr:       stderr,
-		DefaultLevel: logrus.WarnLevel,
-		groups:       groups,
+		Stdin: stdin, Stdout: stdout, Stderr: stderr, DefaultLevel: logrus.WarnLevel,
+		groups: groups,
 	}
 }
 
 // Run executes one command line and returns the exit code. It touches nothing of the process but
 // its environment, so that tests call it as it is.
 func Run(
-	ctx context.Context,
-	args []string,
-	stdin io.Reader,
-	stdout, stderr io.Writer,
+	ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer,
 	groups func(*App) []CommandGroup,
 ) int {
 	guarded := &guard{w: stderr}
@@ -123,10 +117,8 @@ connection, 4 timed out, 5 runs are parked (audit), 6 somebody else was first (o
 				return err
 			}
 			if err := subject.ValidateNamespace(a.Namespace); err != nil {
-				return fmt.Errorf(
-					"--namespace: %s",
-					strings.TrimPrefix(err.Error(), subject.ErrInvalidID.Error()+": "),
-				)
+				return fmt.Errorf("--namespace: %s",
+					strings.TrimPrefix(err.Error(), subject.ErrInvalidID.Error()+": "))
 			}
 			a.noteWhere(cmd.Flags())
 			a.Running = true
@@ -141,9 +133,8 @@ connection, 4 timed out, 5 runs are parked (audit), 6 somebody else was first (o
 		},
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetUsageTemplate(
-		strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"),
-	)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages",
+		".FlagUsagesWrapped 80"))
 	a.globals(root)
 	for _, g := range a.groups(a) {
 		root.AddGroup(&cobra.Group{ID: g.ID, Title: g.Title})
@@ -161,31 +152,16 @@ func (a *App) globals(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.SortFlags = false
 	f.StringVarP(&a.Namespace, "namespace", "n", "default", "the namespace to talk to")
-	f.StringVarP(
-		&a.NATS,
-		"nats",
-		"s",
-		"",
-		"address of NATS (default that of the context, else $NATS_URL, else nats://127.0.0.1:4222)",
-	)
-	f.Var(
-		&a.context,
-		"context",
-		"context of the nats command line that says where and as whom to connect (default $NATS_CONTEXT)",
-	)
-	f.VarP(
-		&a.output,
-		"output",
-		"o",
+	f.StringVarP(&a.NATS, "nats", "s", "",
+		"address of NATS (default that of the context, else $NATS_URL, else nats://127.0.0.1:4222)")
+	f.Var(&a.context, "context",
+		"context of the nats command line that says where and as whom to connect (default $NATS_CONTEXT)")
+	f.VarP(&a.output, "output", "o",
 		"how to print: table, json or yaml; lists are one document a line, or documents with "+
-			"\"---\" between them (default table)",
-	)
+			"\"---\" between them (default table)")
 	f.BoolVar(&a.JSON, "json", false, "short for --output json")
-	f.Var(
-		&a.Timeout,
-		"timeout",
-		"give up after this time (default: as long as it takes, but 15s without any answer)",
-	)
+	f.Var(&a.Timeout, "timeout",
+		"give up after this time (default: as long as it takes, but 15s without any answer)")
 	f.StringVar(&a.creds, "creds", "", "file with NATS credentials")
 	f.StringVar(&a.nkey, "nkey", "", "file with an NKEY seed")
 	f.StringVar(&a.User, "user", "", "NATS user")
@@ -193,18 +169,10 @@ func (a *App) globals(root *cobra.Command) {
 	f.StringVar(&a.tlsCA, "tlsca", "", "file with the CA certificates to trust")
 	f.StringVar(&a.tlsCert, "tlscert", "", "file with the client certificate")
 	f.StringVar(&a.tlsKey, "tlskey", "", "file with the key of the client certificate")
-	f.BoolVar(
-		&a.retryConnect,
-		"retry-connect",
-		false,
-		"while no NATS server can be reached, try again, up to --timeout (default: fail at once)",
-	)
-	f.StringVar(
-		&a.logLevel,
-		"log-level",
-		"",
-		"what to log on stderr: error, warn, info or debug (default warn; info for server and worker)",
-	)
+	f.BoolVar(&a.retryConnect, "retry-connect", false,
+		"while no NATS server can be reached, try again, up to --timeout (default: fail at once)")
+	f.StringVar(&a.logLevel, "log-level", "",
+		"what to log on stderr: error, warn, info or debug (default warn; info for server and worker)")
 }
 
 // Connect dials as the global flags say. The caller closes the client.
@@ -218,17 +186,17 @@ func (a *App) Connect(ctx context.Context) (*drover.Client, error) {
 		return nil, err
 	}
 	return drover.Connect(ctx, &drover.Options{
-		URL: o.URL, Namespace: a.Namespace, Logger: log, CredsFile: o.CredsFile, NKeyFile: o.NKeyFile,
-		User: o.User, Password: o.Password, Token: o.Token, CAFile: o.CAFile, CertFile: o.CertFile, KeyFile: o.KeyFile,
-		InboxPrefix: o.InboxPrefix, APIPrefix: o.APIPrefix,
-		RetryOnFailedConnect: o.RetryOnFailedConnect, NamespaceMustExist: true,
+		URL: o.URL, Namespace: a.Namespace, Logger: log, CredsFile: o.CredsFile,
+		NKeyFile: o.NKeyFile, User: o.User, Password: o.Password, Token: o.Token, CAFile: o.CAFile,
+		CertFile: o.CertFile, KeyFile: o.KeyFile, InboxPrefix: o.InboxPrefix,
+		APIPrefix: o.APIPrefix, RetryOnFailedConnect: o.RetryOnFailedConnect,
+		NamespaceMustExist: true,
 	})
 }
 
 // Client runs fn with a connection and, with --timeout, a deadline.
 func (a *App) Client(
-	cmd *cobra.Command,
-	fn func(ctx context.Context, c *drover.Client) error,
+	cmd *cobra.Command, fn func(ctx context.Context, c *drover.Client) error,
 ) error {
 	ctx := cmd.Context()
 	if d := a.Timeout.Value; d > 0 {
@@ -253,10 +221,8 @@ func (a *App) Logger() (*logrus.Logger, error) {
 	if a.logLevel != "" {
 		level, err := logrus.ParseLevel(a.logLevel)
 		if err != nil || level < logrus.ErrorLevel || level > logrus.DebugLevel {
-			return nil, Usage(
-				nil,
-				fmt.Errorf("--log-level is %q: use error, warn, info or debug", a.logLevel),
-			)
+			return nil, Usage(nil,
+				fmt.Errorf("--log-level is %q: use error, warn, info or debug", a.logLevel))
 		}
 		log.SetLevel(level)
 	}

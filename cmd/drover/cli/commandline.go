@@ -9,15 +9,7 @@ import (
 
 // whereFlags are the global flags that say where to connect, without secrets.
 var whereFlags = []string{
-	"namespace",
-	"nats",
-	"context",
-	"creds",
-	"nkey",
-	"user",
-	"tlsca",
-	"tlscert",
-	"tlskey",
+	"namespace", "nats", "context", "creds", "nkey", "user", "tlsca", "tlscert", "tlskey",
 }
 
 // noteWhere keeps where this command connects, for commands that it tells of.

@@ -33,15 +33,16 @@ func (a *App) completions(root *cobra.Command) {
 	open, all := workflowIDs(schemas.StatusOpen), workflowIDs("")
 	for path, first := range map[string]candidates{
 		"signal": open, "cancel": open, "terminate": open, "pause": open, "hold": open,
-		"release": open, "resume": workflowIDs(schemas.StatusPaused),
-		"describe": all, "history": all, "result": all, "why": all, "replay": workflowIDs(schemas.StatusClosed),
+		"release": open, "resume": workflowIDs(schemas.StatusPaused), "describe": all,
+		"history": all, "result": all, "why": all, "replay": workflowIDs(schemas.StatusClosed),
 		"start": workflowTypes, "flow show": flowNames, "namespace describe": namespaceNames,
-		"namespace delete": namespaceNames,
-		"schedule show":    scheduleIDs, "schedule update": scheduleIDs, "schedule pause": scheduleIDs,
-		"schedule resume": scheduleIDs, "schedule trigger": scheduleIDs, "schedule backfill": scheduleIDs,
-		"schedule delete": scheduleIDs, "always-on show": alwaysIDs, "always-on stop": alwaysIDs,
-		"always-on start": alwaysIDs, "always-on remove": alwaysIDs,
-		"drain": nodeWords, "node ack": nodeWords, "node remove": nodeWords,
+		"namespace delete": namespaceNames, "schedule show": scheduleIDs,
+		"schedule update": scheduleIDs, "schedule pause": scheduleIDs,
+		"schedule resume": scheduleIDs, "schedule trigger": scheduleIDs,
+		"schedule backfill": scheduleIDs, "schedule delete": scheduleIDs,
+		"always-on show": alwaysIDs, "always-on stop": alwaysIDs, "always-on start": alwaysIDs,
+		"always-on remove": alwaysIDs, "drain": nodeWords, "node ack": nodeWords,
+		"node remove": nodeWords,
 	} {
 		if cmd := Find(root, path); cmd != nil && cmd.ValidArgsFunction == nil {
 			cmd.ValidArgsFunction = a.complete(1, first)
@@ -66,10 +67,8 @@ func (a *App) completions(root *cobra.Command) {
 		"period":    oneOf(func() []string { return []string{"hour", "day", "week", "month"} }),
 		"restart":   oneOf(restartWords),
 		"workflow":  a.complete(0, open),
-
 		"after-crash": oneOf(
-			func() []string { return []string{server.AfterCrashRecover, server.AfterCrashHalt} },
-		),
+			func() []string { return []string{server.AfterCrashRecover, server.AfterCrashHalt} }),
 	})
 	root.InitDefaultHelpCmd()
 	if cmd := Find(root, "help"); cmd != nil {
@@ -84,10 +83,8 @@ func (a *App) completions(root *cobra.Command) {
 			if len(args) == 0 {
 				return fmt.Errorf("a shell is missing: use bash, zsh, fish or powershell")
 			}
-			return fmt.Errorf(
-				"there is no completion for %q: use bash, zsh, fish or powershell",
-				args[0],
-			)
+			return fmt.Errorf("there is no completion for %q: use bash, zsh, fish or powershell",
+				args[0])
 		}
 	}
 }
@@ -106,7 +103,9 @@ func helpArgs(cmd *cobra.Command, args []string) error {
 
 // oneOf completes words that need no server.
 func oneOf(words func() []string) cobra.CompletionFunc {
-	return func(_ *cobra.Command, _ []string, prefix string) (found []cobra.Completion, _ cobra.ShellCompDirective) {
+	return func(
+		_ *cobra.Command, _ []string, prefix string,
+	) (found []cobra.Completion, _ cobra.ShellCompDirective) {
 		for _, w := range words() {
 			if strings.HasPrefix(w, prefix) {
 				found = append(found, w)
@@ -138,10 +137,8 @@ func (a *App) completeFlags(cmd *cobra.Command, by map[string]cobra.CompletionFu
 func Find(root *cobra.Command, path string) *cobra.Command {
 	cmd := root
 	for name := range strings.FieldsSeq(path) {
-		i := slices.IndexFunc(
-			cmd.Commands(),
-			func(c *cobra.Command) bool { return c.Name() == name },
-		)
+		i := slices.IndexFunc(cmd.Commands(),
+			func(c *cobra.Command) bool { return c.Name() == name })
 		if i < 0 {
 			return nil
 		}
@@ -152,7 +149,9 @@ func Find(root *cobra.Command, path string) *cobra.Command {
 
 // complete makes a function for the first most arguments, or for a flag if most is 0.
 func (a *App) complete(most int, what candidates) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return func(
+		cmd *cobra.Command, args []string, prefix string,
+	) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if most > 0 && len(args) >= most {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -186,12 +185,13 @@ func harmless(s string) bool {
 }
 
 func workflowIDs(status schemas.Status) candidates {
-	return func(ctx context.Context, c *drover.Client, prefix string, yield func(name, about string)) {
-		for e, err := range c.List(ctx,
-			drover.ListOptions{
-				Status: status, Prefix: prefix,
-				TopLevel: !strings.Contains(prefix, ":"), Limit: completeMost,
-			}) {
+	return func(
+		ctx context.Context, c *drover.Client, prefix string, yield func(name, about string),
+	) {
+		for e, err := range c.List(ctx, drover.ListOptions{
+			Status: status, Prefix: prefix, TopLevel: !strings.Contains(prefix, ":"),
+			Limit: completeMost,
+		}) {
 			if err != nil {
 				return
 			}
@@ -202,9 +202,7 @@ func workflowIDs(status schemas.Status) candidates {
 
 // completeType completes KIND and NAME.
 func (a *App) completeType(
-	cmd *cobra.Command,
-	args []string,
-	prefix string,
+	cmd *cobra.Command, args []string, prefix string,
 ) ([]cobra.Completion, cobra.ShellCompDirective) {
 	switch len(args) {
 	case 0:
@@ -223,7 +221,9 @@ func (a *App) completeType(
 }
 
 func registered(kind schemas.TypeKind) candidates {
-	return func(ctx context.Context, c *drover.Client, prefix string, yield func(name, about string)) {
+	return func(
+		ctx context.Context, c *drover.Client, prefix string, yield func(name, about string),
+	) {
 		for t, err := range c.ListTypes(ctx, drover.TypeListOptions{Kind: kind, Prefix: prefix, Limit: completeMost}) {
 			if err != nil {
 				return
@@ -235,16 +235,12 @@ func registered(kind schemas.TypeKind) candidates {
 
 // workflowTypes are those that are registered, and those of runs.
 func workflowTypes(
-	ctx context.Context,
-	c *drover.Client,
-	prefix string,
-	yield func(name, about string),
+	ctx context.Context, c *drover.Client, prefix string, yield func(name, about string),
 ) {
-	for t, err := range c.ListTypes(ctx,
-		drover.TypeListOptions{
-			Kind: schemas.WorkflowKind, Status: schemas.TypeRegistered,
-			Prefix: prefix, Limit: completeMost,
-		}) {
+	for t, err := range c.ListTypes(ctx, drover.TypeListOptions{
+		Kind: schemas.WorkflowKind, Status: schemas.TypeRegistered, Prefix: prefix,
+		Limit: completeMost,
+	}) {
 		if err != nil {
 			break
 		}
@@ -269,10 +265,7 @@ func taskLists(ctx context.Context, c *drover.Client, _ string, yield func(name,
 }
 
 func namespaceNames(
-	ctx context.Context,
-	c *drover.Client,
-	_ string,
-	yield func(name, about string),
+	ctx context.Context, c *drover.Client, _ string, yield func(name, about string),
 ) {
 	for n, err := range c.ListNamespaces(ctx) {
 		if err != nil {
@@ -283,10 +276,7 @@ func namespaceNames(
 }
 
 func scheduleIDs(
-	ctx context.Context,
-	c *drover.Client,
-	prefix string,
-	yield func(name, about string),
+	ctx context.Context, c *drover.Client, prefix string, yield func(name, about string),
 ) {
 	for l, err := range c.Schedules(ctx, drover.SchedulesOptions{Prefix: prefix, Limit: completeMost}) {
 		if err != nil {
@@ -297,10 +287,7 @@ func scheduleIDs(
 }
 
 func alwaysIDs(
-	ctx context.Context,
-	c *drover.Client,
-	prefix string,
-	yield func(name, about string),
+	ctx context.Context, c *drover.Client, prefix string, yield func(name, about string),
 ) {
 	for r, err := range c.AlwaysOn(ctx, drover.AlwaysOnOptions{Prefix: prefix, Limit: completeMost}) {
 		if err != nil {

@@ -121,9 +121,8 @@ func (a *App) report(err error) {
 func DescribeError(err error) (string, *schemas.Error) {
 	if e, ok := errors.AsType[*drover.WorkflowError](err); ok {
 		return e.Error(), &schemas.Error{
-			Code: schemas.Code(
-				e.Status,
-			), Message: strings.TrimPrefix(e.Error(), "drover: "), WorkflowID: e.ID, Run: e.Run,
+			Code: schemas.Code(e.Status), Message: strings.TrimPrefix(e.Error(), "drover: "),
+			WorkflowID: e.ID, Run: e.Run,
 		}
 	}
 	if e, ok := errors.AsType[*drover.Error](err); ok {
@@ -134,11 +133,7 @@ func DescribeError(err error) (string, *schemas.Error) {
 			code = schemas.CodeUnavailable
 		}
 		doc := &schemas.Error{
-			Code:       code,
-			Message:    e.Message(),
-			Hint:       e.Hint,
-			WorkflowID: e.ID,
-			Run:        e.Run,
+			Code: code, Message: e.Message(), Hint: e.Hint, WorkflowID: e.ID, Run: e.Run,
 		}
 		if refusal, ok := errors.AsType[*schemas.Error](e.Err); ok {
 			doc.Message, doc.Field = refusal.Message, refusal.Field

@@ -45,8 +45,7 @@ func (d *DurationFlag) Set(s string) error {
 	}
 	if v == schemas.Unlimited && !d.Unlimited {
 		return fmt.Errorf(
-			"NONE is not possible here: leave the flag out, or give a time such as 90s",
-		)
+			"NONE is not possible here: leave the flag out, or give a time such as 90s")
 	}
 	if v == 0 && d.Some {
 		return fmt.Errorf("0 is not possible here: leave the flag out, or give a time such as 1s")
@@ -76,8 +75,8 @@ type InputFlag struct {
 // Register adds the flag and --raw to a command. What says what the payload is.
 func (f *InputFlag) Register(cmd *cobra.Command, what string) {
 	f.RegisterJSON(cmd, what)
-	cmd.Flags().
-		BoolVar(&f.raw, "raw", false, "take the bytes of --"+f.Name+" as they are; they need not be JSON")
+	cmd.Flags().BoolVar(&f.raw, "raw", false,
+		"take the bytes of --"+f.Name+" as they are; they need not be JSON")
 }
 
 // RegisterJSON leaves out --raw, for a second payload of a command.
@@ -127,10 +126,8 @@ func (f *InputFlag) Read(cmd *cobra.Command, stdin io.Reader) (schemas.Payload, 
 		if cmd.Flags().Lookup("raw") != nil && f.Name != SignalInput {
 			way = ", or add --raw to send the bytes as they are"
 		}
-		return nil, Usage(
-			cmd,
-			fmt.Errorf(`%s is not JSON: %w; write text as '"text"'%s`, from, err, way),
-		)
+		return nil, Usage(cmd,
+			fmt.Errorf(`%s is not JSON: %w; write text as '"text"'%s`, from, err, way))
 	}
 	return bytes.TrimSpace(body), nil
 }
@@ -157,11 +154,8 @@ func refuseEmpty(fs *pflag.FlagSet) (err error) {
 
 // RefuseTimeout is for commands that have no end of their own.
 func RefuseTimeout(cmd *cobra.Command) error {
-	return RefuseFlags(
-		cmd,
-		[]string{"timeout"},
-		fmt.Sprintf("but %s goes on until it is stopped: leave it out", cmd.Name()),
-	)
+	return RefuseFlags(cmd, []string{"timeout"},
+		fmt.Sprintf("but %s goes on until it is stopped: leave it out", cmd.Name()))
 }
 
 // RefuseFlags refuses flags that say nothing here, and says why.
@@ -236,8 +230,7 @@ var _ pflag.Value = (*TimeFlag)(nil)
 // Set implements [pflag.Value].
 func (t *TimeFlag) Set(s string) error {
 	for _, layout := range []string{
-		time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00",
-		time.DateTime, time.DateOnly,
+		time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", time.DateTime, time.DateOnly,
 	} {
 		if v, err := time.Parse(layout, s); err == nil {
 			t.Value = v
@@ -250,8 +243,7 @@ func (t *TimeFlag) Set(s string) error {
 		return nil
 	}
 	return fmt.Errorf(
-		"want a time such as 2026-01-02T03:04:05Z, a day such as 2026-01-02, or 90m for that long ago",
-	)
+		"want a time such as 2026-01-02T03:04:05Z, a day such as 2026-01-02, or 90m for that long ago")
 }
 
 // String implements [pflag.Value].
@@ -300,9 +292,7 @@ func ParseChildPolicy(cmd *cobra.Command, s string) (schemas.ChildPolicy, error)
 	case "abandon":
 		return schemas.ChildAbandon, nil
 	default:
-		return "", Usage(
-			cmd,
-			fmt.Errorf("--child-policy is %q: use terminate, cancel or abandon", s),
-		)
+		return "", Usage(cmd,
+			fmt.Errorf("--child-policy is %q: use terminate, cancel or abandon", s))
 	}
 }

@@ -34,12 +34,8 @@ func checkJSON(body []byte) error {
 func faultOf(body []byte, err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		what := cmp.Or(wrong.Field, "all of it")
-		return fmt.Errorf(
-			"%s: %s is of the kind %s, which does not belong there",
-			placeOf(body, int(wrong.Offset)-1),
-			what,
-			wrong.Value,
-		)
+		return fmt.Errorf("%s: %s is of the kind %s, which does not belong there",
+			placeOf(body, int(wrong.Offset)-1), what, wrong.Value)
 	}
 	wrong, ok := errors.AsType[*json.SyntaxError](err)
 	if !ok {
@@ -48,10 +44,8 @@ func faultOf(body []byte, err error) error {
 	text := bytes.TrimRight(body, " \t\r\n")
 	// A byte that may stand nowhere is the first at fault after a text that was right as far as it
 	// went. The decoder has two errors for that.
-	if end,
-		ok := errors.AsType[*json.SyntaxError](json.Unmarshal(append(bytes.Clone(text), 1),
-		new(json.RawMessage))); ok &&
-		int(end.Offset) > len(text) {
+	if end, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(append(bytes.Clone(text), 1),
+		new(json.RawMessage))); ok && int(end.Offset) > len(text) {
 		return fmt.Errorf("%s: it ends too early", placeOf(body, len(text)))
 	}
 	return fmt.Errorf("%s: %w", placeOf(body, int(wrong.Offset)-1), err)

@@ -51,7 +51,8 @@ const DefaultNATS = "nats://127.0.0.1:4222"
 func (a *App) DialOptions() (natsconn.Options, error) {
 	o := natsconn.Options{
 		URL: a.NATS, CredsFile: a.creds, NKeyFile: a.nkey, User: a.User, Password: a.Password,
-		CAFile: a.tlsCA, CertFile: a.tlsCert, KeyFile: a.tlsKey, RetryOnFailedConnect: a.retryConnect,
+		CAFile: a.tlsCA, CertFile: a.tlsCert, KeyFile: a.tlsKey,
+		RetryOnFailedConnect: a.retryConnect,
 	}
 	name, named := a.contextName()
 	if name == "" {
@@ -62,8 +63,7 @@ func (a *App) DialOptions() (natsconn.Options, error) {
 		if !named {
 			err = fmt.Errorf(
 				"%w; it is the one that \"nats context select\" chose: name another, or give --nats",
-				err,
-			)
+				err)
 		}
 		return o, Usage(nil, err)
 	}
@@ -159,12 +159,8 @@ func ReadContext(name string) (*natsContext, error) {
 		if known := knownContexts(); len(known) > 0 {
 			ways = "use one of " + strings.Join(known, ", ")
 		}
-		return nil, fmt.Errorf(
-			"the NATS context %q is not known (no file %s); %s",
-			name,
-			file,
-			ways,
-		)
+		return nil, fmt.Errorf("the NATS context %q is not known (no file %s); %s",
+			name, file, ways)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the NATS context %q: %w", name, err)
@@ -173,18 +169,12 @@ func ReadContext(name string) (*natsContext, error) {
 	if err := json.Unmarshal(body, c); err != nil {
 		return nil, fmt.Errorf(
 			"the NATS context %q is broken: %s: %w; mend it with \"nats context edit %s\"",
-			name,
-			file,
-			faultOf(body, err),
-			name,
-		)
+			name, file, faultOf(body, err), name)
 	}
 	if missed := c.unsupported(); missed != "" {
 		return nil, fmt.Errorf(
 			"the NATS context %q has %s, which drover does not support: connect with --nats and the other flags",
-			name,
-			missed,
-		)
+			name, missed)
 	}
 	return c, nil
 }

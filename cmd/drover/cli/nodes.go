@@ -21,7 +21,8 @@ func OpenNodes(ctx context.Context, c *drover.Client) (*nodes.Registry, []nodes.
 	list, err := register.List(ctx)
 	if errors.Is(err, natsconn.ErrNoStream) {
 		return nil, nil, &drover.Error{
-			Op: "nodes", Code: schemas.CodeNotFound, Err: fmt.Errorf("there is no bucket %s", subject.BucketNodes),
+			Op: "nodes", Code: schemas.CodeNotFound,
+			Err: fmt.Errorf("there is no bucket %s", subject.BucketNodes),
 			Hint: "check --nats, the account, and the JetStream domain of the context; a server " +
 				"makes the bucket when it starts",
 		}

@@ -105,15 +105,12 @@ func (o *outputFlag) Type() string { return "string" }
 // chooseOutput decides between --output and its short form.
 func (a *App) chooseOutput(fs *pflag.FlagSet) error {
 	if a.JSON && a.output != "" && a.output != "json" {
-		return fmt.Errorf(
-			"--json and --output %s exclude each other: leave out one of them",
-			a.output,
-		)
+		return fmt.Errorf("--json and --output %s exclude each other: leave out one of them",
+			a.output)
 	}
 	if fs.Changed("json") && !a.JSON && a.output == "json" {
 		return fmt.Errorf(
-			"--json=false and --output json exclude each other: leave out one of them",
-		)
+			"--json=false and --output json exclude each other: leave out one of them")
 	}
 	a.yaml = a.output == "yaml"
 	a.JSON = a.JSON || a.output == "json" || a.yaml
@@ -202,28 +199,14 @@ func Span(d time.Duration) string {
 	case d < time.Minute:
 		return fmt.Sprintf("%s%.3fs", sign, d.Truncate(time.Millisecond).Seconds())
 	case d < time.Hour:
-		return fmt.Sprintf(
-			"%s%dm%06.3fs",
-			sign,
-			int(d.Minutes()),
-			(d % time.Minute).Truncate(time.Millisecond).Seconds(),
-		)
+		return fmt.Sprintf("%s%dm%06.3fs", sign, int(d.Minutes()),
+			(d % time.Minute).Truncate(time.Millisecond).Seconds())
 	case d < 24*time.Hour:
-		return fmt.Sprintf(
-			"%s%dh%02dm%02ds",
-			sign,
-			int(d.Hours()),
-			int(d.Minutes())%60,
-			int(d.Seconds())%60,
-		)
+		return fmt.Sprintf("%s%dh%02dm%02ds", sign, int(d.Hours()), int(d.Minutes())%60,
+			int(d.Seconds())%60)
 	default:
-		return fmt.Sprintf(
-			"%s%dd%02dh%02dm",
-			sign,
-			int(d.Hours())/24,
-			int(d.Hours())%24,
-			int(d.Minutes())%60,
-		)
+		return fmt.Sprintf("%s%dd%02dh%02dm", sign, int(d.Hours())/24, int(d.Hours())%24,
+			int(d.Minutes())%60)
 	}
 }
 

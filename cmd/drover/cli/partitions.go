@@ -17,8 +17,8 @@ func PartitionsOf(ctx context.Context, c *drover.Client, op string) (int, error)
 	space, err := topology.Lookup(ctx, natsconn.Of(c), subject.Namespace(c.Namespace()))
 	if errors.Is(err, topology.ErrNoNamespace) {
 		return 0, &drover.Error{
-			Op: op, Code: schemas.CodeNotFound, Err: fmt.Errorf("there is no namespace %q", c.Namespace()),
-			Hint: HintNoNamespace,
+			Op: op, Code: schemas.CodeNotFound,
+			Err: fmt.Errorf("there is no namespace %q", c.Namespace()), Hint: HintNoNamespace,
 		}
 	}
 	if err != nil {

@@ -29,12 +29,8 @@ func plainly(cmd *cobra.Command, err error) error {
 	}
 	number, ok := errors.AsType[*strconv.NumError](err)
 	if !ok {
-		return fmt.Errorf(
-			"--%s is %q: %w",
-			bad.GetFlag().Name,
-			bad.GetValue(),
-			plainList(bad.Unwrap()),
-		)
+		return fmt.Errorf("--%s is %q: %w", bad.GetFlag().Name, bad.GetValue(),
+			plainList(bad.Unwrap()))
 	}
 	want := map[string]string{
 		"bool": "true or false", "float64": "a number such as 1.5",
@@ -44,12 +40,8 @@ func plainly(cmd *cobra.Command, err error) error {
 		want = "a whole number"
 	}
 	if errors.Is(number.Err, strconv.ErrRange) {
-		return fmt.Errorf(
-			"--%s is %s, which is too large or too small: want %s",
-			bad.GetFlag().Name,
-			bad.GetValue(),
-			want,
-		)
+		return fmt.Errorf("--%s is %s, which is too large or too small: want %s",
+			bad.GetFlag().Name, bad.GetValue(), want)
 	}
 	return fmt.Errorf("--%s is %q: want %s", bad.GetFlag().Name, bad.GetValue(), want)
 }
@@ -59,8 +51,7 @@ func plainList(err error) error {
 	if _, ok := errors.AsType[*csv.ParseError](err); ok {
 		return errors.New(
 			`want one word, or several with commas between them; a word with a comma or a quote ` +
-				`stands between quotes, and each quote in it twice: "a,b","say ""no"""`,
-		)
+				`stands between quotes, and each quote in it twice: "a,b","say ""no"""`)
 	}
 	return err
 }

@@ -31,16 +31,11 @@ func ParseQuery(text string) (drover.ListOptions, error) {
 		name, value, ok := strings.Cut(w, "=")
 		switch {
 		case !ok || value == "":
-			return f.o, fmt.Errorf(
-				"%q is no filter: write NAME=VALUE, for example status=failed",
-				w,
-			)
+			return f.o, fmt.Errorf("%q is no filter: write NAME=VALUE, for example status=failed",
+				w)
 		case flags.Flags().Lookup(name) == nil:
-			return f.o, fmt.Errorf(
-				"there is no filter %q: use one of %s",
-				name,
-				filterNames(flags.Flags()),
-			)
+			return f.o, fmt.Errorf("there is no filter %q: use one of %s",
+				name, filterNames(flags.Flags()))
 		case slices.Contains(seen, name):
 			return f.o, fmt.Errorf("the filter %s stands twice: leave one out", name)
 		}
@@ -63,10 +58,8 @@ func filterNames(fs *pflag.FlagSet) string {
 func queryWords(text string) ([]string, error) {
 	var words []string
 	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
-		end := strings.IndexFunc(
-			text,
-			func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' || r == '"' },
-		)
+		end := strings.IndexFunc(text,
+			func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' || r == '"' })
 		if end < 0 {
 			return append(words, text), nil
 		}
@@ -98,15 +91,8 @@ type FilterFlags struct {
 func (f *FilterFlags) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(
-		&f.status,
-		"status",
-		"",
-		"only with this status: "+strings.Join(
-			statusWords(),
-			", ",
-		)+"; closed is any but open and paused",
-	)
+	fs.StringVar(&f.status, "status", "", "only with this status: "+
+		strings.Join(statusWords(), ", ")+"; closed is any but open and paused")
 	fs.StringVar(&f.o.Type, "type", "", "only of this type")
 	fs.StringVar(&f.o.Prefix, "prefix", "", "only ids that begin so")
 	fs.StringVar(&f.o.WorkflowID, "id", "", "only the runs of this workflow id")

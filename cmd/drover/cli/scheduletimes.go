@@ -20,12 +20,8 @@ func ScheduleTimes(s *ops.Schedule) string {
 			period = "period of " + period
 		}
 		window := Sentence(w.Opens) + "+" + ShortSpan(w.Length)
-		parts, zone = append(
-			parts,
-			map[bool]string{false: "once a ", true: "once an "}[period == "hour"]+Sentence(
-				period,
-			)+" "+window,
-		), w.TimeZone
+		parts, zone = append(parts, map[bool]string{false: "once a ", true: "once an "}[period ==
+			"hour"]+Sentence(period)+" "+window), w.TimeZone
 	case t != nil:
 		zone = t.TimeZone
 		for _, c := range t.Cron {

@@ -132,9 +132,8 @@ func (t *tableWriter) flush() {
 			cell := Cut(row[i], widths[i])
 			line.WriteString(cell)
 			if n < len(t.shown)-1 {
-				line.WriteString(
-					strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+tableGap),
-				)
+				line.WriteString(strings.Repeat(" ",
+					widths[i]-utf8.RuneCountInString(cell)+tableGap))
 			}
 		}
 		fmt.Fprintln(t.w, line.String())

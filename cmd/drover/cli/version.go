@@ -41,15 +41,9 @@ func revision() string {
 }
 
 func versionText() string {
-	return fmt.Sprintf(
-		"drover %s (commit %s, protocol %d, %s %s/%s)",
-		VersionName(),
-		cmp.Or(revision(), "unknown"),
-		schemas.Version,
-		runtime.Version(),
-		runtime.GOOS,
-		runtime.GOARCH,
-	)
+	return fmt.Sprintf("drover %s (commit %s, protocol %d, %s %s/%s)", VersionName(),
+		cmp.Or(revision(), "unknown"), schemas.Version, runtime.Version(), runtime.GOOS,
+		runtime.GOARCH)
 }
 
 // VersionCommand prints the version.

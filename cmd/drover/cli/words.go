@@ -12,8 +12,9 @@ func restartWords() []string {
 
 // statuses are the words of --status.
 var statuses = []schemas.Status{
-	schemas.StatusOpen, schemas.StatusPaused, schemas.StatusCompleted, schemas.StatusFailed, schemas.StatusCanceled,
-	schemas.StatusTerminated, schemas.StatusTimedOut, schemas.StatusContinuedAsNew, schemas.StatusClosed,
+	schemas.StatusOpen, schemas.StatusPaused, schemas.StatusCompleted, schemas.StatusFailed,
+	schemas.StatusCanceled, schemas.StatusTerminated, schemas.StatusTimedOut,
+	schemas.StatusContinuedAsNew, schemas.StatusClosed,
 }
 
 func statusWords() []string {
@@ -27,7 +28,5 @@ func statusWords() []string {
 // OverlapWords are the overlap policies.
 var OverlapWords = []string{
 	string(ops.OverlapSkip), string(ops.OverlapBufferOne), string(ops.OverlapBufferAll),
-	string(ops.OverlapCancelOther), string(
-		ops.OverlapTerminateOther,
-	), string(ops.OverlapAllow),
+	string(ops.OverlapCancelOther), string(ops.OverlapTerminateOther), string(ops.OverlapAllow),
 }

@@ -35,8 +35,7 @@ func writeYAML(w io.Writer, v any) error {
 // ambiguous are words that readers of YAML 1.1 take for a truth value, a time or a merge, and our
 // library does not.
 var ambiguous = regexp.MustCompile(
-	`^(?i:y|n|yes|no|on|off|=|<<|[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?)$`,
-)
+	`^(?i:y|n|yes|no|on|off|=|<<|[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?)$`)
 
 // yamlTree reads one JSON value.
 func yamlTree(d *json.Decoder) (*yaml.Node, error) {

@@ -35,15 +35,8 @@ A file with an id at its top defines a step type, any other a flow.`,
 			return cli.NoCommand(cmd, args[0])
 		},
 	}
-	cmd.AddCommand(
-		flowValidateCommand(a),
-		flowDeployCommand(a),
-		flowListCommand(a),
-		flowShowCommand(a),
-		flowGraphCommand(a),
-		flowSchemaCommand(a),
-		flowRunCommand(a),
-	)
+	cmd.AddCommand(flowValidateCommand(a), flowDeployCommand(a), flowListCommand(a),
+		flowShowCommand(a), flowGraphCommand(a), flowSchemaCommand(a), flowRunCommand(a))
 	return cmd
 }
 
@@ -97,9 +90,7 @@ func readFlows(a *cli.App, cmd *cobra.Command, names []string) ([]*flowFile, err
 // parseFlows parses files in order. A step type of one file is known to those after it, before what
 // is registered; without a store nothing is.
 func parseFlows(
-	ctx context.Context,
-	files []*flowFile,
-	registered *store.Store,
+	ctx context.Context, files []*flowFile, registered *store.Store,
 ) (wrong int, err error) {
 	types := map[string]*model.Definition{}
 	known := func(name string) (*model.Definition, bool) { d, ok := types[name]; return d, ok }
@@ -167,12 +158,8 @@ func (f *flowFile) report() FlowReport {
 		return FlowReport{File: f.name, Errors: faults(f.wrong)}
 	}
 	r := FlowReport{
-		File:     f.name,
-		Valid:    true,
-		Kind:     string(f.kind()),
-		Name:     cmp.Or(f.ID, f.Name),
-		Version:  f.Version(),
-		Warnings: faults(f.Warnings),
+		File: f.name, Valid: true, Kind: string(f.kind()), Name: cmp.Or(f.ID, f.Name),
+		Version: f.Version(), Warnings: faults(f.Warnings),
 	}
 	for range f.All() {
 		r.Steps++
@@ -193,13 +180,8 @@ func showFaults(a *cli.App, f *flowFile) error {
 // WrongFlows says how many files of how many are wrong, and what else there is to say.
 func WrongFlows(op string, wrong, of int, also string) error {
 	return &cli.FlowsError{
-		Text: fmt.Sprintf(
-			"%s: %s wrong%s%s",
-			op,
-			cli.Counted(wrong, "file is", "files are"),
-			map[bool]string{true: fmt.Sprintf(", of %d", of)}[of > 1],
-			also,
-		),
+		Text: fmt.Sprintf("%s: %s wrong%s%s", op, cli.Counted(wrong, "file is", "files are"),
+			map[bool]string{true: fmt.Sprintf(", of %d", of)}[of > 1], also),
 	}
 }
 
@@ -224,14 +206,13 @@ No server is needed. A step type that one file defines is known in the files aft
 			if !registered {
 				return validate(cmd.Context(), a, files, nil)
 			}
-			return a.Client(
-				cmd,
-				func(ctx context.Context, c *drover.Client) error { return validate(ctx, a, files, cli.FlowStore(c)) },
-			)
+			return a.Client(cmd, func(ctx context.Context, c *drover.Client) error {
+				return validate(ctx, a, files, cli.FlowStore(c))
+			})
 		},
 	}
-	cmd.Flags().
-		BoolVar(&registered, "registered", false, "know the step types that are registered in the namespace")
+	cmd.Flags().BoolVar(&registered, "registered", false,
+		"know the step types that are registered in the namespace")
 	return cmd
 }
 
@@ -253,13 +234,8 @@ func validate(ctx context.Context, a *cli.App, files []*flowFile, registered *st
 					return err
 				}
 			}
-			err = a.Say(
-				"%s: %s, %s, version %s",
-				cli.Word(f.name, 256),
-				flowName(f.kind(), r.Name),
-				cli.Counted(r.Steps, "step", "steps"),
-				r.Version,
-			)
+			err = a.Say("%s: %s, %s, version %s", cli.Word(f.name, 256), flowName(f.kind(), r.Name),
+				cli.Counted(r.Steps, "step", "steps"), r.Version)
 		}
 		if err != nil {
 			return err

@@ -56,11 +56,7 @@ type Deployment struct {
 }
 
 func deployFlows(
-	ctx context.Context,
-	a *cli.App,
-	s *store.Store,
-	files []*flowFile,
-	dryRun bool,
+	ctx context.Context, a *cli.App, s *store.Store, files []*flowFile, dryRun bool,
 ) error {
 	const op = "flow deploy"
 	wrong, err := parseFlows(ctx, files, s)
@@ -114,13 +110,8 @@ func refuseTwins(op string, files []*flowFile, plans []*store.Deployed) error {
 		name := flowName(d.Kind, d.Name)
 		if first, ok := seen[name]; ok {
 			return &cli.FlowsError{
-				Text: fmt.Sprintf(
-					"%s: %s and %s both define %s, so nothing was deployed",
-					op,
-					first,
-					files[i].name,
-					name,
-				),
+				Text: fmt.Sprintf("%s: %s and %s both define %s, so nothing was deployed",
+					op, first, files[i].name, name),
 				Hint: "deploy one of them, or give the other one another name",
 			}
 		}
@@ -139,18 +130,9 @@ func refusedFile(op string, err error) error {
 
 func sayDeployed(a *cli.App, file string, d *store.Deployed, dryRun bool) error {
 	if a.JSON {
-		return a.Document(
-			Deployment{
-				file,
-				string(d.Kind),
-				d.Name,
-				d.Version,
-				d.Previous,
-				d.Changed,
-				d.Stored,
-				dryRun,
-			},
-		)
+		return a.Document(Deployment{
+			file, string(d.Kind), d.Name, d.Version, d.Previous, d.Changed, d.Stored, dryRun,
+		})
 	}
 	verb := "deployed"
 	if dryRun {
@@ -165,12 +147,7 @@ func sayDeployed(a *cli.App, file string, d *store.Deployed, dryRun bool) error 
 	case d.Previous != "" && !d.Stored:
 		return a.Say("%s %s: back to version %s, before that %s", verb, name, d.Version, d.Previous)
 	default:
-		return a.Say(
-			"%s %s: version %s, before that %s",
-			verb,
-			name,
-			d.Version,
-			cmp.Or(d.Previous, "none"),
-		)
+		return a.Say("%s %s: version %s, before that %s",
+			verb, name, d.Version, cmp.Or(d.Previous, "none"))
 	}
 }

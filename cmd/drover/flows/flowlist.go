@@ -52,15 +52,9 @@ current version and since when it is that. An entry that cannot be read is shown
 						}
 					}
 				}
-				return cli.Lines(
-					a,
-					cli.Table{
-						Columns: flowColumns,
-						None:    `no flows: "drover flow deploy FILE" stores one`,
-					},
-					each,
-					flowRow,
-				)
+				return cli.Lines(a, cli.Table{
+					Columns: flowColumns, None: `no flows: "drover flow deploy FILE" stores one`,
+				}, each, flowRow)
 			})
 		},
 	}
@@ -86,20 +80,13 @@ func entryOf(e store.Entry) FlowEntry {
 func flowRow(e FlowEntry) []string {
 	if e.Error != "" {
 		return []string{
-			cli.Word(e.Kind, cli.Whole),
-			cli.Word(e.Name, cli.Whole),
-			"?",
-			"?",
+			cli.Word(e.Kind, cli.Whole), cli.Word(e.Name, cli.Whole), "?", "?",
 			cli.When(e.DeployedAt),
 			"key " + cli.Word(e.Key, cli.Whole) + ": " + cli.Sentence(e.Error),
 		}
 	}
 	return []string{
-		e.Kind,
-		cli.Word(e.Name, cli.Whole),
-		e.Version,
-		fmt.Sprint(e.Steps),
-		cli.When(e.DeployedAt),
+		e.Kind, cli.Word(e.Name, cli.Whole), e.Version, fmt.Sprint(e.Steps), cli.When(e.DeployedAt),
 		cli.Sentence(e.Description),
 	}
 }
@@ -120,8 +107,8 @@ type deployedFlags struct {
 }
 
 func (f *deployedFlags) register(cmd *cobra.Command) {
-	cmd.Flags().
-		StringVar(&f.version, "version", "", "a version, or how it begins (default the current one)")
+	cmd.Flags().StringVar(&f.version, "version", "",
+		"a version, or how it begins (default the current one)")
 	cmd.Flags().BoolVar(&f.stepType, "step-type", false, "NAME is the id of a step type")
 }
 
@@ -153,16 +140,9 @@ Comments and layout of the file are not kept: keep the file.`,
 				if err != nil {
 					return cli.FlowError(op, err)
 				}
-				return showFlow(
-					a,
-					d,
-					FlowDocument{
-						Kind:     string(f.kind()),
-						Name:     args[0],
-						Version:  version,
-						Versions: versions,
-					},
-				)
+				return showFlow(a, d, FlowDocument{
+					Kind: string(f.kind()), Name: args[0], Version: version, Versions: versions,
+				})
 			})
 		},
 	}
@@ -258,18 +238,11 @@ func isFlowFile(arg string) bool {
 }
 
 func flowOfFile(
-	a *cli.App,
-	cmd *cobra.Command,
-	name string,
-	f deployedFlags,
+	a *cli.App, cmd *cobra.Command, name string, f deployedFlags,
 ) (*model.Definition, error) {
 	if f.version != "" || f.stepType {
-		return nil, cli.Usage(
-			cmd,
-			errors.New(
-				"--version and --step-type are for deployed flows: leave them out with a file",
-			),
-		)
+		return nil, cli.Usage(cmd, errors.New(
+			"--version and --step-type are for deployed flows: leave them out with a file"))
 	}
 	file, err := readFlow(a, cmd, name)
 	if err != nil {

@@ -62,31 +62,15 @@ a wait for one lasts until its timeout.`,
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringArrayVar(
-		&f.inputs,
-		"input",
-		nil,
-		"the run's input: NAME=VALUE, which may be repeated, or JSON, @FILE or -",
-	)
-	fs.StringArrayVar(
-		&f.with,
-		"with",
-		nil,
-		"file of another flow or step type that it needs; may be repeated",
-	)
-	fs.StringArrayVar(
-		&f.answers,
-		"activity",
-		nil,
-		"TYPE=JSON: what activities of a type return; may be repeated",
-	)
+	fs.StringArrayVar(&f.inputs, "input", nil,
+		"the run's input: NAME=VALUE, which may be repeated, or JSON, @FILE or -")
+	fs.StringArrayVar(&f.with, "with", nil,
+		"file of another flow or step type that it needs; may be repeated")
+	fs.StringArrayVar(&f.answers, "activity", nil,
+		"TYPE=JSON: what activities of a type return; may be repeated")
 	fs.StringVar(&f.id, "id", "", "the workflow id (default a new ULID)")
-	fs.StringSliceVar(
-		&f.worker.Lists,
-		"list",
-		nil,
-		"task list to take activities from, beside those that the steps name; may be repeated",
-	)
+	fs.StringSliceVar(&f.worker.Lists, "list", nil,
+		"task list to take activities from, beside those that the steps name; may be repeated")
 	f.worker.RegisterKinds(fs)
 	fs.BoolVar(&f.wait, "wait", false, "wait for the end, as this command always does")
 	return cmd
@@ -95,13 +79,9 @@ a wait for one lasts until its timeout.`,
 // flowRun checks what can be checked before anything begins.
 func flowRun(a *cli.App, cmd *cobra.Command, file string, f *flowRunFlags) error {
 	if fs := cmd.Flags(); fs.Changed("nats") || fs.Changed("context") {
-		return cli.Usage(
-			cmd,
-			fmt.Errorf(
-				"--nats or --context is given, but flow run has a server of its own: deploy the "+
-					"flow and start it there",
-			),
-		)
+		return cli.Usage(cmd, fmt.Errorf(
+			"--nats or --context is given, but flow run has a server of its own: deploy the "+
+				"flow and start it there"))
 	}
 	if err := cli.RefuseFlags(cmd, serve.OnlyExternal,
 		"but flow run has a server of its own: leave it out"); err != nil {
@@ -151,12 +131,8 @@ func checkRun(ctx context.Context, a *cli.App, files []*flowFile) error {
 	for i, f := range files {
 		if f.StepType && i == len(files)-1 {
 			return &cli.FlowsError{
-				Text: fmt.Sprintf(
-					"%s: %s defines the step type %s",
-					op,
-					cli.Word(f.name, 256),
-					cli.Word(f.ID, 256),
-				),
+				Text: fmt.Sprintf("%s: %s defines the step type %s",
+					op, cli.Word(f.name, 256), cli.Word(f.ID, 256)),
 				Hint: "run a flow that uses it, with --with " + cli.Word(f.name, 256),
 			}
 		}
@@ -168,13 +144,8 @@ func checkRun(ctx context.Context, a *cli.App, files []*flowFile) error {
 		if first := seen[name]; first != nil && first.Version() != f.Version() {
 			// one of them would never run
 			return &cli.FlowsError{
-				Text: fmt.Sprintf(
-					"%s: %s and %s both define %s, so nothing was run",
-					op,
-					cli.Word(first.name, 256),
-					cli.Word(f.name, 256),
-					name,
-				),
+				Text: fmt.Sprintf("%s: %s and %s both define %s, so nothing was run",
+					op, cli.Word(first.name, 256), cli.Word(f.name, 256), name),
 				Hint: "name one of them, or give the other one another name",
 			}
 		}
@@ -185,8 +156,8 @@ func checkRun(ctx context.Context, a *cli.App, files []*flowFile) error {
 
 // runInput makes one map of --input.
 func runInput(a *cli.App, cmd *cobra.Command, given []string) (schemas.Payload, error) {
-	if len(given) == 1 &&
-		(strings.HasPrefix(strings.TrimSpace(given[0]), "{") || given[0] == "-" || strings.HasPrefix(given[0], "@")) {
+	if len(given) == 1 && (strings.HasPrefix(strings.TrimSpace(given[0]), "{") || given[0] == "-" ||
+		strings.HasPrefix(given[0], "@")) {
 		one := cli.InputFlag{Name: "input", Text: given[0]}
 		return one.Read(cmd, a.Stdin)
 	}
@@ -195,13 +166,9 @@ func runInput(a *cli.App, cmd *cobra.Command, given []string) (schemas.Payload, 
 		name, text, ok := strings.Cut(g, "=")
 		switch _, twice := values[name]; {
 		case !ok || name == "":
-			return nil, cli.Usage(
-				cmd,
-				fmt.Errorf(
-					"--input %s: want NAME=VALUE, or alone JSON that is a map, @FILE or -",
-					cli.Word(g, 100),
-				),
-			)
+			return nil, cli.Usage(cmd,
+				fmt.Errorf("--input %s: want NAME=VALUE, or alone JSON that is a map, @FILE or -",
+					cli.Word(g, 100)))
 		case twice:
 			return nil, cli.Usage(cmd, fmt.Errorf("--input gives %s twice", cli.Word(name, 100)))
 		}
@@ -231,25 +198,17 @@ func answersOf(cmd *cobra.Command, given, kinds []string) (map[string]schemas.Pa
 	for _, g := range given {
 		typ, text, ok := strings.Cut(g, "=")
 		if !ok {
-			return nil, cli.Usage(
-				cmd,
-				fmt.Errorf("--activity %s: want TYPE=JSON", cli.Word(g, 100)),
-			)
+			return nil, cli.Usage(cmd,
+				fmt.Errorf("--activity %s: want TYPE=JSON", cli.Word(g, 100)))
 		}
 		if err := schemas.ValidateID("--activity", typ); err != nil {
-			return nil, cli.Usage(
-				cmd,
-				fmt.Errorf("--activity %s: %w: want TYPE=JSON", cli.Word(g, 100), err),
-			)
+			return nil, cli.Usage(cmd,
+				fmt.Errorf("--activity %s: %w: want TYPE=JSON", cli.Word(g, 100), err))
 		}
 		if slices.Contains(kinds, typ) || answers[typ] != nil {
-			return nil, cli.Usage(
-				cmd,
-				fmt.Errorf(
-					"--activity gives an answer for %s, which is done already: leave it out, or the kind",
-					cli.Word(typ, 100),
-				),
-			)
+			return nil, cli.Usage(cmd, fmt.Errorf(
+				"--activity gives an answer for %s, which is done already: leave it out, or the kind",
+				cli.Word(typ, 100)))
 		}
 		answers[typ] = schemas.Payload(valueOf(text))
 	}
@@ -258,8 +217,7 @@ func answersOf(cmd *cobra.Command, given, kinds []string) (map[string]schemas.Pa
 
 // lists are the task lists of all steps, and it refuses a flow with an activity that nobody does.
 func (f *flowRunFlags) lists(
-	files []*flowFile,
-	answers map[string]schemas.Payload,
+	files []*flowFile, answers map[string]schemas.Payload,
 ) ([]string, error) {
 	lists := map[string]bool{deployed.DefaultList: true}
 	for _, l := range f.worker.Lists {
@@ -273,15 +231,11 @@ func (f *flowRunFlags) lists(
 		for _, d := range append(slices.Collect(maps.Values(file.Types)), file.Definition) {
 			for s := range d.All() {
 				if child, ok := s.Inputs["workflow"].(string); s.Type == "child" && ok &&
-					!strings.Contains(child, "${") &&
-					!names[child] {
+					!strings.Contains(child, "${") && !names[child] {
 					return nil, &cli.FlowsError{
 						Text: fmt.Sprintf(
 							"flow run: %s: step %s starts the workflow %s, which is not here",
-							cli.Word(file.name, 256),
-							s.Ref,
-							cli.Word(child, 100),
-						),
+							cli.Word(file.name, 256), s.Ref, cli.Word(child, 100)),
 						Hint: "name its file: --with FILE",
 					}
 				}
@@ -295,20 +249,13 @@ func (f *flowRunFlags) lists(
 				e := &cli.FlowsError{
 					Text: fmt.Sprintf(
 						"flow run: %s: step %s runs the activity %s, which nobody does here",
-						cli.Word(file.name, 256),
-						s.Ref,
-						cli.Word(typ, 100),
-					),
-					Hint: fmt.Sprintf(
-						"say what it returns: --activity %s=JSON",
-						cli.Word(typ, 100),
-					),
+						cli.Word(file.name, 256), s.Ref, cli.Word(typ, 100)),
+					Hint: fmt.Sprintf("say what it returns: --activity %s=JSON",
+						cli.Word(typ, 100)),
 				}
 				if slices.Contains(serve.AllKinds, typ) {
-					e.Hint = "let the worker do it: --kinds " + strings.Join(
-						append(slices.Clone(f.worker.Kinds), typ),
-						",",
-					)
+					e.Hint = "let the worker do it: --kinds " +
+						strings.Join(append(slices.Clone(f.worker.Kinds), typ), ",")
 				}
 				return nil, e
 			}
@@ -334,11 +281,7 @@ func asksFor(s *model.Step) (typ, list string) {
 
 // tryOut runs the last file on a server that ends with it.
 func tryOut(
-	a *cli.App,
-	cmd *cobra.Command,
-	files []*flowFile,
-	f *flowRunFlags,
-	input schemas.Payload,
+	a *cli.App, cmd *cobra.Command, files []*flowFile, f *flowRunFlags, input schemas.Payload,
 	answers map[string]schemas.Payload,
 ) error {
 	log, err := a.Logger()
@@ -355,10 +298,9 @@ func tryOut(
 	began := false
 	err = withServer(ctx, server.Options{
 		Namespace: a.Namespace, OnlyNamespace: true,
-		Roles: []string{server.RoleBroker, server.RoleTimers, server.RoleOps}, Partitions: 1, Node: "flow-run",
-		Embedded: embedded.Options{
-			DontListen: true,
-		}, DrainTimeout: time.Second, Logger: log, Hurry: hurry,
+		Roles: []string{server.RoleBroker, server.RoleTimers, server.RoleOps}, Partitions: 1,
+		Node: "flow-run", Embedded: embedded.Options{DontListen: true}, DrainTimeout: time.Second,
+		Logger: log, Hurry: hurry,
 	}, func(ctx context.Context, c *drover.Client) error {
 		s := cli.FlowStore(c)
 		for _, file := range files {
@@ -366,17 +308,11 @@ func tryOut(
 				return refusedFile("flow run "+file.name, err)
 			}
 		}
-		return besides(
-			ctx,
-			tryWorkers(a, c, files[len(files)-1].Name, f, answers),
+		return besides(ctx, tryWorkers(a, c, files[len(files)-1].Name, f, answers),
 			func(ctx context.Context) error {
 				since := time.Now()
-				run, err := c.Start(
-					ctx,
-					files[len(files)-1].Name,
-					input,
-					&drover.StartOptions{ID: f.id},
-				)
+				run, err := c.Start(ctx, files[len(files)-1].Name, input,
+					&drover.StartOptions{ID: f.id})
 				if err != nil {
 					return err
 				}
@@ -386,18 +322,14 @@ func tryOut(
 					e.Hint = "it was given up with its server, and nothing of it is left: give it a longer --timeout"
 				}
 				return err
-			},
-		)
+			})
 	})
 	if !began && errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
 		return &drover.Error{
 			Op: "flow run", Code: schemas.CodeTimeout,
 			Hint: "give it a longer --timeout: the server in this process takes a moment to begin",
-			Err: fmt.Errorf(
-				"the flow had not begun when --timeout (%v) was over: %w",
-				a.Timeout.Value,
-				err,
-			),
+			Err: fmt.Errorf("the flow had not begun when --timeout (%v) was over: %w",
+				a.Timeout.Value, err),
 		}
 	}
 	return err
@@ -407,9 +339,7 @@ var errWorkerEnded = errors.New("it ended by itself")
 
 // besides runs fn while workers work; if these end first, with why they did.
 func besides(
-	ctx context.Context,
-	workers []func(context.Context) error,
-	fn func(context.Context) error,
+	ctx context.Context, workers []func(context.Context) error, fn func(context.Context) error,
 ) error {
 	work, stop := context.WithCancel(ctx)
 	during, cancel := context.WithCancelCause(ctx)
@@ -432,11 +362,7 @@ func besides(
 
 // tryWorkers are a decider that shows its steps, and a worker of activities.
 func tryWorkers(
-	a *cli.App,
-	c *drover.Client,
-	flow string,
-	f *flowRunFlags,
-	answers map[string]schemas.Payload,
+	a *cli.App, c *drover.Client, flow string, f *flowRunFlags, answers map[string]schemas.Payload,
 ) []func(context.Context) error {
 	o := &deployed.Options{Namespace: c.Namespace(), DrainTimeout: -1, Every: 50 * time.Millisecond}
 	if !a.JSON {
@@ -445,20 +371,15 @@ func tryWorkers(
 	f.worker.Drain.Value = time.Millisecond
 	w := f.worker.Worker(c)
 	for typ, answer := range answers {
-		activity.Register(
-			w,
-			typ,
-			func(context.Context, schemas.Payload) (schemas.Payload, error) { return answer, nil },
-		)
+		activity.Register(w, typ,
+			func(context.Context, schemas.Payload) (schemas.Payload, error) { return answer, nil })
 	}
 	return []func(context.Context) error{deployed.New(c, o).Run, w.Run}
 }
 
 // withServer runs fn against a server in this process, which ends with it.
 func withServer(
-	ctx context.Context,
-	o server.Options,
-	fn func(ctx context.Context, c *drover.Client) error,
+	ctx context.Context, o server.Options, fn func(ctx context.Context, c *drover.Client) error,
 ) error {
 	s, err := server.New(o)
 	if err != nil {
@@ -471,22 +392,16 @@ func withServer(
 	if _, err := s.Ready(ctx); err != nil {
 		return err
 	}
-	conn, err := natsconn.Dial(
-		ctx,
-		natsconn.Options{InProcess: s, Name: "flow run", Logger: o.Logger},
-	)
+	conn, err := natsconn.Dial(ctx,
+		natsconn.Options{InProcess: s, Name: "flow run", Logger: o.Logger})
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	c, err := drover.Connect(
-		ctx,
-		&drover.Options{
-			Conn:      conn.NATS(),
-			Namespace: cmp.Or(o.Namespace, server.DefaultNamespace),
-			Logger:    o.Logger,
-		},
-	)
+	c, err := drover.Connect(ctx, &drover.Options{
+		Conn: conn.NATS(), Namespace: cmp.Or(o.Namespace, server.DefaultNamespace),
+		Logger: o.Logger,
+	})
 	if err != nil {
 		return err
 	}

@@ -36,22 +36,8 @@ func newProgress(w io.Writer, flow string) *progress {
 
 // waiting are the types of steps that take their time.
 var waiting = []string{
-	"activity",
-	"http",
-	"ssh",
-	"shell",
-	"container",
-	"publish",
-	"request",
-	"load",
-	"once",
-	"sleep",
-	"wait",
-	"wait-for-signal",
-	"approve",
-	"child",
-	"workflow",
-	"foreach",
+	"activity", "http", "ssh", "shell", "container", "publish", "request", "load", "once", "sleep",
+	"wait", "wait-for-signal", "approve", "child", "workflow", "foreach",
 }
 
 func (p *progress) step(t flow.Trace) {

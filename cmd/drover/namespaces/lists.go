@@ -54,17 +54,12 @@ the oldest task that is not done has been there.`,
 						}
 					}
 				}
-				return cli.Lines(
-					a,
-					cli.Table{
-						Columns: taskListColumns,
-						None:    "no task lists: a worker makes its own, or the first task",
-					},
-					each,
-					func(l schemas.TaskListInfo) []string {
-						return TaskListRow(l, now)
-					},
-				)
+				return cli.Lines(a, cli.Table{
+					Columns: taskListColumns,
+					None:    "no task lists: a worker makes its own, or the first task",
+				}, each, func(l schemas.TaskListInfo) []string {
+					return TaskListRow(l, now)
+				})
 			})
 		},
 	}
@@ -85,10 +80,7 @@ func TaskListRow(l schemas.TaskListInfo, now time.Time) []string {
 		oldest = cli.Span(max(now.Sub(l.OldestAt.Time()), 0))
 	}
 	return []string{
-		cli.Word(l.List, cli.Whole),
-		fmt.Sprint(l.Pending),
-		fmt.Sprint(l.Working),
-		fmt.Sprint(l.Workers),
-		oldest,
+		cli.Word(l.List, cli.Whole), fmt.Sprint(l.Pending), fmt.Sprint(l.Working),
+		fmt.Sprint(l.Workers), oldest,
 	}
 }

@@ -28,10 +28,8 @@ fences, the leases and the runs that asked.`,
 		Args: cli.ArgNames(),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("scope") && lock == "" {
-				return cli.Usage(
-					cmd,
-					errors.New("--scope needs --lock: name the lock of that scope"),
-				)
+				return cli.Usage(cmd,
+					errors.New("--scope needs --lock: name the lock of that scope"))
 			}
 			return nil
 		},
@@ -45,12 +43,8 @@ fences, the leases and the runs that asked.`,
 						}
 					}
 				}
-				return cli.Lines(
-					a,
-					cli.Table{Columns: lockColumns, None: "no locks are held"},
-					seq,
-					func(l lockLine) []string { return lockRow(&l, now) },
-				)
+				return cli.Lines(a, cli.Table{Columns: lockColumns, None: "no locks are held"}, seq,
+					func(l lockLine) []string { return lockRow(&l, now) })
 			})
 		},
 	}
@@ -81,11 +75,7 @@ func lockRow(r *lockLine, now time.Time) []string {
 		scope = cli.Word(r.Scope, cli.Whole)
 	}
 	return []string{
-		cli.Word(r.Lock, cli.Whole),
-		scope,
-		fmt.Sprint(r.Limit),
-		r.words(r.Holders),
-		since,
+		cli.Word(r.Lock, cli.Whole), scope, fmt.Sprint(r.Limit), r.words(r.Holders), since,
 		r.words(r.Waiters),
 	}
 }
@@ -98,10 +88,8 @@ func (r *lockLine) words(places []schemas.LockPlace) string {
 	for i := range places[:min(len(places), mostWaiting)] {
 		id := places[i].WorkflowID
 		if p := r.Parts[id]; p != nil {
-			names = append(
-				names,
-				cli.Word(p.WorkflowID, cli.Whole)+" step "+cli.Word(p.Step, cli.Whole),
-			)
+			names = append(names,
+				cli.Word(p.WorkflowID, cli.Whole)+" step "+cli.Word(p.Step, cli.Whole))
 			continue
 		}
 		names = append(names, cli.Word(id, cli.Whole))
@@ -141,10 +129,8 @@ lock, and why. A lock with several holders needs --holder.`,
 		Args: cli.Filled("LOCK"),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if strings.TrimSpace(reason) == "" {
-				return cli.Usage(
-					cmd,
-					errors.New("--reason is missing: say why, for the history of the holder"),
-				)
+				return cli.Usage(cmd,
+					errors.New("--reason is missing: say why, for the history of the holder"))
 			}
 			return nil
 		},
@@ -169,8 +155,8 @@ lock, and why. A lock with several holders needs --holder.`,
 		},
 	}
 	cmd.Flags().StringVar(&scope, "scope", "", "the scope of the lock (default the namespace)")
-	cmd.Flags().
-		StringVar(&holder, "holder", "", "the workflow that is to lose it (default the one that holds it)")
+	cmd.Flags().StringVar(&holder, "holder", "",
+		"the workflow that is to lose it (default the one that holds it)")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history (required)")
 	return cmd
 }
@@ -180,8 +166,7 @@ lock, and why. A lock with several holders needs --holder.`,
 func holderOf(ctx context.Context, c *drover.Client, lock, scope, name string) (string, error) {
 	refuse := func(code error, format string, args ...any) error {
 		return &drover.Error{
-			Op:   "lock break",
-			Code: schemas.CodeConflict,
+			Op: "lock break", Code: schemas.CodeConflict,
 			Err:  fmt.Errorf("%w: "+format, append([]any{code}, args...)...),
 			Hint: "see who holds what: drover lock list",
 		}
@@ -195,11 +180,8 @@ func holderOf(ctx context.Context, c *drover.Client, lock, scope, name string) (
 		}
 		switch {
 		case len(r.Holders) > 1:
-			return "", refuse(
-				drover.ErrConflict,
-				"the lock has %d holders: name one with --holder",
-				len(r.Holders),
-			)
+			return "", refuse(drover.ErrConflict, "the lock has %d holders: name one with --holder",
+				len(r.Holders))
 		case len(r.Holders) == 1:
 			return r.Holders[0].WorkflowID, nil
 		}
@@ -212,10 +194,7 @@ func holderOf(ctx context.Context, c *drover.Client, lock, scope, name string) (
 
 // named finds the holder that is meant by a name.
 func named(
-	ctx context.Context,
-	c *drover.Client,
-	r *schemas.LockRecord,
-	name string,
+	ctx context.Context, c *drover.Client, r *schemas.LockRecord, name string,
 	refuse func(error, string, ...any) error,
 ) (string, error) {
 	parts := (&partNames{c: c, known: map[string]*partOf{}}).of(ctx, r)
@@ -234,11 +213,7 @@ func named(
 	case 1:
 		return ids[0], nil
 	}
-	return "", refuse(
-		drover.ErrConflict,
+	return "", refuse(drover.ErrConflict,
 		"%d parts of workflow %q hold the lock: name one of them with --holder: %s",
-		len(ids),
-		name,
-		strings.Join(ids, ", "),
-	)
+		len(ids), name, strings.Join(ids, ", "))
 }

@@ -68,47 +68,20 @@ func namespaceCreate(a *cli.App) *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.IntVar(
-		&o.Partitions,
-		"partitions",
-		0,
-		"shares of all workflow ids, 1 to 256, fixed when the namespace is made (default 4)",
-	)
-	fs.Var(
-		&maxBytes,
-		"max-bytes",
-		"limit of each stream, such as 1GiB, at least 16MiB; NONE takes it away (default none)",
-	)
-	fs.StringVar(
-		&o.Compression,
-		"compression",
-		"",
-		`what becomes of histories in full blocks: "none", or "s2", a quarter of the disk for more CPU (default none)`,
-	)
-	fs.IntVar(
-		&o.Replicas,
-		"replicas",
-		0,
-		"servers of the NATS cluster that hold each stream: 1, 3 or 5 (default that of the server)",
-	)
-	fs.BoolVar(
-		&requireTypes,
-		"require-types",
-		false,
-		"refuse workflows and activities whose types are not registered",
-	)
-	fs.StringVar(
-		&o.FlowRetention,
-		"retention-flows",
-		"",
-		`how closed runs of flows are kept that say nothing themselves, such as "max(5, 24h)" (default "3 soft 3")`,
-	)
-	fs.StringVar(
-		&o.Retention,
-		"retention",
-		"",
-		`how those of other types are kept, such as 30d or forever (default 7d)`,
-	)
+	fs.IntVar(&o.Partitions, "partitions", 0,
+		"shares of all workflow ids, 1 to 256, fixed when the namespace is made (default 4)")
+	fs.Var(&maxBytes, "max-bytes",
+		"limit of each stream, such as 1GiB, at least 16MiB; NONE takes it away (default none)")
+	fs.StringVar(&o.Compression, "compression", "",
+		`what becomes of histories in full blocks: "none", or "s2", a quarter of the disk for more CPU (default none)`)
+	fs.IntVar(&o.Replicas, "replicas", 0,
+		"servers of the NATS cluster that hold each stream: 1, 3 or 5 (default that of the server)")
+	fs.BoolVar(&requireTypes, "require-types", false,
+		"refuse workflows and activities whose types are not registered")
+	fs.StringVar(&o.FlowRetention, "retention-flows", "",
+		`how closed runs of flows are kept that say nothing themselves, such as "max(5, 24h)" (default "3 soft 3")`)
+	fs.StringVar(&o.Retention, "retention", "",
+		`how those of other types are kept, such as 30d or forever (default 7d)`)
 	fs.StringVar(&o.Description, "description", "", "what the namespace is for")
 	return cmd
 }
@@ -120,12 +93,8 @@ func namespaceList(a *cli.App) *cobra.Command {
 		Args:  cli.ArgNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.Client(cmd, func(ctx context.Context, c *drover.Client) error {
-				return cli.Lines(
-					a,
-					cli.Table{Columns: namespaceColumns, None: "no namespaces"},
-					c.ListNamespaces(ctx),
-					namespaceRow,
-				)
+				return cli.Lines(a, cli.Table{Columns: namespaceColumns, None: "no namespaces"},
+					c.ListNamespaces(ctx), namespaceRow)
 			})
 		},
 	}
@@ -190,14 +159,9 @@ func namespaceText(i *schemas.NamespaceInfo) []byte {
 		field("description", "%s", cli.Sentence(i.Description))
 	}
 	if i.Status == schemas.NamespaceIncomplete {
-		field(
-			"status",
+		field("status",
 			"%s: some of its streams are missing; drover doctor -n %s tells which, and drover "+
-				"namespace create %s makes them",
-			i.Status,
-			i.Name,
-			i.Name,
-		)
+				"namespace create %s makes them", i.Status, i.Name, i.Name)
 	} else {
 		field("status", "%s", i.Status)
 	}
@@ -206,17 +170,11 @@ func namespaceText(i *schemas.NamespaceInfo) []byte {
 	field("storage", "%s, %d replicas", i.Storage, i.Replicas)
 	field("max bytes", "%s for each stream", limit(i.MaxBytes))
 	field("compression", "%s", i.Compression)
-	field(
-		"types",
-		"%s",
-		map[bool]string{true: "must be registered", false: "need not be registered"}[i.RequireTypes],
-	)
-	field(
-		"retention",
-		"%s of flows, %s of other types, unless runs say otherwise",
-		i.FlowRetention,
-		i.Retention,
-	)
+	field("types", "%s", map[bool]string{
+		true: "must be registered", false: "need not be registered",
+	}[i.RequireTypes])
+	field("retention", "%s of flows, %s of other types, unless runs say otherwise",
+		i.FlowRetention, i.Retention)
 	lists := "none"
 	if len(i.Lists) > 0 {
 		lists = strings.Join(i.Lists, ", ")
@@ -227,14 +185,8 @@ func namespaceText(i *schemas.NamespaceInfo) []byte {
 		fmt.Fprint(&b, "\nstreams\n")
 		fmt.Fprintln(t, "  KIND\tSTREAMS\tMESSAGES\tSIZE")
 		for _, u := range i.Usage {
-			fmt.Fprintf(
-				t,
-				"  %s\t%d\t%d\t%s\n",
-				u.Kind,
-				u.Streams,
-				u.Messages,
-				cli.Size(int(u.Bytes)),
-			)
+			fmt.Fprintf(t, "  %s\t%d\t%d\t%s\n", u.Kind, u.Streams, u.Messages,
+				cli.Size(int(u.Bytes)))
 		}
 		t.Flush()
 	}
@@ -284,37 +236,26 @@ is completed by the next one.`,
 
 // confirm has the name typed again.
 func confirm(a *cli.App, cmd *cobra.Command, name string) error {
-	fmt.Fprintf(
-		a.Stderr,
+	fmt.Fprintf(a.Stderr,
 		"This deletes namespace %s with all its histories, for good. Type its name to go on: ",
-		name,
-	)
+		name)
 	typed, err := bufio.NewReader(io.LimitReader(a.Stdin, 1024)).ReadString('\n')
 	if err != nil {
 		fmt.Fprintln(a.Stderr)
 	}
 	if strings.TrimSpace(typed) != name {
-		return cli.Usage(
-			cmd,
-			fmt.Errorf(
-				"nothing was deleted: %q is not the name %s; type it, or give --yes",
-				strings.TrimSpace(typed),
-				name,
-			),
-		)
+		return cli.Usage(cmd,
+			fmt.Errorf("nothing was deleted: %q is not the name %s; type it, or give --yes",
+				strings.TrimSpace(typed), name))
 	}
 	return nil
 }
 
 // NamespaceWords describes how a namespace is kept.
 func NamespaceWords(i *schemas.NamespaceInfo) string {
-	s := fmt.Sprintf(
-		"%s, %s, storage %s, limit %s",
+	s := fmt.Sprintf("%s, %s, storage %s, limit %s",
 		cli.Counted(i.Partitions, "partition", "partitions"),
-		cli.Counted(i.Replicas, "replica", "replicas"),
-		i.Storage,
-		limit(i.MaxBytes),
-	)
+		cli.Counted(i.Replicas, "replica", "replicas"), i.Storage, limit(i.MaxBytes))
 	if i.Compression == "s2" {
 		s += ", histories compressed by s2"
 	}

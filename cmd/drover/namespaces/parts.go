@@ -77,9 +77,8 @@ func (n *partNames) lookUp(ctx context.Context, id, run string) *partOf {
 			break
 		}
 		p = &partOf{
-			WorkflowID: d.Execution.Parent.WorkflowID,
-			Run:        d.Execution.Parent.Run,
-			Step:       strings.TrimSuffix(found[1]+":"+p.Step, ":"),
+			WorkflowID: d.Execution.Parent.WorkflowID, Run: d.Execution.Parent.Run,
+			Step: strings.TrimSuffix(found[1]+":"+p.Step, ":"),
 		}
 	}
 	n.known[id] = p

@@ -33,20 +33,11 @@ func TypeCommand(a *cli.App) *cobra.Command {
 	}
 	cmd.AddCommand(
 		typeRegisterCommand(a),
-		typeChangeCommand(
-			a,
-			"deprecate",
-			"deprecated",
+		typeChangeCommand(a, "deprecate", "deprecated",
 			"Allow no new workflows or activities of a type; what runs goes on",
-			(*drover.Client).DeprecateType,
-		),
-		typeChangeCommand(
-			a,
-			"undeprecate",
-			"undeprecated",
-			"Undo the deprecation of a type",
-			(*drover.Client).UndeprecateType,
-		),
+			(*drover.Client).DeprecateType),
+		typeChangeCommand(a, "undeprecate", "undeprecated", "Undo the deprecation of a type",
+			(*drover.Client).UndeprecateType),
 		typeDeleteCommand(a),
 		typeDescribeCommand(a),
 		typeListCommand(a),
@@ -70,8 +61,8 @@ func checkKind(what, kind string) error {
 }
 
 func versionFlag(cmd *cobra.Command, version *string) {
-	cmd.Flags().
-		StringVar(version, "version", "", "version of the type, or --type-version (default the type without a version)")
+	cmd.Flags().StringVar(version, "version", "",
+		"version of the type, or --type-version (default the type without a version)")
 	// As start has it, where --version would be taken for that of the program.
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "type-version" {
@@ -104,17 +95,10 @@ type typeFlags struct {
 // The flags that make sense for one kind only.
 var (
 	workflowTypeFlags = []string{
-		"timeout-workflow",
-		"timeout-decider",
-		"timeout-decider-wait",
-		"child-policy",
+		"timeout-workflow", "timeout-decider", "timeout-decider-wait", "child-policy",
 	}
 	retryFlags = []string{
-		"retry-attempts",
-		"retry-interval",
-		"retry-backoff",
-		"retry-longest",
-		"retry-except",
+		"retry-attempts", "retry-interval", "retry-backoff", "retry-longest", "retry-except",
 	}
 	activityTypeFlags = append([]string{"not-idempotent"}, retryFlags...)
 )
@@ -153,8 +137,8 @@ activities are the defaults of its activities.`,
 
 func (f *typeFlags) register(cmd *cobra.Command) {
 	for _, d := range []*cli.DurationFlag{
-		&f.workflow, &f.decider, &f.wait, &f.toStart, &f.run,
-		&f.toClose, &f.heartbeat, &f.retryLongest,
+		&f.workflow, &f.decider, &f.wait, &f.toStart, &f.run, &f.toClose, &f.heartbeat,
+		&f.retryLongest,
 	} {
 		d.Unlimited = true
 	}
@@ -165,58 +149,31 @@ func (f *typeFlags) register(cmd *cobra.Command) {
 	fs.Var(&f.workflow, "timeout-workflow", "workflow: limit of the whole run, or NONE")
 	fs.Var(&f.decider, "timeout-decider", "workflow: limit of one decision, or NONE")
 	fs.Var(&f.wait, "timeout-decider-wait", "workflow: limit of the wait for a decider, or NONE")
-	fs.StringVar(
-		&f.childPolicy,
-		"child-policy",
-		"",
-		"workflow: what becomes of children: terminate, cancel or abandon",
-	)
-	fs.IntVar(
-		&f.priority,
-		"priority",
-		0,
+	fs.StringVar(&f.childPolicy, "child-policy", "",
+		"workflow: what becomes of children: terminate, cancel or abandon")
+	fs.IntVar(&f.priority, "priority", 0,
 		"activity: tasks above 0 come first, those below 0 last; workflow: it is written into "+
-			"the history and changes no order",
-	)
+			"the history and changes no order")
 	fs.StringVar(&f.list, "list", "", "task list of its activities")
 	fs.Var(&f.toStart, "schedule-to-start", "limit of an activity's wait for a worker, or NONE")
 	fs.Var(&f.run, "start-to-close", "limit of one attempt of an activity, or NONE")
 	fs.Var(&f.toClose, "schedule-to-close", "limit of an activity with all its attempts, or NONE")
 	fs.Var(&f.heartbeat, "heartbeat", "longest silence of an activity's worker, or NONE")
-	fs.IntVar(
-		&f.retry.MaximumAttempts,
-		"retry-attempts",
-		0,
-		"activity: at most so many attempts; any --retry flag switches retries on (default no limit)",
-	)
-	fs.Var(
-		&f.retryInterval,
-		"retry-interval",
-		"activity: wait after the first attempt (default 1s)",
-	)
-	fs.Float64Var(
-		&f.retry.BackoffCoefficient,
-		"retry-backoff",
-		0,
-		"activity: by how much each wait is longer than the one before (default 2)",
-	)
-	fs.Var(
-		&f.retryLongest,
-		"retry-longest",
-		"activity: longest wait, or NONE (default 100 times the first)",
-	)
-	fs.StringArrayVar(
-		&f.retry.NonRetryable,
-		"retry-except",
-		nil,
-		"activity: a reason after which there is no other attempt; may be repeated",
-	)
+	fs.IntVar(&f.retry.MaximumAttempts, "retry-attempts", 0,
+		"activity: at most so many attempts; any --retry flag switches retries on (default no limit)")
+	fs.Var(&f.retryInterval, "retry-interval",
+		"activity: wait after the first attempt (default 1s)")
+	fs.Float64Var(&f.retry.BackoffCoefficient, "retry-backoff", 0,
+		"activity: by how much each wait is longer than the one before (default 2)")
+	fs.Var(&f.retryLongest, "retry-longest",
+		"activity: longest wait, or NONE (default 100 times the first)")
+	fs.StringArrayVar(&f.retry.NonRetryable, "retry-except", nil,
+		"activity: a reason after which there is no other attempt; may be repeated")
 	fs.BoolVar(&f.notIdempotent, "not-idempotent", false, "activity: begin it at most once")
 }
 
 func (f *typeFlags) typeOptions(
-	cmd *cobra.Command,
-	kind schemas.TypeKind,
+	cmd *cobra.Command, kind schemas.TypeKind,
 ) (*drover.TypeOptions, error) {
 	other := activityTypeFlags
 	if kind == schemas.ActivityKind {
@@ -230,20 +187,17 @@ func (f *typeFlags) typeOptions(
 	o := &drover.TypeOptions{Version: f.version, Description: f.description}
 	activity := schemas.ActivityDefaults{
 		List: f.list, ScheduleToStartTimeout: schemas.Duration(f.toStart.Value),
-		StartToCloseTimeout: schemas.Duration(f.run.Value),
-		ScheduleToCloseTimeout: schemas.Duration(
-			f.toClose.Value,
-		), HeartbeatTimeout: schemas.Duration(f.heartbeat.Value),
+		StartToCloseTimeout:    schemas.Duration(f.run.Value),
+		ScheduleToCloseTimeout: schemas.Duration(f.toClose.Value),
+		HeartbeatTimeout:       schemas.Duration(f.heartbeat.Value),
 	}
 	if kind == schemas.WorkflowKind {
 		policy, err := cli.ParseChildPolicy(cmd, f.childPolicy)
 		o.Workflow = &schemas.WorkflowTypeDefaults{
-			ExecutionStartToCloseTimeout: schemas.Duration(
-				f.workflow.Value,
-			), TaskStartToCloseTimeout: schemas.Duration(f.decider.Value),
-			TaskScheduleToStartTimeout: schemas.Duration(
-				f.wait.Value,
-			), TaskPriority: f.priority, ChildPolicy: policy,
+			ExecutionStartToCloseTimeout: schemas.Duration(f.workflow.Value),
+			TaskStartToCloseTimeout:      schemas.Duration(f.decider.Value),
+			TaskScheduleToStartTimeout:   schemas.Duration(f.wait.Value), TaskPriority: f.priority,
+			ChildPolicy: policy,
 		}
 		if activity != (schemas.ActivityDefaults{}) {
 			o.Workflow.ActivityDefaults = &activity
@@ -251,17 +205,16 @@ func (f *typeFlags) typeOptions(
 		return o, err
 	}
 	o.Activity = &schemas.ActivityTypeDefaults{
-		List: activity.List, TaskPriority: f.priority, ScheduleToStartTimeout: activity.ScheduleToStartTimeout,
-		StartToCloseTimeout: activity.StartToCloseTimeout, ScheduleToCloseTimeout: activity.ScheduleToCloseTimeout,
-		HeartbeatTimeout: activity.HeartbeatTimeout, NotIdempotent: f.notIdempotent,
+		List: activity.List, TaskPriority: f.priority,
+		ScheduleToStartTimeout: activity.ScheduleToStartTimeout,
+		StartToCloseTimeout:    activity.StartToCloseTimeout,
+		ScheduleToCloseTimeout: activity.ScheduleToCloseTimeout,
+		HeartbeatTimeout:       activity.HeartbeatTimeout, NotIdempotent: f.notIdempotent,
 	}
 	for _, name := range retryFlags {
 		if cmd.Flags().Changed(name) {
 			f.retry.InitialInterval, f.retry.MaximumInterval = schemas.Duration(
-				f.retryInterval.Value,
-			), schemas.Duration(
-				f.retryLongest.Value,
-			)
+				f.retryInterval.Value), schemas.Duration(f.retryLongest.Value)
 			o.Activity.Retry = &f.retry
 		}
 	}
@@ -290,9 +243,9 @@ func typeSaid(a *cli.App, t *schemas.TypeInfo, done string) error {
 
 // typeChangeCommand is a command that changes where a type stands.
 func typeChangeCommand(
-	a *cli.App,
-	verb, done, short string,
-	do func(*drover.Client, context.Context, schemas.TypeKind, string, string) (*schemas.TypeInfo, error),
+	a *cli.App, verb, done, short string, do func(
+		*drover.Client, context.Context, schemas.TypeKind, string, string,
+	) (*schemas.TypeInfo, error),
 ) *cobra.Command {
 	var version string
 	cmd := &cobra.Command{
@@ -314,18 +267,12 @@ func typeChangeCommand(
 }
 
 func typeDeleteCommand(a *cli.App) *cobra.Command {
-	return typeChangeCommand(
-		a,
-		"delete",
-		"deleted",
-		"Delete a deprecated type",
-		func(c *drover.Client, ctx context.Context, kind schemas.TypeKind, name,
-			version string,
-		) (*schemas.TypeInfo, error) {
-			gone := &schemas.TypeInfo{Kind: kind, Name: name, Version: version}
-			return gone, c.DeleteType(ctx, kind, name, version)
-		},
-	)
+	return typeChangeCommand(a, "delete", "deleted", "Delete a deprecated type", func(
+		c *drover.Client, ctx context.Context, kind schemas.TypeKind, name, version string,
+	) (*schemas.TypeInfo, error) {
+		gone := &schemas.TypeInfo{Kind: kind, Name: name, Version: version}
+		return gone, c.DeleteType(ctx, kind, name, version)
+	})
 }
 
 func typeDescribeCommand(a *cli.App) *cobra.Command {
@@ -428,15 +375,9 @@ func typeListCommand(a *cli.App) *cobra.Command {
 						}
 					}
 				}
-				return cli.Lines(
-					a,
-					cli.Table{
-						Columns: typeColumns,
-						None:    `no types: "drover type register" makes one`,
-					},
-					types,
-					typeRow,
-				)
+				return cli.Lines(a, cli.Table{
+					Columns: typeColumns, None: `no types: "drover type register" makes one`,
+				}, types, typeRow)
 			})
 		},
 	}
@@ -464,11 +405,7 @@ func typeRow(t schemas.TypeInfo) []string {
 		version = cli.Word(t.Version, 64)
 	}
 	return []string{
-		string(t.Kind),
-		cli.Word(t.Name, cli.Whole),
-		version,
-		strings.ToLower(string(t.Status)),
-		cli.When(t.CreatedAt),
-		cli.Sentence(t.Description),
+		string(t.Kind), cli.Word(t.Name, cli.Whole), version, strings.ToLower(string(t.Status)),
+		cli.When(t.CreatedAt), cli.Sentence(t.Description),
 	}
 }

@@ -40,21 +40,14 @@ It reads the bucket directly, so that no server needs to run.`,
 				all := make([]ClaimInfo, 0, len(list))
 				for _, i := range list {
 					all = append(all, ClaimInfo{
-						Key: i.Key, Node: i.Node, Number: i.Number, Revision: i.Revision, Since: schemas.At(i.Since),
-						ExpiresAt: schemas.At(
-							i.Deadline,
-						), Expired: i.Expired, Malformed: i.Malformed, left: i.Deadline.Sub(now),
+						Key: i.Key, Node: i.Node, Number: i.Number, Revision: i.Revision,
+						Since: schemas.At(i.Since), ExpiresAt: schemas.At(i.Deadline),
+						Expired: i.Expired, Malformed: i.Malformed, left: i.Deadline.Sub(now),
 					})
 				}
-				return cli.Lines(
-					a,
-					cli.Table{
-						Columns: claimColumns,
-						None:    "no claims: no server runs for the namespace",
-					},
-					each(all),
-					claimRow,
-				)
+				return cli.Lines(a, cli.Table{
+					Columns: claimColumns, None: "no claims: no server runs for the namespace",
+				}, each(all), claimRow)
 			})
 		},
 	}
@@ -91,22 +84,15 @@ func claimRow(i ClaimInfo) []string {
 		holder = "?"
 	}
 	return []string{
-		cli.Word(i.Key, cli.Whole),
-		holder,
-		fmt.Sprint(i.Number),
-		cli.When(i.Since),
-		left,
+		cli.Word(i.Key, cli.Whole), holder, fmt.Sprint(i.Number), cli.When(i.Since), left,
 	}
 }
 
 // readClaims lists the claims of the namespace, and gives the server's time.
 func readClaims(ctx context.Context, c *drover.Client) ([]claims.Info, time.Time, error) {
 	ns := subject.Namespace(c.Namespace())
-	held, err := claims.Open(
-		natsconn.Of(c),
-		ns.BucketClaims(),
-		claims.Options{Node: "drover claims"},
-	)
+	held, err := claims.Open(natsconn.Of(c), ns.BucketClaims(),
+		claims.Options{Node: "drover claims"})
 	if err != nil {
 		return nil, time.Time{}, err
 	}

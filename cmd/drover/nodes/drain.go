@@ -51,8 +51,7 @@ default. With --wait the command returns when the process is gone; --timeout bou
 					return err
 				}
 				order := schemas.Control{
-					Kind:    schemas.ControlDrain,
-					Reason:  reason,
+					Kind: schemas.ControlDrain, Reason: reason,
 					Timeout: schemas.Duration(limit.Value),
 				}
 				answer, err := t.tell(ctx, order)
@@ -70,21 +69,15 @@ default. With --wait the command returns when the process is gone; --timeout bou
 				if wait {
 					return a.Say("%s has left", cli.Word(answer.Node, 256))
 				}
-				return a.Say(
-					"%s is %s",
-					cli.Word(answer.Node, 256),
-					cmp.Or(answer.Status, schemas.NodeDraining),
-				)
+				return a.Say("%s is %s", cli.Word(answer.Node, 256),
+					cmp.Or(answer.Status, schemas.NodeDraining))
 			})
 		},
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.Var(
-		&limit,
-		"drain-timeout",
-		"how long it may wait for what runs (default that of the process, 5m)",
-	)
+	fs.Var(&limit, "drain-timeout",
+		"how long it may wait for what runs (default that of the process, 5m)")
 	fs.BoolVar(&wait, "wait", false, "return when it is gone")
 	fs.StringVar(&reason, "reason", "", "why, for its log")
 	return cmd
@@ -156,26 +149,19 @@ func (t *target) tell(ctx context.Context, order schemas.Control) (*schemas.Cont
 func (t *target) nobody(err error) error {
 	e := &drover.Error{Op: t.op, ID: t.name, Code: schemas.CodeNotFound}
 	if t.node == nil && t.op == opAck {
-		e.Err, e.Hint = fmt.Errorf(
-			"there is no node of that name: %w",
-			err,
-		), `"drover node list" lists them`
+		e.Err, e.Hint = fmt.Errorf("there is no node of that name: %w", err),
+			`"drover node list" lists them`
 		return e
 	}
 	if t.node == nil {
 		e.Err = fmt.Errorf(
 			"there is no node of that name, and no worker of namespace %s with that identity: %w",
-			t.home,
-			err,
-		)
+			t.home, err)
 		e.Hint = `"drover node list" lists the nodes; for a worker give its --namespace`
 		return e
 	}
-	e.Err = fmt.Errorf(
-		"the node does not listen; it was heard of at %s: %w",
-		t.node.HeardAt().UTC().Format(time.RFC3339),
-		err,
-	)
+	e.Err = fmt.Errorf("the node does not listen; it was heard of at %s: %w",
+		t.node.HeardAt().UTC().Format(time.RFC3339), err)
 	e.Hint = fmt.Sprintf("if it is dead: drover node remove %s", t.name)
 	return e
 }
@@ -228,7 +214,8 @@ func (t *target) gone(ctx context.Context, order schemas.Control) (bool, error) 
 	if !t.register.Alive(&list[i], t.register.Now(one)) {
 		// the server may go between the two questions
 		return false, &drover.Error{
-			Op: t.op, ID: t.name, Code: schemas.CodeInternal, Err: errors.New("the node died while it drained"),
+			Op: t.op, ID: t.name, Code: schemas.CodeInternal,
+			Err:  errors.New("the node died while it drained"),
 			Hint: "its partitions are taken over when its claims run out; nothing is lost",
 		}
 	}

@@ -39,12 +39,8 @@ It reads the bucket drover-nodes directly, so that no server needs to run.`,
 				if err != nil {
 					return err
 				}
-				return cli.Lines(
-					a,
-					cli.Table{Columns: nodeColumns, None: "no servers"},
-					each(all),
-					nodeRow,
-				)
+				return cli.Lines(a, cli.Table{Columns: nodeColumns, None: "no servers"}, each(all),
+					nodeRow)
 			})
 		},
 	}
@@ -107,11 +103,8 @@ func readNodes(ctx context.Context, c *drover.Client) ([]NodeInfo, error) {
 		l := &list[i]
 		n := NodeInfo{
 			NodeRecord: l.NodeRecord, HeardAt: schemas.At(l.HeardAt()),
-			Age: schemas.Duration(max(now.Sub(l.HeardAt()), 0)),
-			Alive: register.Alive(
-				l,
-				now,
-			), Partitions: owned[l.Node], Malformed: l.Malformed, clockOffset: l.ClockOffset(),
+			Age: schemas.Duration(max(now.Sub(l.HeardAt()), 0)), Alive: register.Alive(l, now),
+			Partitions: owned[l.Node], Malformed: l.Malformed, clockOffset: l.ClockOffset(),
 		}
 		if !n.Alive && !n.Malformed && n.Status != schemas.NodeNotResponding {
 			// no master has said so
@@ -144,16 +137,7 @@ func owners(ctx context.Context, c *drover.Client) (map[string][]int, error) {
 func nodeRow(n NodeInfo) []string {
 	if n.Malformed {
 		return []string{
-			cli.Word(n.Node, 64),
-			"?",
-			"-",
-			cli.Span(n.Age.Std()),
-			"-",
-			"-",
-			"-",
-			"-",
-			"-",
-			"-",
+			cli.Word(n.Node, 64), "?", "-", cli.Span(n.Age.Std()), "-", "-", "-", "-", "-", "-",
 		}
 	}
 	offset := n.clockOffset.Truncate(time.Millisecond) // what is less is the heartbeat's way
@@ -162,14 +146,10 @@ func nodeRow(n NodeInfo) []string {
 		ahead = "+" + ahead
 	}
 	return []string{
-		cli.Word(
-			n.Node,
-			64,
-		), cli.Word(string(n.Status), 40), cli.When(n.Since), cli.Span(n.Age.Std()),
-		orDash(cli.Word(strings.Join(n.Roles, "+"), 40)), partitionWords(n.Partitions),
-		orDash(
-			cli.Word(strings.Join(n.Namespaces, ","), 40),
-		), cli.Word(n.Version, 40), cli.Word(n.Profile, 40), ahead,
+		cli.Word(n.Node, 64), cli.Word(string(n.Status), 40), cli.When(n.Since),
+		cli.Span(n.Age.Std()), orDash(cli.Word(strings.Join(n.Roles, "+"), 40)),
+		partitionWords(n.Partitions), orDash(cli.Word(strings.Join(n.Namespaces, ","), 40)),
+		cli.Word(n.Version, 40), cli.Word(n.Profile, 40), ahead,
 	}
 }
 
@@ -230,10 +210,8 @@ func nodeAck(a *cli.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				answer, err := t.tell(
-					ctx,
-					schemas.Control{Kind: schemas.ControlAck, Reason: reason},
-				)
+				answer, err := t.tell(ctx,
+					schemas.Control{Kind: schemas.ControlAck, Reason: reason})
 				if err != nil {
 					return err
 				}
@@ -266,10 +244,8 @@ func removeNode(ctx context.Context, a *cli.App, c *drover.Client, name string) 
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(
-		list,
-		func(i nodes.Info) bool { return i.Node == name || i.Malformed && i.Key == name },
-	)
+	i := slices.IndexFunc(list,
+		func(i nodes.Info) bool { return i.Node == name || i.Malformed && i.Key == name })
 	if i < 0 {
 		return noNode("node remove", name)
 	}
@@ -289,10 +265,7 @@ func removeNode(ctx context.Context, a *cli.App, c *drover.Client, name string) 
 
 func noNode(op, name string) error {
 	return &drover.Error{
-		Op:   op,
-		ID:   name,
-		Code: schemas.CodeNotFound,
-		Err:  errors.New("there is no such node"),
+		Op: op, ID: name, Code: schemas.CodeNotFound, Err: errors.New("there is no such node"),
 		Hint: `"drover node list" lists them`,
 	}
 }

@@ -51,13 +51,8 @@ server requests wait for a moment.`,
 func recycleSet(a *cli.App) *cobra.Command {
 	var at, zone, reason string
 	var never bool
-	every, notice, stagger := cli.DurationFlag{
-		Some: true,
-	}, cli.DurationFlag{
-		Some: true,
-	}, cli.DurationFlag{
-		Some: true,
-	}
+	every, notice, stagger := cli.DurationFlag{Some: true}, cli.DurationFlag{Some: true},
+		cli.DurationFlag{Some: true}
 	cmd := &cobra.Command{
 		Use:   "set --at HH:MM | --never",
 		Short: "Set the time of day at which the servers restart their roles",
@@ -73,11 +68,8 @@ instant after; where the clock shows it twice, it is the first one.`,
 				return cli.Usage(cmd, errors.New("give either --at, such as 03:30, or --never"))
 			}
 			if never {
-				return cli.RefuseFlags(
-					cmd,
-					[]string{"zone", "every", "notice", "stagger"},
-					"and --never too: leave it out",
-				)
+				return cli.RefuseFlags(cmd, []string{"zone", "every", "notice", "stagger"},
+					"and --never too: leave it out")
 			}
 			return nil
 		},
@@ -85,7 +77,8 @@ instant after; where the clock shows it twice, it is the first one.`,
 			return a.Client(cmd, func(ctx context.Context, c *drover.Client) error {
 				r, err := c.SetRecycle(ctx, ops.Recycle{
 					At: at, TimeZone: zone, Every: schemas.Duration(every.Value),
-					Notice: schemas.Duration(notice.Value), Stagger: schemas.Duration(stagger.Value),
+					Notice:  schemas.Duration(notice.Value),
+					Stagger: schemas.Duration(stagger.Value),
 				}, reason)
 				if err != nil {
 					return recycleError(a, err)
@@ -156,20 +149,14 @@ that.`,
 	fs.SortFlags = false
 	fs.Var(&notice, "notice", "how long before it is announced, up to 24h (default at once)")
 	fs.BoolVar(&wait, "wait", false, "return when all servers have had their turn")
-	fs.StringVar(
-		&reason,
-		"reason",
-		"",
-		"why, for those who subscribe, and for the operations of the namespace",
-	)
+	fs.StringVar(&reason, "reason", "",
+		"why, for those who subscribe, and for the operations of the namespace")
 	return cmd
 }
 
 // recycled waits until the recycle of a slot, or a later one, is finished.
 func recycled(
-	ctx context.Context,
-	c *drover.Client,
-	slot schemas.Timestamp,
+	ctx context.Context, c *drover.Client, slot schemas.Timestamp,
 ) (*ops.RecycleResponse, error) {
 	for {
 		r, err := c.ShowRecycle(ctx)
@@ -181,10 +168,8 @@ func recycled(
 			return r, nil
 		}
 		if sleep.For(ctx, recycledEvery) != nil {
-			return nil, fmt.Errorf(
-				"recycle now: it goes on, and is not finished yet: %w",
-				ctx.Err(),
-			)
+			return nil, fmt.Errorf("recycle now: it goes on, and is not finished yet: %w",
+				ctx.Err())
 		}
 	}
 }
@@ -231,14 +216,10 @@ func showRecycle(a *cli.App, r *ops.RecycleResponse, nodes bool) error {
 	if !nodes {
 		return nil
 	}
-	return cli.Lines(
-		a,
-		cli.Table{Columns: recycleColumns, None: "no servers"},
-		each(r.Nodes),
+	return cli.Lines(a, cli.Table{Columns: recycleColumns, None: "no servers"}, each(r.Nodes),
 		func(n ops.RecycleNode) []string {
 			return []string{cli.Word(n.Node, cli.Whole), cli.When(n.Since), orDash(string(n.Phase))}
-		},
-	)
+		})
 }
 
 // recycleWords says what is set.
@@ -254,13 +235,8 @@ func recycleWords(r *ops.RecycleResponse) string {
 	if n := r.Recycle.Every.Std() / (24 * time.Hour); n > 1 {
 		days = fmt.Sprintf("every %d days", n)
 	}
-	return fmt.Sprintf(
-		"%s at %s %s%s",
-		days,
-		cli.Word(r.Recycle.At, 8),
-		cli.Word(cmp.Or(r.Recycle.TimeZone, "UTC"), 64),
-		next,
-	)
+	return fmt.Sprintf("%s at %s %s%s", days, cli.Word(r.Recycle.At, 8),
+		cli.Word(cmp.Or(r.Recycle.TimeZone, "UTC"), 64), next)
 }
 
 // latestWords says where the last recycle stands.

@@ -99,19 +99,13 @@ func (f *alwaysFlags) register(cmd *cobra.Command) {
 	fs.Var(&f.workflow, "timeout-workflow", "limit of the whole run, or NONE (default one year)")
 	fs.StringArrayVar(&f.start.TagList, "tag", nil, "a tag to show in lists; may be repeated")
 	fs.Var(
-		cli.AttributesFlag{
-			To: &f.start.Attributes,
-		},
+		cli.AttributesFlag{To: &f.start.Attributes},
 		"attribute",
 		"what to show in lists; may be repeated",
 	)
 }
 
-func (f *alwaysFlags) alwaysOn(
-	cmd *cobra.Command,
-	a *cli.App,
-	id string,
-) (*ops.AlwaysOn, error) {
+func (f *alwaysFlags) alwaysOn(cmd *cobra.Command, a *cli.App, id string) (*ops.AlwaysOn, error) {
 	if f.start.Type == "" {
 		return nil, cli.Usage(cmd, errors.New("--type is missing: say which workflow it is"))
 	}
@@ -151,12 +145,8 @@ func alwaysList(a *cli.App) *cobra.Command {
 				now := time.Now()
 				none := `no always-on workflows: "drover always-on add" adds one`
 				row := func(r ops.AlwaysOnRecord) []string { return AlwaysRow(&r, now) }
-				return cli.Lines(
-					a,
-					cli.Table{Columns: alwaysColumns, None: none},
-					c.AlwaysOn(ctx, o),
-					row,
-				)
+				return cli.Lines(a, cli.Table{Columns: alwaysColumns, None: none},
+					c.AlwaysOn(ctx, o), row)
 			})
 		},
 	}
@@ -184,11 +174,9 @@ func AlwaysRow(r *ops.AlwaysOnRecord, now time.Time) []string {
 		since = cli.Span(max(now.Sub(at.Time()), 0))
 	}
 	return []string{
-		cli.Word(
-			r.AlwaysOn.Start.WorkflowID,
-			cli.Whole,
-		), cli.Word(r.AlwaysOn.Start.Type, cli.Whole), state, since,
-		fmt.Sprint(r.Starts), fmt.Sprint(r.Failures),
+		cli.Word(r.AlwaysOn.Start.WorkflowID, cli.Whole),
+		cli.Word(r.AlwaysOn.Start.Type, cli.Whole), state, since, fmt.Sprint(r.Starts),
+		fmt.Sprint(r.Failures),
 	}
 }
 
@@ -272,14 +260,8 @@ func alwaysText(r *ops.AlwaysOnRecord) []byte {
 	}
 	row("starts", "%d", r.Starts)
 	if r.Status != "" {
-		row(
-			"last end",
-			"%s",
-			strings.TrimRight(
-				fmt.Sprintf("%s %s %s", r.Status, cli.When(r.EndedAt), cli.Sentence(r.EndReason)),
-				" ",
-			),
-		)
+		row("last end", "%s", strings.TrimRight(fmt.Sprintf("%s %s %s", r.Status,
+			cli.When(r.EndedAt), cli.Sentence(r.EndReason)), " "))
 	}
 	if r.Refusal != "" {
 		row("refused", "%s", cli.Sentence(r.Refusal))
@@ -303,11 +285,10 @@ func alwaysStop(a *cli.App) *cobra.Command {
 		Long: `Keep an always-on workflow down until "drover always-on start". Its open run is
 asked to end, as by "drover cancel".`,
 		Args: cli.Filled("ID"),
-		RunE: changeAlways(a, "stopped", "was stopped before:", func(
-			ctx context.Context, c *drover.Client, id string,
-		) (*ops.AlwaysResponse, error) {
-			return c.StopAlwaysOn(ctx, id, &o)
-		}),
+		RunE: changeAlways(a, "stopped", "was stopped before:",
+			func(ctx context.Context, c *drover.Client, id string) (*ops.AlwaysResponse, error) {
+				return c.StopAlwaysOn(ctx, id, &o)
+			}),
 	}
 	endFlags(cmd, &o)
 	return cmd
@@ -319,11 +300,10 @@ func alwaysStart(a *cli.App) *cobra.Command {
 		Use:   "start ID",
 		Short: "Start an always-on workflow that was stopped or is failing",
 		Args:  cli.Filled("ID"),
-		RunE: changeAlways(a, "started", "runs already:", func(
-			ctx context.Context, c *drover.Client, id string,
-		) (*ops.AlwaysResponse, error) {
-			return c.StartAlwaysOn(ctx, id, reason)
-		}),
+		RunE: changeAlways(a, "started", "runs already:",
+			func(ctx context.Context, c *drover.Client, id string) (*ops.AlwaysResponse, error) {
+				return c.StartAlwaysOn(ctx, id, reason)
+			}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why")
 	return cmd
@@ -335,11 +315,10 @@ func alwaysRemove(a *cli.App) *cobra.Command {
 		Use:   "remove ID",
 		Short: "Remove an always-on workflow; its open run is asked to end",
 		Args:  cli.Filled("ID"),
-		RunE: changeAlways(a, "removed", "was removed before:", func(
-			ctx context.Context, c *drover.Client, id string,
-		) (*ops.AlwaysResponse, error) {
-			return c.RemoveAlwaysOn(ctx, id, &o)
-		}),
+		RunE: changeAlways(a, "removed", "was removed before:",
+			func(ctx context.Context, c *drover.Client, id string) (*ops.AlwaysResponse, error) {
+				return c.RemoveAlwaysOn(ctx, id, &o)
+			}),
 	}
 	endFlags(cmd, &o)
 	return cmd
@@ -349,12 +328,8 @@ func alwaysRemove(a *cli.App) *cobra.Command {
 func endFlags(cmd *cobra.Command, o *drover.StopAlwaysOnOptions) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.BoolVar(
-		&o.Terminate,
-		"terminate",
-		false,
-		"end the open run at once (default: ask it to end)",
-	)
+	fs.BoolVar(&o.Terminate, "terminate", false,
+		"end the open run at once (default: ask it to end)")
 	fs.BoolVar(&o.KeepRun, "keep-run", false, "leave the open run alone")
 	fs.StringVar(&o.Reason, "reason", "", "why")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
@@ -369,8 +344,8 @@ func endFlags(cmd *cobra.Command, o *drover.StopAlwaysOnOptions) {
 }
 
 // changeAlways makes the RunE of a command that does one thing to the always-on workflow ID.
-func changeAlways(a *cli.App,
-	changed, not string,
+func changeAlways(
+	a *cli.App, changed, not string,
 	do func(context.Context, *drover.Client, string) (*ops.AlwaysResponse, error),
 ) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {

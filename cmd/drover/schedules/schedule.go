@@ -50,12 +50,8 @@ func scheduleList(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.Client(cmd, func(ctx context.Context, c *drover.Client) error {
 				none := `no schedules: "drover schedule create" makes one`
-				return cli.Lines(
-					a,
-					cli.Table{Columns: scheduleColumns, None: none},
-					c.Schedules(ctx, o),
-					scheduleRow,
-				)
+				return cli.Lines(a, cli.Table{Columns: scheduleColumns, None: none},
+					c.Schedules(ctx, o), scheduleRow)
 			})
 		},
 	}
@@ -86,10 +82,8 @@ func scheduleRow(l ops.ScheduleLine) []string {
 		last = string(l.Last.Outcome)
 	}
 	return []string{
-		cli.Word(
-			l.Schedule.ID,
-			cli.Whole,
-		), cli.ScheduleTimes(&l.Schedule), next, last, fmt.Sprint(l.Running),
+		cli.Word(l.Schedule.ID, cli.Whole), cli.ScheduleTimes(&l.Schedule), next, last,
+		fmt.Sprint(l.Running),
 	}
 }
 

@@ -101,9 +101,7 @@ nothing is changed, and the exit code is 1.`,
 				}
 				if was.Record == nil {
 					return fmt.Errorf(
-						"schedule update: the server has not said what schedule %q is",
-						args[0],
-					)
+						"schedule update: the server has not said what schedule %q is", args[0])
 				}
 				s := was.Record.Schedule
 				if err := f.apply(cmd, a.Stdin, &s); err != nil {

@@ -13,8 +13,8 @@ import (
 )
 
 // changeSchedule makes the RunE of a command that does one thing to the schedule ID.
-func changeSchedule(a *cli.App,
-	done func(*ops.ScheduleResponse) string,
+func changeSchedule(
+	a *cli.App, done func(*ops.ScheduleResponse) string,
 	do func(context.Context, *drover.Client, string) (*ops.ScheduleResponse, error),
 ) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
@@ -66,11 +66,10 @@ end of an earlier run are done after the pause.`,
 		Example: `  drover schedule pause nightly --reason "the warehouse moves"
   drover schedule pause nightly --until 2h`,
 		Args: cli.Filled("ID"),
-		RunE: changeSchedule(a, either("paused schedule", "was paused before: schedule"), func(
-			ctx context.Context, c *drover.Client, id string,
-		) (*ops.ScheduleResponse, error) {
-			return c.PauseSchedule(ctx, id, until.value, reason)
-		}),
+		RunE: changeSchedule(a, either("paused schedule", "was paused before: schedule"),
+			func(ctx context.Context, c *drover.Client, id string) (*ops.ScheduleResponse, error) {
+				return c.PauseSchedule(ctx, id, until.value, reason)
+			}),
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
@@ -88,11 +87,10 @@ func scheduleResume(a *cli.App) *cobra.Command {
 		Use:   "resume ID",
 		Short: "Resume a paused schedule",
 		Args:  cli.Filled("ID"),
-		RunE: changeSchedule(a, either("resumed schedule", "was not paused: schedule"), func(
-			ctx context.Context, c *drover.Client, id string,
-		) (*ops.ScheduleResponse, error) {
-			return c.ResumeSchedule(ctx, id, reason)
-		}),
+		RunE: changeSchedule(a, either("resumed schedule", "was not paused: schedule"),
+			func(ctx context.Context, c *drover.Client, id string) (*ops.ScheduleResponse, error) {
+				return c.ResumeSchedule(ctx, id, reason)
+			}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why")
 	return cmd
@@ -104,11 +102,10 @@ func scheduleDelete(a *cli.App) *cobra.Command {
 		Use:   "delete ID",
 		Short: "Delete a schedule; its open runs go on",
 		Args:  cli.Filled("ID"),
-		RunE: changeSchedule(a, either("deleted schedule", "was deleted before: schedule"), func(
-			ctx context.Context, c *drover.Client, id string,
-		) (*ops.ScheduleResponse, error) {
-			return c.DeleteSchedule(ctx, id, reason)
-		}),
+		RunE: changeSchedule(a, either("deleted schedule", "was deleted before: schedule"),
+			func(ctx context.Context, c *drover.Client, id string) (*ops.ScheduleResponse, error) {
+				return c.DeleteSchedule(ctx, id, reason)
+			}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why")
 	return cmd
@@ -144,15 +141,10 @@ func scheduleTrigger(a *cli.App) *cobra.Command {
 		Use:   "trigger ID",
 		Short: "Run the action of a schedule now",
 		Args:  cli.Filled("ID"),
-		RunE: changeSchedule(
-			a,
-			either("triggered schedule", "was triggered before: schedule"),
-			func(
-				ctx context.Context, c *drover.Client, id string,
-			) (*ops.ScheduleResponse, error) {
+		RunE: changeSchedule(a, either("triggered schedule", "was triggered before: schedule"),
+			func(ctx context.Context, c *drover.Client, id string) (*ops.ScheduleResponse, error) {
 				return c.TriggerSchedule(ctx, id, &f.o)
-			},
-		),
+			}),
 	}
 	f.register(cmd, "that of the schedule")
 	return cmd
@@ -175,10 +167,8 @@ the past: instants, days in UTC, or 90m for that long ago.`,
 			for i, t := range []*cli.TimeFlag{&from, &until} {
 				if err := t.Set(args[i+1]); err != nil {
 					return errors.New(
-						[]string{"FROM", "TO"}[i] + " is " + cli.Word(
-							args[i+1],
-							100,
-						) + ": " + err.Error(),
+						[]string{"FROM", "TO"}[i] + " is " + cli.Word(args[i+1], 100) + ": " +
+							err.Error(),
 					)
 				}
 			}

@@ -62,12 +62,8 @@ func (f *scheduleFlags) register(cmd *cobra.Command) {
 	fs.Var(&f.jitter, "jitter", "start each time later by less than this")
 	fs.StringVar(&f.typ, "type", "", "type of the workflows to start")
 	fs.StringVar(&f.version, "type-version", "", "version of the type")
-	fs.StringVar(
-		&f.id,
-		"id",
-		"",
-		"their workflow id (default the schedule's, a slash and the time)",
-	)
+	fs.StringVar(&f.id, "id", "",
+		"their workflow id (default the schedule's, a slash and the time)")
 	f.input.Register(cmd, "input of the workflows, or of the signal if there is no --type")
 	fs.StringVar(
 		&f.signal,
@@ -80,9 +76,7 @@ func (f *scheduleFlags) register(cmd *cobra.Command) {
 	f.signalInput.RegisterJSON(cmd, "input of the signal of a start")
 	fs.StringArrayVar(&f.tags, "tag", nil, "a tag of the workflows; may be repeated")
 	fs.Var(
-		cli.AttributesFlag{
-			To: &f.attributes,
-		},
+		cli.AttributesFlag{To: &f.attributes},
 		"attribute",
 		"an attribute of the workflows; may be repeated",
 	)
@@ -111,7 +105,8 @@ var (
 	timeFlags   = []string{"cron", "every", "at", "from", "until", "jitter"}
 	windowFlags = []string{"window", "period", "trigger-every"}
 	actionFlags = []string{
-		"type", "type-version", "id", "input", "signal", "workflow", cli.SignalInput, "tag", "attribute",
+		"type", "type-version", "id", "input", "signal", "workflow", cli.SignalInput, "tag",
+		"attribute",
 	}
 	otherFlags = []string{
 		"zone", "overlap", "catch-up", "pause-on-failure", "remaining", "paused", "note",
@@ -199,8 +194,7 @@ func (f *scheduleFlags) when(s *ops.Schedule) error {
 		s.Times.TimeZone = f.zone
 	default:
 		return errors.New(
-			"--zone is given without times: say when, by --cron, --every, --at or --window",
-		)
+			"--zone is given without times: say when, by --cron, --every, --at or --window")
 	}
 	if !times {
 		return nil
@@ -252,8 +246,7 @@ func (f *scheduleFlags) inWindow(w *ops.ScheduleWindow) error {
 			return fmt.Errorf(
 				"--window is %q: want when it opens and how long it is open, such as "+
 					"02:00+1h, :15+10m for each hour, or +1h with a cron expression as --period",
-				f.window,
-			)
+				f.window)
 		}
 		w.Opens, w.Length = opens, schemas.Duration(d.Value)
 	}
@@ -301,8 +294,7 @@ func (f *scheduleFlags) action(cmd *cobra.Command, stdin io.Reader, s *ops.Sched
 		return cli.Usage(
 			cmd,
 			errors.New(
-				"only one of --file, --input and --signal-input reads standard input: name a file",
-			),
+				"only one of --file, --input and --signal-input reads standard input: name a file"),
 		)
 	}
 	input, err := f.input.Read(cmd, stdin)
@@ -415,8 +407,7 @@ func (t *instantFlag) Set(s string) error {
 	v, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
 		return errors.New(
-			"want an instant such as 2026-12-24T18:00:00Z or 2026-12-24T18:00:00+01:00",
-		)
+			"want an instant such as 2026-12-24T18:00:00Z or 2026-12-24T18:00:00+01:00")
 	}
 	t.value = v
 	return nil

@@ -174,13 +174,8 @@ func slotTable(b *bytes.Buffer, slots []ops.ScheduleSlot, zone *time.Location) {
 func actionWords(a *ops.ScheduleAction) string {
 	switch {
 	case a.Signal != nil:
-		return "signal " + cli.Word(
-			a.Signal.Name,
-			256,
-		) + " to " + cli.Word(
-			a.Signal.WorkflowID,
-			256,
-		)
+		return "signal " + cli.Word(a.Signal.Name, 256) + " to " +
+			cli.Word(a.Signal.WorkflowID, 256)
 	case a.Start == nil:
 		return "-"
 	}

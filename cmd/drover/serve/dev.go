@@ -22,13 +22,9 @@ says which command to type next; --log-level info tells what it does.`,
 		Args: cli.ArgNames(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.External(cmd.Flags()) {
-				return cli.Usage(
-					cmd,
-					errors.New(
-						"--nats or --context is given, but dev has a NATS of its own, and "+
-							"forgets everything: use drover server --nats",
-					),
-				)
+				return cli.Usage(cmd,
+					errors.New("--nats or --context is given, but dev has a NATS of its own, and "+
+						"forgets everything: use drover server --nats"))
 			}
 			return runServer(a, cmd, &f)
 		},
@@ -50,7 +46,5 @@ func devLine(r server.Info) string {
 	}
 	return fmt.Sprintf(
 		"drover is ready at %s, and forgets everything when it ends; next, in another terminal: %s",
-		r.URL,
-		next,
-	)
+		r.URL, next)
 }

@@ -11,9 +11,7 @@ import (
 
 // deciders is the worker of deployed flows of a process that is no server.
 func (f *WorkerFlags) deciders(
-	c *drover.Client,
-	a *cli.App,
-	identity string,
+	c *drover.Client, a *cli.App, identity string,
 ) (*deployed.Worker, error) {
 	log, err := a.Logger()
 	if err != nil {

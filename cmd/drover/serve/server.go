@@ -88,33 +88,18 @@ meanwhile, so that one can look.`,
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVar(&f.store, "store", "./drover-data", "folder of the embedded server's store")
-	fs.BoolVar(
-		&f.memory,
-		"memory",
-		false,
-		"keep everything in memory instead; it ends with the process",
-	)
-	fs.StringVar(
-		&f.profile,
-		"profile",
-		"",
+	fs.BoolVar(&f.memory, "memory", false,
+		"keep everything in memory instead; it ends with the process")
+	fs.StringVar(&f.profile, "profile", "",
 		"durability of the embedded server: single, dev or cluster (default single; dev with "+
-			"--memory; cluster with --cluster-name)",
-	)
-	fs.IntVar(
-		&f.replicas,
-		"replicas",
-		0,
+			"--memory; cluster with --cluster-name)")
+	fs.IntVar(&f.replicas, "replicas", 0,
 		"servers of the NATS cluster that hold each stream: 1, 3 or 5 (default what the "+
-			"namespace has, or 1; 3 with --cluster-name)",
-	)
+			"namespace has, or 1; 3 with --cluster-name)")
 	f.maxBytes.Unlimited = true
-	fs.Var(
-		&f.maxBytes,
-		"max-bytes",
+	fs.Var(&f.maxBytes, "max-bytes",
 		"limit of each stream of --namespace, such as 1GiB, at least 16MiB; NONE takes it away "+
-			"(default what the namespace has, or none)",
-	)
+			"(default what the namespace has, or none)")
 	f.cluster.register(fs)
 	f.register(cmd)
 	return cmd
@@ -126,56 +111,24 @@ func (f *ServerFlags) register(cmd *cobra.Command) {
 	f.claimTTL.Some, f.drain.Some = true, true
 	fs.StringVar(&f.host, "host", "127.0.0.1", "address to listen on")
 	fs.IntVar(&f.port, "port", 4222, "port to listen on; 0 or -1 takes a free one")
-	fs.StringSliceVar(
-		&f.roles,
-		"roles",
-		nil,
-		"roles of this process: "+strings.Join(server.Roles(), ",")+" (default all)",
-	)
-	fs.IntVar(
-		&f.partitions,
-		"partitions",
-		0,
-		"partitions of a new namespace (default what the namespace has, or 4)",
-	)
-	fs.Int64Var(
-		&f.maxEvents,
-		"max-events",
-		0,
-		"events after which a history may not grow; say the same on every server (default 50000)",
-	)
-	fs.BoolVar(
-		&f.onlyNamespace,
-		"only-namespace",
-		false,
-		"serve no namespace but that of --namespace",
-	)
+	fs.StringSliceVar(&f.roles, "roles", nil,
+		"roles of this process: "+strings.Join(server.Roles(), ",")+" (default all)")
+	fs.IntVar(&f.partitions, "partitions", 0,
+		"partitions of a new namespace (default what the namespace has, or 4)")
+	fs.Int64Var(&f.maxEvents, "max-events", 0,
+		"events after which a history may not grow; say the same on every server (default 50000)")
+	fs.BoolVar(&f.onlyNamespace, "only-namespace", false,
+		"serve no namespace but that of --namespace")
 	fs.Var(&f.claimTTL, "claim-ttl", "how long a crashed server keeps its partitions (default 10s)")
 	fs.Var(&f.drain, "drain-timeout", "how long a planned stop may wait for what runs (default 5m)")
-	fs.StringVar(
-		&f.afterCrash,
-		"after-crash",
-		server.AfterCrashRecover,
-		"when this node did not end properly last time: recover, or halt until \"drover node ack NODE\"",
-	)
-	fs.BoolVar(
-		&f.recycleExit,
-		"recycle-exit",
-		false,
-		"in a recycle, end the process with exit code 75 instead of restarting the roles in it",
-	)
-	fs.StringVar(
-		&f.node,
-		"node",
-		"",
-		"name of this node (default the host name, with a number while a live node has it)",
-	)
-	fs.IntVar(
-		&f.maxPayload,
-		"max-payload",
-		0,
-		"largest message of the embedded server in bytes (default 1 MiB)",
-	)
+	fs.StringVar(&f.afterCrash, "after-crash", server.AfterCrashRecover,
+		"when this node did not end properly last time: recover, or halt until \"drover node ack NODE\"")
+	fs.BoolVar(&f.recycleExit, "recycle-exit", false,
+		"in a recycle, end the process with exit code 75 instead of restarting the roles in it")
+	fs.StringVar(&f.node, "node", "",
+		"name of this node (default the host name, with a number while a live node has it)")
+	fs.IntVar(&f.maxPayload, "max-payload", 0,
+		"largest message of the embedded server in bytes (default 1 MiB)")
 }
 
 // anyPort asks for a free one. 0 would mean the default to package embedded.
@@ -183,9 +136,9 @@ const anyPort = -1
 
 // onlyEmbedded and OnlyExternal are flags that say something to one kind of server alone.
 var (
-	onlyEmbedded = append(
-		[]string{"store", "memory", "profile", "host", "port", "max-payload", "cluster-name"},
-		clusterFlagNames...)
+	onlyEmbedded = append([]string{
+		"store", "memory", "profile", "host", "port", "max-payload", "cluster-name",
+	}, clusterFlagNames...)
 	OnlyExternal = []string{"creds", "nkey", "user", "password", "tlsca", "tlscert", "tlskey"}
 )
 
@@ -201,10 +154,8 @@ func (f *ServerFlags) Options(a *cli.App, cmd *cobra.Command) (*server.Options, 
 		return nil, err
 	}
 	if f.memory && fs.Changed("store") {
-		return nil, cli.Usage(
-			cmd,
-			fmt.Errorf("--memory and --store exclude each other: leave out one of them"),
-		)
+		return nil, cli.Usage(cmd,
+			fmt.Errorf("--memory and --store exclude each other: leave out one of them"))
 	}
 	if !external {
 		if err := f.checkCluster(cmd); err != nil {
@@ -224,10 +175,7 @@ func (f *ServerFlags) Options(a *cli.App, cmd *cobra.Command) (*server.Options, 
 		return o, err
 	}
 	o.Embedded = embedded.Options{
-		StoreDir:   f.store,
-		Host:       f.host,
-		Port:       cmp.Or(f.port, anyPort),
-		MaxPayload: f.maxPayload,
+		StoreDir: f.store, Host: f.host, Port: cmp.Or(f.port, anyPort), MaxPayload: f.maxPayload,
 	}
 	if f.memory {
 		o.Embedded.StoreDir = ""
@@ -242,10 +190,8 @@ func (f *ServerFlags) Options(a *cli.App, cmd *cobra.Command) (*server.Options, 
 	case "cluster":
 		o.Embedded.Profile = embedded.ProfileCluster
 	default:
-		return nil, cli.Usage(
-			cmd,
-			fmt.Errorf("--profile is %q: use single, dev or cluster", f.profile),
-		)
+		return nil, cli.Usage(cmd,
+			fmt.Errorf("--profile is %q: use single, dev or cluster", f.profile))
 	}
 	return o, nil
 }
@@ -314,14 +260,9 @@ func ReadyLine(r server.Info) string {
 		store = ", store in memory"
 	}
 	if r.Cluster != "" {
-		store = fmt.Sprintf(
-			" (server %s of %s, %s, %s)%s",
-			r.Server,
-			r.Cluster,
-			cli.Counted(r.Size, "node", "nodes"),
-			cli.Counted(r.Replicas, "replica", "replicas"),
-			store,
-		)
+		store = fmt.Sprintf(" (server %s of %s, %s, %s)%s", r.Server, r.Cluster,
+			cli.Counted(r.Size, "node", "nodes"), cli.Counted(r.Replicas, "replica", "replicas"),
+			store)
 	}
 	return fmt.Sprintf(
 		"drover is ready: namespace %s with %s, node %s as %s, profile %s%s; connect with --nats %s",
@@ -352,8 +293,7 @@ func OnSignals(parent context.Context) (ctx context.Context, hurry <-chan struct
 
 // heed is OnSignals for signals from anywhere.
 func heed(
-	parent context.Context,
-	signals <-chan os.Signal,
+	parent context.Context, signals <-chan os.Signal,
 ) (ctx context.Context, hurry <-chan struct{}, done func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	over, cut := make(chan struct{}), make(chan struct{})

@@ -82,51 +82,27 @@ reports it. A second signal cuts that short; what was cut is done again by anoth
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringSliceVar(
-		&f.Lists,
-		"list",
-		nil,
-		"task list to take activities from; may be repeated (required, but with --flows)",
-	)
+	fs.StringSliceVar(&f.Lists, "list", nil,
+		"task list to take activities from; may be repeated (required, but with --flows)")
 	fs.BoolVar(&f.flows, "flows", false, "run the flows that are deployed")
 	f.RegisterKinds(fs)
 	fs.IntVar(&f.concurrency, "concurrency", 0, "activities at a time (default 100)")
 	fs.Var(&f.Drain, "drain-timeout", "how long activities may go on after a signal (default 5m)")
-	fs.StringVar(
-		&f.identity,
-		"identity",
-		"",
-		"name of this worker in histories (default host name and process id)",
-	)
+	fs.StringVar(&f.identity, "identity", "",
+		"name of this worker in histories (default host name and process id)")
 	return cmd
 }
 
 // RegisterKinds adds the flags that say what is done without a program.
 func (f *WorkerFlags) RegisterKinds(fs *pflag.FlagSet) {
-	fs.StringSliceVar(
-		&f.Kinds,
-		"kinds",
-		defaultKinds,
-		"kinds to serve: "+strings.Join(AllKinds, ","),
-	)
-	fs.StringSliceVar(
-		&f.hosts,
-		"http-host",
-		nil,
-		"host that http and load may call; \".example.com\" means all below it; may be repeated (default every host)",
-	)
-	fs.StringSliceVar(
-		&f.loads,
-		"load-dir",
-		nil,
-		"folder of which load may read files; may be repeated (default none)",
-	)
-	fs.StringSliceVar(
-		&f.shellEnv,
-		"shell-env",
-		nil,
-		"variable of this process that commands of shell get; may be repeated (default none)",
-	)
+	fs.StringSliceVar(&f.Kinds, "kinds", defaultKinds,
+		"kinds to serve: "+strings.Join(AllKinds, ","))
+	fs.StringSliceVar(&f.hosts, "http-host", nil,
+		"host that http and load may call; \".example.com\" means all below it; may be repeated (default every host)")
+	fs.StringSliceVar(&f.loads, "load-dir", nil,
+		"folder of which load may read files; may be repeated (default none)")
+	fs.StringSliceVar(&f.shellEnv, "shell-env", nil,
+		"variable of this process that commands of shell get; may be repeated (default none)")
 }
 
 // WorkerReady is what worker prints when it begins.
@@ -149,12 +125,8 @@ func (f *WorkerFlags) validate(cmd *cobra.Command) error {
 		}
 	}
 	if len(f.Lists) == 0 && !f.flows {
-		return cli.Usage(
-			cmd,
-			fmt.Errorf(
-				"--list is missing: name the task lists to take activities from, or run flows with --flows",
-			),
-		)
+		return cli.Usage(cmd, fmt.Errorf(
+			"--list is missing: name the task lists to take activities from, or run flows with --flows"))
 	}
 	if len(f.Lists) == 0 {
 		for _, name := range []string{"kinds", "http-host", "load-dir", "shell-env", "concurrency"} {
@@ -173,14 +145,9 @@ func (f *WorkerFlags) validate(cmd *cobra.Command) error {
 		}
 	}
 	if f.concurrency < 0 || f.concurrency > 0 && f.concurrency < len(f.Lists) {
-		return cli.Usage(
-			cmd,
-			fmt.Errorf(
-				"--concurrency is %d for %d lists: use at least one for each list",
-				f.concurrency,
-				len(f.Lists),
-			),
-		)
+		return cli.Usage(cmd,
+			fmt.Errorf("--concurrency is %d for %d lists: use at least one for each list",
+				f.concurrency, len(f.Lists)))
 	}
 	return f.ValidateKinds(cmd)
 }
@@ -189,10 +156,8 @@ func (f *WorkerFlags) validate(cmd *cobra.Command) error {
 func (f *WorkerFlags) ValidateKinds(cmd *cobra.Command) error {
 	for i, k := range f.Kinds {
 		if !slices.Contains(AllKinds, k) {
-			return cli.Usage(
-				cmd,
-				fmt.Errorf("--kinds names %q: use some of %s", k, strings.Join(AllKinds, ",")),
-			)
+			return cli.Usage(cmd,
+				fmt.Errorf("--kinds names %q: use some of %s", k, strings.Join(AllKinds, ",")))
 		}
 		if slices.Contains(f.Kinds[:i], k) {
 			return cli.Usage(cmd, fmt.Errorf("--kinds names %q twice: name each kind once", k))
@@ -206,19 +171,11 @@ func (f *WorkerFlags) ValidateKinds(cmd *cobra.Command) error {
 		{"load-dir", []string{kinds.TypeLoad}},
 		{"shell-env", []string{kinds.TypeShell}},
 	} {
-		served := slices.ContainsFunc(
-			flag.kinds,
-			func(k string) bool { return slices.Contains(f.Kinds, k) },
-		)
+		served := slices.ContainsFunc(flag.kinds,
+			func(k string) bool { return slices.Contains(f.Kinds, k) })
 		if cmd.Flags().Changed(flag.name) && !served {
-			return cli.Usage(
-				cmd,
-				fmt.Errorf(
-					"--%s is given, which goes with the kind %s",
-					flag.name,
-					strings.Join(flag.kinds, " or "),
-				),
-			)
+			return cli.Usage(cmd, fmt.Errorf("--%s is given, which goes with the kind %s",
+				flag.name, strings.Join(flag.kinds, " or ")))
 		}
 	}
 	return f.validatePlaces(cmd)
@@ -230,14 +187,9 @@ func (f *WorkerFlags) validatePlaces(cmd *cobra.Command) error {
 	for _, host := range f.hosts {
 		if ip := net.ParseIP(host); ip == nil && strings.Trim(host, ".") == "" ||
 			ip == nil && strings.ContainsAny(host, ":/*?@ []") {
-			return cli.Usage(
-				cmd,
-				fmt.Errorf(
-					"--http-host %q: want the name of a host alone, without scheme and port; %q means all below it",
-					host,
-					".example.com",
-				),
-			)
+			return cli.Usage(cmd, fmt.Errorf(
+				"--http-host %q: want the name of a host alone, without scheme and port; %q means all below it",
+				host, ".example.com"))
 		}
 	}
 	for _, dir := range f.loads {
@@ -275,12 +227,8 @@ func runWorker(a *cli.App, cmd *cobra.Command, f *WorkerFlags) error {
 	defer c.Close()
 	w := f.Worker(c)
 	ready := WorkerReady{
-		Ready:     true,
-		Namespace: c.Namespace(),
-		Lists:     f.Lists,
-		Kinds:     f.Kinds,
-		Flows:     f.flows,
-		Identity:  w.Identity(),
+		Ready: true, Namespace: c.Namespace(), Lists: f.Lists, Kinds: f.Kinds, Flows: f.flows,
+		Identity: w.Identity(),
 	}
 	var runs []func(context.Context) error
 	if len(f.Lists) > 0 {
@@ -298,11 +246,8 @@ func runWorker(a *cli.App, cmd *cobra.Command, f *WorkerFlags) error {
 	if err := workerReady(a, ready); err != nil {
 		return err
 	}
-	return runUntilHurry(
-		ctx,
-		hurry,
-		func(ctx context.Context) error { return RunAll(ctx, runs...) },
-	)
+	return runUntilHurry(ctx, hurry,
+		func(ctx context.Context) error { return RunAll(ctx, runs...) })
 }
 
 func workerReady(a *cli.App, r WorkerReady) error {
@@ -311,38 +256,23 @@ func workerReady(a *cli.App, r WorkerReady) error {
 	}
 	var does []string
 	if len(r.Lists) > 0 {
-		does = append(
-			does,
-			fmt.Sprintf(
-				"kinds %s on lists %s of namespace %s",
-				strings.Join(r.Kinds, "+"),
-				strings.Join(r.Lists, "+"),
-				r.Namespace,
-			),
-		)
+		does = append(does, fmt.Sprintf("kinds %s on lists %s of namespace %s",
+			strings.Join(r.Kinds, "+"), strings.Join(r.Lists, "+"), r.Namespace))
 	}
 	if r.Flows {
 		does = append(does, "flows of namespace "+r.Namespace)
 	}
-	_, err := fmt.Fprintf(
-		a.Stderr,
-		"drover worker is ready: %s, as %s\n",
-		strings.Join(does, " and "),
-		r.Identity,
-	)
+	_, err := fmt.Fprintf(a.Stderr, "drover worker is ready: %s, as %s\n",
+		strings.Join(does, " and "), r.Identity)
 	return err
 }
 
 // Worker makes the activity worker that the flags describe.
 func (f *WorkerFlags) Worker(c *drover.Client) *activity.Worker {
-	w := c.Activities(
-		&activity.Options{
-			Lists:        f.Lists,
-			Concurrency:  f.concurrency,
-			DrainTimeout: f.Drain.Value,
-			Identity:     f.identity,
-		},
-	)
+	w := c.Activities(&activity.Options{
+		Lists: f.Lists, Concurrency: f.concurrency, DrainTimeout: f.Drain.Value,
+		Identity: f.identity,
+	})
 	calls := &kinds.HTTPOptions{}
 	if len(f.hosts) > 0 {
 		calls.Allow = kinds.AllowHosts(f.hosts...)
@@ -377,9 +307,7 @@ func (f *WorkerFlags) environment() (env []string) {
 // runUntilHurry runs until run returns or hurry is closed. In the second case the process ends at
 // once, and the server gives the tasks to others when their leases are over.
 func runUntilHurry(
-	ctx context.Context,
-	hurry <-chan struct{},
-	run func(context.Context) error,
+	ctx context.Context, hurry <-chan struct{}, run func(context.Context) error,
 ) error {
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx) }()

@@ -23,11 +23,7 @@ const runPatience = time.Second
 // awaitOutcome is outcome for a workflow that goes on without this process: Ctrl-C ends the wait,
 // and says how to go on with it.
 func awaitOutcome(
-	ctx context.Context,
-	a *cli.App,
-	c *drover.Client,
-	run *drover.Run,
-	began time.Time,
+	ctx context.Context, a *cli.App, c *drover.Client, run *drover.Run, began time.Time,
 ) error {
 	waiting, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
@@ -37,11 +33,8 @@ func awaitOutcome(
 		return err
 	}
 	e := &drover.Error{
-		Op:   "result",
-		ID:   run.ID,
-		Run:  run.RunID,
-		Code: schemas.CodeTimeout,
-		Err:  cli.ErrInterrupted,
+		Op: "result", ID: run.ID, Run: run.RunID, Code: schemas.CodeTimeout,
+		Err: cli.ErrInterrupted,
 	}
 	if e.Run == "" {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), runPatience)
@@ -61,10 +54,7 @@ func awaitOutcome(
 // waitFor waits for the end of a run. If that takes long, a line on stderr says what the run waits
 // for.
 func waitFor(
-	ctx context.Context,
-	a *cli.App,
-	c *drover.Client,
-	run *drover.Run,
+	ctx context.Context, a *cli.App, c *drover.Client, run *drover.Run,
 ) (*drover.Outcome, error) {
 	if a.JSON {
 		return run.Wait(ctx) // stderr holds one document at most

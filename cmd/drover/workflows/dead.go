@@ -24,31 +24,22 @@ func DeadCommand(a *cli.App) *cobra.Command {
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("reason") && o.Reason == "" {
 				// it is no text here, as that of other commands is
-				return cli.Usage(
-					cmd,
-					fmt.Errorf("--reason is empty: say what is meant, or leave the flag out"),
-				)
+				return cli.Usage(cmd,
+					fmt.Errorf("--reason is empty: say what is meant, or leave the flag out"))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.Client(cmd, func(ctx context.Context, c *drover.Client) error {
 				if count {
-					return cli.Lines(
-						a,
+					return cli.Lines(a,
 						cli.Table{Columns: cli.Columns("REASON", "LETTERS"), None: noLetters},
-						deadCounts(ctx, c, o),
-						func(n schemas.DeadCount) []string {
+						deadCounts(ctx, c, o), func(n schemas.DeadCount) []string {
 							return []string{cli.Word(n.Reason, cli.Whole), fmt.Sprint(n.Count)}
-						},
-					)
+						})
 				}
-				return cli.Lines(
-					a,
-					cli.Table{Columns: deadColumns, None: noLetters},
-					c.DeadLetters(ctx, o),
-					deadRow,
-				)
+				return cli.Lines(a, cli.Table{Columns: deadColumns, None: noLetters},
+					c.DeadLetters(ctx, o), deadRow)
 			})
 		},
 	}
@@ -73,9 +64,7 @@ var deadColumns = []cli.Column{
 }
 
 func deadCounts(
-	ctx context.Context,
-	c *drover.Client,
-	o drover.DeadOptions,
+	ctx context.Context, c *drover.Client, o drover.DeadOptions,
 ) iter.Seq2[schemas.DeadCount, error] {
 	return func(yield func(schemas.DeadCount, error) bool) {
 		counts, err := c.CountDeadLetters(ctx, o)
@@ -93,9 +82,7 @@ func deadCounts(
 
 func deadRow(e schemas.DeadEntry) []string {
 	return []string{
-		fmt.Sprint(
-			e.Sequence,
-		), cli.When(e.Time), cli.Word(e.Reason, cli.Whole), cli.Word(e.Subject, cli.Whole),
-		cli.Size(len(e.Body)), cli.Sentence(e.Details),
+		fmt.Sprint(e.Sequence), cli.When(e.Time), cli.Word(e.Reason, cli.Whole),
+		cli.Word(e.Subject, cli.Whole), cli.Size(len(e.Body)), cli.Sentence(e.Details),
 	}
 }

@@ -41,9 +41,8 @@ func DescribeCommand(a *cli.App) *cobra.Command {
 					d.V = 0
 					doc := describeDocument{DescribeResponse: d}
 					if end != nil {
-						doc.Reason, doc.Cause, doc.Details = end.Reason, rootcause.Of(
-							end.Details,
-						), end.Details
+						doc.Reason, doc.Cause, doc.Details = end.Reason, rootcause.Of(end.Details),
+							end.Details
 					}
 					return a.Document(doc)
 				}
@@ -140,11 +139,9 @@ func DescribeText(d *schemas.DescribeResponse, end *drover.Outcome, now time.Tim
 		field("next alarm", "%s", cli.When(d.Alarm))
 	}
 	if d.RequestIDsSince != 0 {
-		field(
-			"ids known",
+		field("ids known",
 			"since %s; a signal or request that is repeated later than that may count twice",
-			cli.When(d.RequestIDsSince),
-		)
+			cli.When(d.RequestIDsSince))
 	}
 	if len(e.Tags) > 0 {
 		field("tags", "%s", words(e.Tags))
@@ -186,16 +183,8 @@ func describeOpen(b *bytes.Buffer, d *schemas.DescribeResponse) {
 			if a.CancelRequested {
 				state += ", cancel requested"
 			}
-			fmt.Fprintf(
-				t,
-				"  %s\t%s\t%s\t%s\t%s\t%s\n",
-				cli.Word(a.ActivityID, 60),
-				cli.Word(a.Type, 60),
-				a.List,
-				state,
-				cli.When(since),
-				cli.When(a.Deadline),
-			)
+			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\n", cli.Word(a.ActivityID, 60),
+				cli.Word(a.Type, 60), a.List, state, cli.When(since), cli.When(a.Deadline))
 		}
 		t.Flush()
 	}
@@ -217,15 +206,8 @@ func describeOpen(b *bytes.Buffer, d *schemas.DescribeResponse) {
 		for _, c := range d.Children {
 			state := map[bool]string{true: "started", false: "scheduled"}[c.Started]
 			state = cmp.Or(treated[c.Policy], state)
-			fmt.Fprintf(
-				t,
-				"  %s\t%s\t%s\t%s\t%s\n",
-				cli.Word(c.WorkflowID, 60),
-				cli.Word(c.Run, 64),
-				cli.Word(c.Type, 60),
-				state,
-				cli.When(c.ScheduledAt),
-			)
+			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", cli.Word(c.WorkflowID, 60),
+				cli.Word(c.Run, 64), cli.Word(c.Type, 60), state, cli.When(c.ScheduledAt))
 		}
 		t.Flush()
 	}
@@ -263,18 +245,8 @@ func describeAttempts(b *bytes.Buffer, d *schemas.DescribeResponse) {
 				why = cli.Sentence(r.Reason)
 			}
 		}
-		fmt.Fprintf(
-			t,
-			"  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			cli.Word(a.Run, 64),
-			replays,
-			from,
-			who,
-			cli.When(a.StartedAt),
-			cli.When(a.ClosedAt),
-			a.Status,
-			why,
-		)
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Word(a.Run, 64), replays, from,
+			who, cli.When(a.StartedAt), cli.When(a.ClosedAt), a.Status, why)
 	}
 	t.Flush()
 }
@@ -297,15 +269,8 @@ func describeLocks(b *bytes.Buffer, d *schemas.DescribeResponse) {
 		case l.Fence != 0:
 			state = fmt.Sprintf("holds it, fence %d", l.Fence)
 		}
-		fmt.Fprintf(
-			t,
-			"  %s\t%s\t%s\t%s\t%s\n",
-			cli.Word(l.Lock, 60),
-			scope,
-			state,
-			cli.When(l.Since),
-			cli.When(l.Expires),
-		)
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", cli.Word(l.Lock, 60), scope, state,
+			cli.When(l.Since), cli.When(l.Expires))
 	}
 	t.Flush()
 }

@@ -37,11 +37,8 @@ replayed which run repeats it. The attempts of a workflow are in drover describe
 		Args: cli.ArgNames("ID"),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if a.JSON {
-				return cli.RefuseFlags(
-					cmd,
-					[]string{"compact"},
-					"but documents are whole: leave it out, or --json and --output",
-				)
+				return cli.RefuseFlags(cmd, []string{"compact"},
+					"but documents are whole: leave it out, or --json and --output")
 			}
 			return nil
 		},
@@ -53,31 +50,23 @@ replayed which run repeats it. The attempts of a workflow are in drover describe
 		},
 	}
 	cli.RunFlag(cmd, &runID)
-	cmd.Flags().
-		BoolVarP(&o.Follow, "follow", "f", false, "go on with new events until the run has closed")
+	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false,
+		"go on with new events until the run has closed")
 	cmd.Flags().BoolVar(&line.compact, "compact", false, "one line for each decision")
-	cmd.Flags().
-		BoolVar(&line.full, "full", false, "values whole, and text of several lines as lines")
+	cmd.Flags().BoolVar(&line.full, "full", false,
+		"values whole, and text of several lines as lines")
 	return cmd
 }
 
 func showHistory(
-	ctx context.Context,
-	a *cli.App,
-	run *drover.Run,
-	o drover.HistoryOptions,
-	line *Timeline,
+	ctx context.Context, a *cli.App, run *drover.Run, o drover.HistoryOptions, line *Timeline,
 ) error {
 	out := bufio.NewWriter(a.Stdout)
 	o.OnSoft = func() { fmt.Fprintln(a.Stderr, SoftNote) }
 	if !a.JSON {
 		o.OnReplayed = func(run string) {
-			fmt.Fprintf(
-				out,
-				"%s replayed as run %s\n",
-				strings.Repeat(" ", Indent),
-				cli.Word(run, 64),
-			)
+			fmt.Fprintf(out, "%s replayed as run %s\n",
+				strings.Repeat(" ", Indent), cli.Word(run, 64))
 		}
 	}
 	for e, err := range run.History(ctx, o) {

@@ -39,16 +39,14 @@ Times are written as 2026-01-02T03:04:05Z, as a day, or as 90m for that long ago
 			if o.Limit == 0 && !a.JSON && !cmd.Flags().Changed("limit") {
 				o.Limit = usualLimit
 			}
-			return a.Client(
-				cmd,
-				func(ctx context.Context, c *drover.Client) error { return showList(ctx, a, c, o) },
-			)
+			return a.Client(cmd,
+				func(ctx context.Context, c *drover.Client) error { return showList(ctx, a, c, o) })
 		},
 	}
 	f.Register(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "children, too")
-	cmd.Flags().
-		IntVar(&limit, "limit", 0, "at most so many; 0 for all (default 50 in a table, all as documents)")
+	cmd.Flags().IntVar(&limit, "limit", 0,
+		"at most so many; 0 for all (default 50 in a table, all as documents)")
 	return cmd
 }
 
@@ -133,12 +131,7 @@ func listRow(e schemas.ExecutionInfo) []string {
 		took = cli.Span(e.ClosedAt.Sub(e.StartedAt).Truncate(time.Millisecond))
 	}
 	return []string{
-		cli.Word(e.WorkflowID, cli.Whole),
-		cli.Word(e.Run, cli.Whole),
-		cli.Word(e.Type, cli.Whole),
-		string(e.Status),
-		cli.When(e.StartedAt),
-		took,
-		fmt.Sprint(e.Events),
+		cli.Word(e.WorkflowID, cli.Whole), cli.Word(e.Run, cli.Whole), cli.Word(e.Type, cli.Whole),
+		string(e.Status), cli.When(e.StartedAt), took, fmt.Sprint(e.Events),
 	}
 }

@@ -33,10 +33,8 @@ server with the role ops.`,
 		Args: cli.ArgNames(),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Latest < 0 {
-				return cli.Usage(
-					cmd,
-					fmt.Errorf("--limit is %d: want 0 for all, or more", o.Latest),
-				)
+				return cli.Usage(cmd,
+					fmt.Errorf("--limit is %d: want 0 for all, or more", o.Latest))
 			}
 			return nil
 		},
@@ -69,8 +67,8 @@ var operationColumns = []cli.Column{
 
 // showOperations writes operations for people or as documents. Those that are followed are written
 // one by one.
-func showOperations(a *cli.App,
-	all iter.Seq2[ops.OperationEntry, error], none string, follow bool,
+func showOperations(
+	a *cli.App, all iter.Seq2[ops.OperationEntry, error], none string, follow bool,
 ) error {
 	if !follow {
 		return cli.Lines(a, cli.Table{Columns: operationColumns, None: none}, all, OperationRow)
@@ -110,15 +108,11 @@ func OperationRow(e ops.OperationEntry) []string {
 		reason = fmt.Sprint(e.Count)
 	}
 	if e.Reason != "" {
-		reason = map[bool]string{true: "", false: reason + ": "}[reason == "-"] + cli.Sentence(
-			e.Reason,
-		)
+		reason = map[bool]string{true: "", false: reason + ": "}[reason == "-"] +
+			cli.Sentence(e.Reason)
 	}
 	return []string{
-		cli.When(e.At),
-		cli.Word(string(e.Kind), cli.Whole),
-		about,
-		cli.Word(e.Identity, cli.Whole),
+		cli.When(e.At), cli.Word(string(e.Kind), cli.Whole), about, cli.Word(e.Identity, cli.Whole),
 		reason,
 	}
 }

@@ -12,23 +12,13 @@ import (
 )
 
 func PauseCommand(a *cli.App) *cobra.Command {
-	return operatorCommand(
-		a,
-		"pause",
-		"paused",
-		"Pause a workflow: its decider is not asked; events still come in",
-		(*drover.Run).Pause,
-	)
+	return operatorCommand(a, "pause", "paused",
+		"Pause a workflow: its decider is not asked; events still come in", (*drover.Run).Pause)
 }
 
 func HoldCommand(a *cli.App) *cobra.Command {
-	return operatorCommand(
-		a,
-		"hold",
-		"held",
-		"Keep a workflow from being asked to continue as new",
-		(*drover.Run).Hold,
-	)
+	return operatorCommand(a, "hold", "held", "Keep a workflow from being asked to continue as new",
+		(*drover.Run).Hold)
 }
 
 func ReleaseCommand(a *cli.App) *cobra.Command {
@@ -38,9 +28,7 @@ func ReleaseCommand(a *cli.App) *cobra.Command {
 // operatorCommand is a command that changes a run by the hand of an operator. The run is looked up
 // first, so that what is printed is what was changed.
 func operatorCommand(
-	a *cli.App,
-	verb, done, short string,
-	do func(*drover.Run, context.Context, string) error,
+	a *cli.App, verb, done, short string, do func(*drover.Run, context.Context, string) error,
 ) *cobra.Command {
 	var runID, reason string
 	cmd := &cobra.Command{
@@ -71,12 +59,8 @@ func operatorCommand(
 					}{run.ID, run.RunID, already != ""})
 				}
 				if already != "" {
-					return a.Say(
-						"nothing was done: %s run %s %s",
-						cli.Word(run.ID, 256),
-						run.RunID,
-						already,
-					)
+					return a.Say("nothing was done: %s run %s %s",
+						cli.Word(run.ID, 256), run.RunID, already)
 				}
 				return a.Say("%s %s run %s", done, cli.Word(run.ID, 256), run.RunID)
 			})

@@ -64,26 +64,14 @@ simply run twice.`,
 	}
 	cli.RunFlag(cmd, &f.run)
 	fs := cmd.Flags()
-	fs.StringVar(
-		&f.o.From,
-		"from",
-		"",
-		"where to begin: start, last, end, or a step by its id or index (default end)",
-	)
-	fs.BoolVar(
-		&f.o.Force,
-		"force",
-		false,
-		"mind neither idempotence nor replay points nor replayable: disabled",
-	)
+	fs.StringVar(&f.o.From, "from", "",
+		"where to begin: start, last, end, or a step by its id or index (default end)")
+	fs.BoolVar(&f.o.Force, "force", false,
+		"mind neither idempotence nor replay points nor replayable: disabled")
 	fs.StringVar(&f.o.Reason, "reason", "", "why, for the history")
 	fs.BoolVar(&f.o.DryRun, "dry-run", false, "say what would run again, and begin nothing")
-	fs.StringVar(
-		&f.o.RequestID,
-		"request-id",
-		"",
-		"a name for this request: repeating it begins nothing new",
-	)
+	fs.StringVar(&f.o.RequestID, "request-id", "",
+		"a name for this request: repeating it begins nothing new")
 	fs.StringVar(&f.query, "query", "", "replay all that match: NAME=VALUE as of drover list")
 	fs.IntVar(&f.limit, "limit", 100, "with --query, at most so many")
 	return cmd
@@ -93,12 +81,8 @@ func (f *replayFlags) check(cmd *cobra.Command) error {
 	bulk := cmd.Flags().Changed("query")
 	switch {
 	case bulk && (f.run != "" || f.o.RequestID != ""):
-		return cli.Usage(
-			cmd,
-			errors.New(
-				"--run and --request-id are for a single workflow: leave them out with --query",
-			),
-		)
+		return cli.Usage(cmd, errors.New(
+			"--run and --request-id are for a single workflow: leave them out with --query"))
 	case !bulk && cmd.Flags().Changed("limit"):
 		return cli.Usage(cmd, errors.New("--limit needs --query"))
 	case bulk && f.limit < 1:
@@ -130,33 +114,19 @@ func replayed(a *cli.App, id string, out *drover.Replayed) error {
 	case out.Run == nil:
 		fmt.Fprintf(&b, "run %s of %s would begin %s\n", out.Replays, id, planWords(out.Plan))
 	case out.Run.Started():
-		fmt.Fprintf(
-			&b,
-			"replayed run %s of %s as run %s, %s\n",
-			out.Replays,
-			id,
-			out.Run.RunID,
-			planWords(out.Plan),
-		)
+		fmt.Fprintf(&b, "replayed run %s of %s as run %s, %s\n",
+			out.Replays, id, out.Run.RunID, planWords(out.Plan))
 	case out.Run.RunID == out.Replays:
-		fmt.Fprintf(
-			&b,
-			"nothing is left to run of %s run %s: it has completed\n",
-			id,
-			out.Run.RunID,
-		)
+		fmt.Fprintf(&b, "nothing is left to run of %s run %s: it has completed\n",
+			id, out.Run.RunID)
 	default:
 		fmt.Fprintf(&b, "run %s of %s was begun by this request before\n", out.Run.RunID, id)
 	}
 	if out.Plan != nil && len(out.Plan.Again) > 0 {
 		fmt.Fprintln(&b, "what has run and runs again:")
 		for _, s := range out.Plan.Again {
-			fmt.Fprintf(
-				&b,
-				"  %s%s\n",
-				s,
-				map[bool]string{true: ", which may not simply run twice"}[s.NotIdempotent],
-			)
+			fmt.Fprintf(&b, "  %s%s\n", s,
+				map[bool]string{true: ", which may not simply run twice"}[s.NotIdempotent])
 		}
 	}
 	_, err := a.Stdout.Write(b.Bytes())

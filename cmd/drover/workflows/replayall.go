@@ -42,35 +42,24 @@ func (f *replayFlags) bulk(a *cli.App, cmd *cobra.Command) error {
 			return err
 		}
 		if !a.JSON {
-			fmt.Fprintf(
-				a.Stderr,
-				"%d %s, %d skipped, %d with nothing to do, %d refused\n",
+			fmt.Fprintf(a.Stderr, "%d %s, %d skipped, %d with nothing to do, %d refused\n",
 				b.counts[outcomeReplayed]+b.counts[outcomeWould],
 				map[bool]string{true: "would be replayed", false: "replayed"}[f.o.DryRun],
-				b.counts[outcomeSkipped],
-				b.counts[outcomeNothing],
-				b.counts[outcomeRefused],
-			)
+				b.counts[outcomeSkipped], b.counts[outcomeNothing], b.counts[outcomeRefused])
 		}
 		if b.more {
 			fmt.Fprintf(a.Stderr, "there may be more than %d: %s\n", f.limit, b.further())
 		}
 		if n := b.counts[outcomeRefused]; n > 0 {
-			return fmt.Errorf(
-				"%s refused, of %d",
-				cli.Counted(n, "workflow was", "workflows were"),
-				b.looked(),
-			)
+			return fmt.Errorf("%s refused, of %d", cli.Counted(n, "workflow was", "workflows were"),
+				b.looked())
 		}
 		return nil
 	})
 }
 
 var replayColumns = []cli.Column{
-	{
-		Head: "ID",
-		Keep: 26,
-	},
+	{Head: "ID", Keep: 26},
 	{Head: "RUN", Drop: 1},
 	{Head: "OUTCOME"},
 	{Head: "NEW RUN", Drop: 2},
@@ -112,9 +101,7 @@ func (b *bulkReplay) further() string {
 // each replays one after the other, and goes on over what is refused. Whatever every other one
 // would meet as well ends it.
 func (b *bulkReplay) each(
-	ctx context.Context,
-	c *drover.Client,
-	q drover.ListOptions,
+	ctx context.Context, c *drover.Client, q drover.ListOptions,
 ) iter.Seq2[ReplayLine, error] {
 	return func(yield func(ReplayLine, error) bool) {
 		for e, err := range candidatesOf(ctx, c, q) {
@@ -147,9 +134,7 @@ func (b *bulkReplay) each(
 
 // candidatesOf lists the runs that a query may mean.
 func candidatesOf(
-	ctx context.Context,
-	c *drover.Client,
-	q drover.ListOptions,
+	ctx context.Context, c *drover.Client, q drover.ListOptions,
 ) iter.Seq2[schemas.ExecutionInfo, error] {
 	named := q.Status != ""
 	if !named {
@@ -169,9 +154,7 @@ func candidatesOf(
 }
 
 func (f *replayFlags) one(
-	ctx context.Context,
-	c *drover.Client,
-	e schemas.ExecutionInfo,
+	ctx context.Context, c *drover.Client, e schemas.ExecutionInfo,
 ) (ReplayLine, error) {
 	line := ReplayLine{
 		replayDocument: replayDocument{WorkflowID: e.WorkflowID, Replays: e.Run},
@@ -221,11 +204,6 @@ func replayRow(l ReplayLine) []string {
 		begins = planWords(l.Plan)
 	}
 	return []string{
-		cli.Word(l.WorkflowID, cli.Whole),
-		l.Replays,
-		l.Outcome,
-		run,
-		begins,
-		riskyWords(l.Plan),
+		cli.Word(l.WorkflowID, cli.Whole), l.Replays, l.Outcome, run, begins, riskyWords(l.Plan),
 	}
 }

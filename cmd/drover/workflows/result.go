@@ -51,11 +51,7 @@ type OutcomeDocument struct {
 
 // ShowOutcome waits for the end of a run and prints how it ended.
 func ShowOutcome(
-	ctx context.Context,
-	a *cli.App,
-	c *drover.Client,
-	run *drover.Run,
-	began time.Time,
+	ctx context.Context, a *cli.App, c *drover.Client, run *drover.Run, began time.Time,
 ) error {
 	o, err := waitFor(ctx, a, c, run)
 	if err != nil {
@@ -63,8 +59,7 @@ func ShowOutcome(
 	}
 	if a.JSON {
 		if err := a.Document(OutcomeDocument{
-			o.ID, o.Run, o.Status, o.Result, o.Reason, o.Details,
-			o.Soft,
+			o.ID, o.Run, o.Status, o.Result, o.Reason, o.Details, o.Soft,
 		}); err != nil {
 			return err
 		}
@@ -87,11 +82,8 @@ func ShowOutcome(
 		return o.Err()
 	}
 	if len(o.Result) == 0 {
-		fmt.Fprintf(
-			a.Stderr,
-			"completed without a result, waited %s\n",
-			cli.Span(time.Since(began)),
-		)
+		fmt.Fprintf(a.Stderr, "completed without a result, waited %s\n",
+			cli.Span(time.Since(began)))
 		return nil
 	}
 	_, err = a.Stdout.Write(append(o.Result[:len(o.Result):len(o.Result)], '\n'))

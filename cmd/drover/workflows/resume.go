@@ -56,12 +56,8 @@ why it stands.`
 	fs := cmd.Flags()
 	fs.StringVar(&f.query, "query", "", "resume all that match: NAME=VALUE as of drover list")
 	fs.IntVar(&f.limit, "limit", 100, "with --query, at most so many")
-	fs.BoolVar(
-		&f.dryRun,
-		"dry-run",
-		false,
-		"with --query, say what would be resumed, and resume nothing",
-	)
+	fs.BoolVar(&f.dryRun, "dry-run", false,
+		"with --query, say what would be resumed, and resume nothing")
 	return cmd
 }
 
@@ -69,10 +65,8 @@ func (f *resumeFlags) check(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
 	switch bulk := changed("query"); {
 	case bulk && changed("run"):
-		return cli.Usage(
-			cmd,
-			errors.New("--run is for a single workflow: leave it out with --query"),
-		)
+		return cli.Usage(cmd,
+			errors.New("--run is for a single workflow: leave it out with --query"))
 	case !bulk && changed("limit"):
 		return cli.Usage(cmd, errors.New("--limit needs --query"))
 	case !bulk && changed("dry-run"):
@@ -101,43 +95,29 @@ func (f *resumeFlags) bulk(a *cli.App, cmd *cobra.Command) error {
 		return cli.Usage(cmd, fmt.Errorf("--query: %w", err))
 	}
 	if q.Status != "" && q.Status != schemas.StatusPaused {
-		return cli.Usage(
-			cmd,
-			fmt.Errorf(
-				"--query: status is %s, but only paused workflows can be resumed: leave it out, or say status=paused",
-				q.Status,
-			),
-		)
+		return cli.Usage(cmd, fmt.Errorf(
+			"--query: status is %s, but only paused workflows can be resumed: leave it out, or say status=paused",
+			q.Status))
 	}
 	reason := cmd.Flags().Lookup("reason").Value.String()
 	return a.Client(cmd, func(ctx context.Context, c *drover.Client) error {
 		b := &bulkResume{
-			f:      f,
-			reason: reason,
-			byHand: q.Status != "",
-			counts: map[string]int{},
-			seen:   map[schemas.Execution]bool{},
+			f: f, reason: reason, byHand: q.Status != "", counts: map[string]int{},
+			seen: map[schemas.Execution]bool{},
 		}
 		q.Status = schemas.StatusPaused
 		if err := cli.Lines(a, cli.Table{Columns: resumeColumns}, b.each(ctx, c, q), resumeRow); err != nil {
 			return err
 		}
 		if !a.JSON {
-			fmt.Fprintf(
-				a.Stderr,
-				"%d %s, %d skipped, %d refused\n",
+			fmt.Fprintf(a.Stderr, "%d %s, %d skipped, %d refused\n",
 				b.counts[outcomeResumed]+b.counts[outcomeWouldResume],
 				map[bool]string{true: "would be resumed", false: "resumed"}[f.dryRun],
-				b.counts[outcomeSkipped],
-				b.counts[outcomeRefused],
-			)
+				b.counts[outcomeSkipped], b.counts[outcomeRefused])
 		}
 		if b.more {
-			fmt.Fprintf(
-				a.Stderr,
-				"there may be more than %d: raise --limit, or repeat the command\n",
-				f.limit,
-			)
+			fmt.Fprintf(a.Stderr,
+				"there may be more than %d: raise --limit, or repeat the command\n", f.limit)
 		}
 		if n := b.counts[outcomeRefused]; n > 0 {
 			return fmt.Errorf("%s refused", cli.Counted(n, "workflow was", "workflows were"))
@@ -165,9 +145,7 @@ type bulkResume struct {
 }
 
 func (b *bulkResume) each(
-	ctx context.Context,
-	c *drover.Client,
-	q drover.ListOptions,
+	ctx context.Context, c *drover.Client, q drover.ListOptions,
 ) iter.Seq2[ResumeLine, error] {
 	return func(yield func(ResumeLine, error) bool) {
 		for e, err := range c.List(ctx, q) {
@@ -196,9 +174,7 @@ func (b *bulkResume) each(
 }
 
 func (b *bulkResume) one(
-	ctx context.Context,
-	c *drover.Client,
-	e schemas.ExecutionInfo,
+	ctx context.Context, c *drover.Client, e schemas.ExecutionInfo,
 ) (ResumeLine, error) {
 	line := ResumeLine{WorkflowID: e.WorkflowID, Run: e.Run, Type: e.Type, Outcome: outcomeSkipped}
 	run := c.Run(e.WorkflowID, e.Run)
@@ -246,10 +222,7 @@ func resumeRow(l ResumeLine) []string {
 		why = "-"
 	}
 	return []string{
-		cli.Word(l.WorkflowID, cli.Whole),
-		l.Run,
-		cli.Word(l.Type, cli.Whole),
-		l.Outcome,
+		cli.Word(l.WorkflowID, cli.Whole), l.Run, cli.Word(l.Type, cli.Whole), l.Outcome,
 		cli.Sentence(why),
 	}
 }

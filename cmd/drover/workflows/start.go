@@ -33,15 +33,11 @@ type startFlags struct {
 // The words of --reuse-policy and --conflict-policy.
 var (
 	reusePolicies = map[string]schemas.IDReusePolicy{
-		"":            "",
-		"allow":       schemas.ReuseAllow,
-		"failed-only": schemas.ReuseAllowFailed,
-		"reject":      schemas.ReuseReject,
+		"": "", "allow": schemas.ReuseAllow, "failed-only": schemas.ReuseAllowFailed,
+		"reject": schemas.ReuseReject,
 	}
 	conflictPolicies = map[string]schemas.IDConflictPolicy{
-		"":                   "",
-		"fail":               schemas.ConflictFail,
-		"use-existing":       schemas.ConflictUseExisting,
+		"": "", "fail": schemas.ConflictFail, "use-existing": schemas.ConflictUseExisting,
 		"terminate-existing": schemas.ConflictTerminateExisting,
 	}
 )
@@ -101,90 +97,41 @@ func (f *startFlags) register(cmd *cobra.Command) {
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(
-		&f.options.ID,
-		"id",
-		"",
-		"the workflow id (default one made of the request id, or else a new ULID)",
-	)
+	fs.StringVar(&f.options.ID, "id", "",
+		"the workflow id (default one made of the request id, or else a new ULID)")
 	f.input.Register(cmd, "the workflow's input")
-	fs.StringVar(
-		&f.signal,
-		"signal",
-		"",
-		"name of a signal for the open run, or else for the one that is started; needs --id",
-	)
+	fs.StringVar(&f.signal, "signal", "",
+		"name of a signal for the open run, or else for the one that is started; needs --id")
 	f.signalInput.Name = cli.SignalInput
 	f.signalInput.RegisterJSON(cmd, "the signal's input")
-	fs.StringVar(
-		&f.reuse,
-		"reuse-policy",
-		"",
-		"whether the id of a closed run may be used again: allow, failed-only or reject (default allow)",
-	)
-	fs.StringVar(
-		&f.conflict,
-		"conflict-policy",
-		"",
+	fs.StringVar(&f.reuse, "reuse-policy", "",
+		"whether the id of a closed run may be used again: allow, failed-only or reject (default allow)")
+	fs.StringVar(&f.conflict, "conflict-policy", "",
 		"if a run of the id is open: fail, use-existing or terminate-existing (default fail; "+
-			"use-existing with --signal)",
-	)
+			"use-existing with --signal)")
 	fs.BoolVar(&f.wait, "wait", false, "wait for the end and print the result")
-	fs.StringVar(
-		&f.options.RequestID,
-		"request-id",
-		"",
-		"a repeat with the same request id returns the first run (default a new one)",
-	)
-	fs.StringVar(
-		&f.options.TypeVersion,
-		"type-version",
-		"",
-		"version of the type, for the decider; of a flow its first four digits or more",
-	)
-	fs.BoolVar(
-		&f.flow,
-		"flow",
-		false,
-		"TYPE has to be a deployed flow: if there is none the start is refused",
-	)
+	fs.StringVar(&f.options.RequestID, "request-id", "",
+		"a repeat with the same request id returns the first run (default a new one)")
+	fs.StringVar(&f.options.TypeVersion, "type-version", "",
+		"version of the type, for the decider; of a flow its first four digits or more")
+	fs.BoolVar(&f.flow, "flow", false,
+		"TYPE has to be a deployed flow: if there is none the start is refused")
 	fs.Var(&f.workflow, "timeout-workflow", "limit of the whole run, or NONE (default one year)")
 	fs.Var(&f.decider, "timeout-decider", "limit of one decision, or NONE (default 10s)")
-	fs.Var(
-		&f.activity,
-		"timeout-activity",
-		"limit of an activity from start to close where its decision says nothing (default 10m)",
-	)
-	fs.Var(
-		&f.after,
-		"continue-after",
-		"ask it to continue as new when it is so old and nothing of it is open (default never)",
-	)
-	fs.Int64Var(
-		&f.events,
-		"continue-events",
-		0,
-		"ask it to continue as new when it has so many events and nothing of it is open (default never)",
-	)
+	fs.Var(&f.activity, "timeout-activity",
+		"limit of an activity from start to close where its decision says nothing (default 10m)")
+	fs.Var(&f.after, "continue-after",
+		"ask it to continue as new when it is so old and nothing of it is open (default never)")
+	fs.Int64Var(&f.events, "continue-events", 0,
+		"ask it to continue as new when it has so many events and nothing of it is open (default never)")
 	fs.StringVar(&f.list, "list", "", "task list of activities whose decision names none")
-	fs.IntVar(
-		&f.options.Priority,
-		"priority",
-		0,
-		"priority that is written into the history with each decision task; it changes no order",
-	)
-	fs.StringVar(
-		&f.childPolicy,
-		"child-policy",
-		"",
-		"what becomes of children: terminate, cancel or abandon",
-	)
+	fs.IntVar(&f.options.Priority, "priority", 0,
+		"priority that is written into the history with each decision task; it changes no order")
+	fs.StringVar(&f.childPolicy, "child-policy", "",
+		"what becomes of children: terminate, cancel or abandon")
 	fs.StringArrayVar(&f.options.Tags, "tag", nil, "a tag to show in lists; may be repeated")
-	fs.Var(
-		cli.AttributesFlag{To: &f.options.Attributes},
-		"attribute",
-		"what to show in lists; all after the first = is the value; may be repeated",
-	)
+	fs.Var(cli.AttributesFlag{To: &f.options.Attributes}, "attribute",
+		"what to show in lists; all after the first = is the value; may be repeated")
 }
 
 func (f *startFlags) startOptions(cmd *cobra.Command) (*drover.StartOptions, error) {
@@ -192,14 +139,12 @@ func (f *startFlags) startOptions(cmd *cobra.Command) (*drover.StartOptions, err
 	o.Timeout, o.DecisionTimeout = f.workflow.Value, f.decider.Value
 	if f.list != "" || f.activity.Value != 0 {
 		o.ActivityDefaults = &schemas.ActivityDefaults{
-			List:                f.list,
-			StartToCloseTimeout: schemas.Duration(f.activity.Value),
+			List: f.list, StartToCloseTimeout: schemas.Duration(f.activity.Value),
 		}
 	}
 	if f.after.Value != 0 || f.events != 0 {
 		o.Continuation = &schemas.ContinuationPolicy{
-			After:  schemas.Duration(f.after.Value),
-			Events: f.events,
+			After: schemas.Duration(f.after.Value), Events: f.events,
 		}
 		if err := o.Continuation.Validate("--continue"); err != nil {
 			return nil, cli.Usage(cmd, errors.New(continueFlags.Replace(err.Error())))
@@ -211,40 +156,25 @@ func (f *startFlags) startOptions(cmd *cobra.Command) (*drover.StartOptions, err
 	}
 	var ok bool
 	if o.ReusePolicy, ok = reusePolicies[f.reuse]; !ok {
-		return nil, cli.Usage(
-			cmd,
-			fmt.Errorf("--reuse-policy is %q: use allow, failed-only or reject", f.reuse),
-		)
+		return nil, cli.Usage(cmd,
+			fmt.Errorf("--reuse-policy is %q: use allow, failed-only or reject", f.reuse))
 	}
 	if o.ConflictPolicy, ok = conflictPolicies[f.conflict]; !ok {
-		return nil, cli.Usage(
-			cmd,
-			fmt.Errorf(
-				"--conflict-policy is %q: use fail, use-existing or terminate-existing",
-				f.conflict,
-			),
-		)
+		return nil, cli.Usage(cmd, fmt.Errorf(
+			"--conflict-policy is %q: use fail, use-existing or terminate-existing", f.conflict))
 	}
 	return &o, nil
 }
 
 // continueFlags are the flags for the fields of a continuation policy.
-var continueFlags = strings.NewReplacer(
-	"--continue.after",
-	"--continue-after",
-	"--continue.events",
-	"--continue-events",
-)
+var continueFlags = strings.NewReplacer("--continue.after", "--continue-after", "--continue.events",
+	"--continue-events")
 
 // policyFlags are the flags after the fields that the hint of a refused start names. Other hints
 // than those about the id and the policies may hold words of the caller, such as the name of a
 // type.
-var policyFlags = strings.NewReplacer(
-	"idConflictPolicy",
-	"--conflict-policy",
-	"idReusePolicy ALLOW",
-	"--reuse-policy allow",
-)
+var policyFlags = strings.NewReplacer("idConflictPolicy", "--conflict-policy",
+	"idReusePolicy ALLOW", "--reuse-policy allow")
 
 // checkSignal judges the flags of a signal with start.
 func (f *startFlags) checkSignal(cmd *cobra.Command) error {
@@ -257,32 +187,19 @@ func (f *startFlags) checkSignal(cmd *cobra.Command) error {
 	case f.options.ID == "":
 		return cli.Usage(cmd, fmt.Errorf("--signal needs --id: say which workflow is signaled"))
 	case conflictPolicies[f.conflict] == schemas.ConflictFail:
-		return cli.Usage(
-			cmd,
-			fmt.Errorf(
-				"--conflict-policy is fail, but --signal goes to the open run: leave it out, or "+
-					"use terminate-existing to begin anew",
-			),
-		)
+		return cli.Usage(cmd, fmt.Errorf(
+			"--conflict-policy is fail, but --signal goes to the open run: leave it out, or "+
+				"use terminate-existing to begin anew"))
 	case f.input.Text == "-" && f.signalInput.Text == "-":
-		return cli.Usage(
-			cmd,
-			fmt.Errorf(
-				"--input and --signal-input both read standard input: use @FILE for one of them",
-			),
-		)
+		return cli.Usage(cmd, fmt.Errorf(
+			"--input and --signal-input both read standard input: use @FILE for one of them"))
 	}
 	return nil
 }
 
 func startRun(
-	ctx context.Context,
-	a *cli.App,
-	c *drover.Client,
-	typ string,
-	input, signal schemas.Payload,
-	o *drover.StartOptions,
-	f *startFlags,
+	ctx context.Context, a *cli.App, c *drover.Client, typ string, input, signal schemas.Payload,
+	o *drover.StartOptions, f *startFlags,
 ) error {
 	began := time.Now()
 	if f.flow {
@@ -300,11 +217,8 @@ func startRun(
 	if err != nil {
 		e, ok := errors.AsType[*drover.Error](err)
 		refusal, said := errors.AsType[*schemas.Error](err)
-		if ok && said &&
-			slices.Contains(
-				[]string{"workflowId", "idReusePolicy", "idConflictPolicy"},
-				refusal.Field,
-			) {
+		if ok && said && slices.Contains(
+			[]string{"workflowId", "idReusePolicy", "idConflictPolicy"}, refusal.Field) {
 			e.Hint = policyFlags.Replace(e.Hint)
 		}
 		return err
@@ -350,10 +264,7 @@ func (f *startFlags) done(run *drover.Run) string {
 // deployedFlow refuses a start of a flow that is not deployed, and fixes its version. It needs the
 // right to read the bucket of flows.
 func deployedFlow(
-	ctx context.Context,
-	c *drover.Client,
-	name string,
-	o *drover.StartOptions,
+	ctx context.Context, c *drover.Client, name string, o *drover.StartOptions,
 ) error {
 	_, version, err := cli.FlowStore(c).Get(ctx, store.Flow, name, o.TypeVersion)
 	if err != nil {

@@ -50,25 +50,29 @@ const (
 
 // quiet are attributes that say nothing to a reader of the timeline.
 var quiet = map[string]bool{
-	"deciderCompletedEventId": true, "startedEventId": true, "control": true, "nonce": true, "taskSequence": true,
-	"replyDigest": true, "requestId": true, "identity": true, "workflowId": true, "run": true,
+	"deciderCompletedEventId": true, "startedEventId": true, "control": true, "nonce": true,
+	"taskSequence": true, "replyDigest": true, "requestId": true, "identity": true,
+	"workflowId": true, "run": true,
 }
 
 // shorter are the names that a line uses for long ones.
 var shorter = map[string]string{
-	"activityId": "activity", "activityType": "type", "activityTypeVersion": "version", "timerId": "timer",
-	"workflowType": "type", "workflowTypeVersion": "version", "signalName": "signal", "markerName": "marker",
-	"executionStartToCloseTimeout": "timeout", "taskStartToCloseTimeout": "decisionTimeout",
-	"taskScheduleToStartTimeout": "decisionWait", "startToFireTimeout": "in", "timeoutType": "timeout",
-	"executionContext": "context", "taskPriority": "priority", "tagList": "tags", "newExecutionRun": "newRun",
-	"continuedExecutionRun": "continues", "parentWorkflowExecution": "parent", "externalWorkflowExecution": "from",
-	"workflowExecution": "child", "latestCancelRequestedEventId": "cancelRequestedBy",
+	"activityId": "activity", "activityType": "type", "activityTypeVersion": "version",
+	"timerId": "timer", "workflowType": "type", "workflowTypeVersion": "version",
+	"signalName": "signal", "markerName": "marker", "executionStartToCloseTimeout": "timeout",
+	"taskStartToCloseTimeout": "decisionTimeout", "taskScheduleToStartTimeout": "decisionWait",
+	"startToFireTimeout": "in", "timeoutType": "timeout", "executionContext": "context",
+	"taskPriority": "priority", "tagList": "tags", "newExecutionRun": "newRun",
+	"continuedExecutionRun": "continues", "parentWorkflowExecution": "parent",
+	"externalWorkflowExecution": "from", "workflowExecution": "child",
+	"latestCancelRequestedEventId": "cancelRequestedBy",
 }
 
 // who shows the identity of workers where it matters.
 var who = map[schemas.EventType]bool{
-	schemas.EventActivityStarted: true, schemas.EventActivityInterrupted: true, schemas.EventDeciderCompleted: true,
-	schemas.EventWorkflowTerminated: true, schemas.EventWorkflowPaused: true, schemas.EventWorkflowResumed: true,
+	schemas.EventActivityStarted: true, schemas.EventActivityInterrupted: true,
+	schemas.EventDeciderCompleted: true, schemas.EventWorkflowTerminated: true,
+	schemas.EventWorkflowPaused: true, schemas.EventWorkflowResumed: true,
 	schemas.EventWorkflowCancelRequested: true, schemas.EventContinuationHeld: true,
 	schemas.EventContinuationReleased: true,
 }
@@ -125,13 +129,8 @@ func (t *Timeline) end() string {
 }
 
 func (t *Timeline) line(e schemas.Event, typ string, parts []part) string {
-	head := fmt.Sprintf(
-		"%5d  %11s  %-*s  ",
-		e.ID,
-		"+"+cli.Span(e.Time.Sub(t.start)),
-		WidestType,
-		cli.Word(typ, 40),
-	)
+	head := fmt.Sprintf("%5d  %11s  %-*s  ", e.ID, "+"+cli.Span(e.Time.Sub(t.start)), WidestType,
+		cli.Word(typ, 40))
 	t.fit(parts, t.width-utf8.RuneCountInString(head))
 	words := make([]string, len(parts))
 	for i, p := range parts {
@@ -183,10 +182,8 @@ func (t *Timeline) fit(parts []part, room int) {
 		if sum <= room || longest < 0 {
 			return
 		}
-		parts[longest].value = cli.Cut(
-			parts[longest].value,
-			max(leastValue, most-max(1, (sum-room)/2)),
-		)
+		parts[longest].value = cli.Cut(parts[longest].value,
+			max(leastValue, most-max(1, (sum-room)/2)))
 	}
 }
 
@@ -319,10 +316,8 @@ func textLines(s string, one func(string) string) (value string, lines []string)
 		return one(s), nil
 	}
 	for line := range strings.Lines(text) {
-		lines = append(
-			lines,
-			cli.Sentence(strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    ")),
-		)
+		lines = append(lines,
+			cli.Sentence(strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    ")))
 	}
 	return strconv.Quote(strings.TrimSpace(lines[0])) + "…", lines
 }

@@ -84,13 +84,8 @@ func unserved(ctx context.Context, c *drover.Client, id string, failure error) s
 	if err != nil {
 		return ""
 	}
-	because, err := audit.Unserved(
-		ctx,
-		natsconn.Of(c),
-		subject.Namespace(c.Namespace()),
-		partitions,
-		id,
-	)
+	because, err := audit.Unserved(ctx, natsconn.Of(c), subject.Namespace(c.Namespace()),
+		partitions, id)
 	if err != nil {
 		return ""
 	}

@@ -62,10 +62,8 @@ func Parse(text string) (*Backoff, error) {
 			return nil, p.stranger()
 		}
 		if len(b.Initial) == maxInitial {
-			return nil, p.problem(
-				"there are too many delays",
-				"at most "+strconv.Itoa(maxInitial)+" can be listed",
-			)
+			return nil, p.problem("there are too many delays",
+				"at most "+strconv.Itoa(maxInitial)+" can be listed")
 		}
 		d, err := p.delay()
 		if err != nil {
@@ -176,11 +174,9 @@ func (p *parser) problem(problem, hint string) error {
 }
 
 func (p *parser) stranger() error {
-	return p.problem(
-		syntax.Quote(p.peek())+" does not belong here",
+	return p.problem(syntax.Quote(p.peek())+" does not belong here",
 		"after the delays come increasing, up to (or max) and jitter, each at most once; a "+
-			"limit of a retry stands before its backoff",
-	)
+			"limit of a retry stands before its backoff")
 }
 
 func (p *parser) delay() (time.Duration, error) {
@@ -212,10 +208,8 @@ func (p *parser) option(b *Backoff) error {
 	}
 	p.seen[name] = true
 	if p.at++; !p.more() {
-		return p.problem(
-			"the value of "+name+" is missing",
-			"write, for example, increasing 2x up to 5m jitter 10%",
-		)
+		return p.problem("the value of "+name+" is missing",
+			"write, for example, increasing 2x up to 5m jitter 10%")
 	}
 	switch name {
 	case "increasing":
@@ -226,10 +220,8 @@ func (p *parser) option(b *Backoff) error {
 	d, err := p.delay()
 	if err == nil && d == 0 {
 		p.at--
-		return p.problem(
-			"a limit of zero would mean none",
-			"leave the backoff out if there is to be no delay",
-		)
+		return p.problem("a limit of zero would mean none",
+			"leave the backoff out if there is to be no delay")
 	}
 	b.Max = d
 	return err
@@ -240,10 +232,8 @@ func (p *parser) increasing(b *Backoff) error {
 	if number, ok := strings.CutSuffix(word, "x"); ok {
 		f, err := parseNumber(number)
 		if err != nil || f <= 0 || f > maxFactor {
-			return p.problem(
-				syntax.Quote(word)+" is no factor",
-				"write a number above 0 with an x, such as 2x",
-			)
+			return p.problem(syntax.Quote(word)+" is no factor",
+				"write a number above 0 with an x, such as 2x")
 		}
 		b.Factor = f
 		p.at++
@@ -252,20 +242,16 @@ func (p *parser) increasing(b *Backoff) error {
 	if number, ok := strings.CutSuffix(word, "%"); ok {
 		f, err := parseNumber(number)
 		if err != nil || f <= -100 || f/100 > maxFactor {
-			return p.problem(
-				syntax.Quote(word)+" is no percentage",
-				"write a number above -100 with a %, such as 50%",
-			)
+			return p.problem(syntax.Quote(word)+" is no percentage",
+				"write a number above -100 with a %, such as 50%")
 		}
 		b.Factor = 1 + f/100
 		p.at++
 		return nil
 	}
 	if _, err := parseNumber(word); err == nil {
-		return p.problem(
-			syntax.Quote(word)+" has no unit",
-			"write a factor (2x), a percentage (50%) or a duration (10s)",
-		)
+		return p.problem(syntax.Quote(word)+" has no unit",
+			"write a factor (2x), a percentage (50%) or a duration (10s)")
 	}
 	d, err := p.delay()
 	b.Step = d
@@ -280,10 +266,8 @@ func (p *parser) jitter(b *Backoff) error {
 		f /= 100
 	}
 	if err != nil || f < -1 || f > maxFactor {
-		return p.problem(
-			syntax.Quote(word)+" is no jitter",
-			"write a factor (0.1) or a percentage (10%), at least -100%",
-		)
+		return p.problem(syntax.Quote(word)+" is no jitter",
+			"write a factor (0.1) or a percentage (10%), at least -100%")
 	}
 	b.Jitter = f
 	p.at++

@@ -32,13 +32,8 @@ func ParseLimit(text string) (Limit, error) {
 		return Limit{}, err
 	}
 	refuse := func(offset int, problem string) (Limit, error) {
-		return Limit{}, syntax.New(
-			whatLimit,
-			text,
-			offset,
-			problem,
-			"write a number (10), a duration (1h) or both (2 in 1m)",
-		)
+		return Limit{}, syntax.New(whatLimit, text, offset, problem,
+			"write a number (10), a duration (1h) or both (2 in 1m)")
 	}
 	if len(words) == 0 {
 		return refuse(0, "it is empty")
@@ -62,10 +57,8 @@ func ParseLimit(text string) (Limit, error) {
 	case len(words) == 2:
 		return refuse(len(text), "the duration after in is missing")
 	case n > MaxWindow:
-		return refuse(
-			words[0].Start,
-			fmt.Sprintf("at most %d retries can be counted within a duration", MaxWindow),
-		)
+		return refuse(words[0].Start,
+			fmt.Sprintf("at most %d retries can be counted within a duration", MaxWindow))
 	}
 	from := words[2].Start
 	d, err := duration.Parse(text[from:])

@@ -56,10 +56,8 @@ func Parse(text string) (*Expr, error) {
 		return nil, err
 	}
 	if p.SkipSpace(); p.At < len(text) {
-		return nil, p.problem(
-			syntax.Quote(p.Rest())+" does not continue the expression",
-			"join two parts with + or -",
-		)
+		return nil, p.problem(syntax.Quote(p.Rest())+" does not continue the expression",
+			"join two parts with + or -")
 	}
 	return &Expr{text: text, root: root}, nil
 }
@@ -67,21 +65,14 @@ func Parse(text string) (*Expr, error) {
 // At returns how many of n targets may run at once, 1 or more; n is from 1 to MaxTargets.
 func (e *Expr) At(n int) (int, error) {
 	if n < 1 || n > MaxTargets {
-		return 0, fmt.Errorf(
-			"concurrency %q: asked for %d targets, want 1 to %d",
-			syntax.Clip(e.text),
-			n,
-			MaxTargets,
-		)
+		return 0, fmt.Errorf("concurrency %q: asked for %d targets, want 1 to %d",
+			syntax.Clip(e.text), n, MaxTargets)
 	}
 	got := floor(e.root.of(int64(n)))
 	if got < 1 {
 		return 0, fmt.Errorf(
 			"concurrency %q is %d for %d targets, want at least 1: write max(1, …) to run one at a time then",
-			syntax.Clip(e.text),
-			got,
-			n,
-		)
+			syntax.Clip(e.text), got, n)
 	}
 	return int(got), nil
 }
@@ -237,9 +228,8 @@ func (p *parser) number() (node, error) {
 	case point && !isPercent:
 		return back("a number has no fraction unless it is a percentage")
 	case point && (fraction == "" || len(fraction) > 4 || strings.Contains(fraction, ".")) || whole == "":
-		return back(
-			syntax.Quote(digits) + " is no percentage with up to four digits after the point",
-		)
+		return back(syntax.Quote(digits) +
+			" is no percentage with up to four digits after the point")
 	}
 	limit := int64(MaxTargets)
 	if isPercent {

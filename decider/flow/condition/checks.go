@@ -24,14 +24,7 @@ var presence = map[string]func(s Subject) bool{
 }
 
 var presenceWords = []string{
-	"absent",
-	"absent_or_null",
-	"present",
-	"present_non_null",
-	"truthy",
-	"falsy",
-	"always",
-	"never",
+	"absent", "absent_or_null", "present", "present_non_null", "truthy", "falsy", "always", "never",
 }
 
 func truthy(s Subject) bool { return s.failure != nil || s.present && value.Truth(s.value) }
@@ -85,8 +78,7 @@ func inRange(v any) (check, error) {
 	bounds, ok := v.([]any)
 	if !ok || len(bounds) != 2 {
 		return nil, errors.New(
-			"a range is a list of the least and the greatest value, such as [1, 5]",
-		)
+			"a range is a list of the least and the greatest value, such as [1, 5]")
 	}
 	var ends [2]*expr.Expr
 	var fixed [2]any
@@ -100,8 +92,7 @@ func inRange(v any) (check, error) {
 	if fixed[0] != nil && fixed[1] != nil {
 		if c, ok := value.Compare(fixed[0], fixed[1]); !ok || c > 0 {
 			return nil, errors.New(
-				"nothing is in this range: the first bound has to be the lesser one",
-			)
+				"nothing is in this range: the first bound has to be the lesser one")
 		}
 	}
 	return func(env *expr.Env, s Subject) (bool, error) {
@@ -184,10 +175,8 @@ func (p *parser) instance(v any) (check, error) {
 		if name, ok := inner.implicit.IsConstant(); ok {
 			text, ok := name.(string)
 			if !ok {
-				return nil, fmt.Errorf(
-					"it is a %s, want the name of a type or an error",
-					value.TypeName(name),
-				)
+				return nil, fmt.Errorf("it is a %s, want the name of a type or an error",
+					value.TypeName(name))
 			}
 			short := text[strings.LastIndexByte(text, '.')+1:]
 			return func(_ *expr.Env, s Subject) (bool, error) { return slices.Contains(s.names(), short), nil }, nil

@@ -177,8 +177,7 @@ func (t *test) equals(env *expr.Env, s Subject) (bool, error) {
 	}
 	if _, ok := s.value.([]any); ok {
 		return false, t.located(
-			errors.New("a list is compared with a bare value: write equals or has-element"),
-		)
+			errors.New("a list is compared with a bare value: write equals or has-element"))
 	}
 	return s.present && value.Equal(s.plain(), want), nil
 }

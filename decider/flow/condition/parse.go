@@ -14,9 +14,9 @@ import (
 // keys are those of a predicate, for hints.
 var keys = []string{
 	"equals", "regex", "glob", "less-than", "greater-than", "less-than-or-equal-to",
-	"greater-than-or-equal-to", "in-range",
-	"size", "has-element", "java-instance-of", "not", "any", "all", "check", "when", "assert",
-	"target", "key", "index", "filter", "jsonpath", "error-field", "error-cause", "config", "sensor", "state",
+	"greater-than-or-equal-to", "in-range", "size", "has-element", "java-instance-of", "not", "any",
+	"all", "check", "when", "assert", "target", "key", "index", "filter", "jsonpath", "error-field",
+	"error-cause", "config", "sensor", "state",
 }
 
 func parseTest(v any, path string, depth int) (*test, error) {
@@ -57,9 +57,7 @@ func (t *test) parseMap(m map[string]any, depth int) error {
 			if err == nil && retargeted != "" {
 				err = fmt.Errorf(
 					"%s and %s cannot both say what is judged: put one into the check of the other",
-					retargeted,
-					key,
-				)
+					retargeted, key)
 			}
 			if err != nil {
 				return located(p.path, err)
@@ -82,16 +80,15 @@ func (t *test) parseMap(m map[string]any, depth int) error {
 		retargeted == "sensor",
 		retargeted == "state",
 		retargeted == "error-cause":
-		t.checks = []check{
-			func(_ *expr.Env, s Subject) (bool, error) { return presence["present_non_null"](s), nil },
-		}
+		t.checks = []check{func(_ *expr.Env, s Subject) (bool, error) {
+			return presence["present_non_null"](s), nil
+		}}
 		return nil
 	}
 	return &Error{
 		Path: t.path,
 		Err: errors.New(
-			"there is nothing to check: write, for example, when: present or equals: 5",
-		),
+			"there is nothing to check: write, for example, when: present or equals: 5"),
 	}
 }
 
@@ -103,9 +100,7 @@ func join(path, key string) string {
 }
 
 // expression reads a value that may have ${…} in it.
-func expression(
-	v any,
-) (*expr.Expr, error) {
+func expression(v any) (*expr.Expr, error) {
 	return expr.ParseValue(v, expr.Options{Mode: expr.Full})
 }
 
@@ -172,9 +167,9 @@ func (p *parser) check(v any) (check, error) {
 		if err != nil {
 			return nil, err
 		}
-		return map[string]func(*test) check{"size": size, "has-element": hasElement, "not": not, "check": same}[p.key](
-			inner,
-		), nil
+		return map[string]func(*test) check{
+			"size": size, "has-element": hasElement, "not": not, "check": same,
+		}[p.key](inner), nil
 	case "any", "all":
 		inner, err := p.tests(v)
 		if err != nil {

@@ -176,15 +176,11 @@ func atName(kind string, v any) (retarget, error) {
 		if err != nil {
 			return Subject{}, fmt.Errorf("%s: %w", kind, err)
 		}
-		s, err := found(
-			env.Lookup(
-				value.Path{
-					{Kind: value.Key, Key: "entity"},
-					{Kind: value.Key, Key: kind},
-					{Kind: value.Key, Key: name},
-				},
-			),
-		)
+		s, err := found(env.Lookup(value.Path{
+			{Kind: value.Key, Key: "entity"},
+			{Kind: value.Key, Key: kind},
+			{Kind: value.Key, Key: name},
+		}))
 		if err != nil {
 			return s, fmt.Errorf("%s: %w", kind, err)
 		}

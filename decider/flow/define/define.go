@@ -63,10 +63,7 @@ func count(err error) int {
 
 // parse also returns the definition of a text that is well formed, although it has no result.
 func parse(
-	file string,
-	text []byte,
-	known Registry,
-	stepType bool,
+	file string, text []byte, known Registry, stepType bool,
 ) (*Result, *model.Definition, error) {
 	r := &Result{StepType: stepType}
 	d, err := model.Parse(file, text, &model.Options{

@@ -75,22 +75,15 @@ func New(conn decider.Conn, o *Options) *Worker {
 	w := &Worker{
 		log: opts.Logger,
 		deciders: decider.New(conn, &decider.Options{
-			Namespace: string(
-				ns,
-			), Identity: opts.Identity, Concurrency: opts.Concurrency,
+			Namespace: string(ns), Identity: opts.Identity, Concurrency: opts.Concurrency,
 			DrainTimeout: opts.DrainTimeout, Logger: opts.Logger,
 		}),
 	}
-	d := flow.New(
-		newLibrary(bucket, opts.Kept),
-		&flow.Options{List: cmp.Or(opts.List, DefaultList), Kept: opts.Kept, Trace: opts.Trace},
-	)
+	d := flow.New(newLibrary(bucket, opts.Kept),
+		&flow.Options{List: cmp.Or(opts.List, DefaultList), Kept: opts.Kept, Trace: opts.Trace})
 	w.deciders.Follow(func(ctx context.Context, serve func([]string)) error {
-		return bucket.Follow(
-			ctx,
-			&store.FollowOptions{Every: opts.Every, Trouble: w.trouble},
-			serve,
-		)
+		return bucket.Follow(ctx, &store.FollowOptions{Every: opts.Every, Trouble: w.trouble},
+			serve)
 	}, d)
 	return w
 }

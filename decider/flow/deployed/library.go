@@ -32,9 +32,7 @@ type library struct {
 // reader is what the library needs of a [store.Store].
 type reader interface {
 	Get(
-		ctx context.Context,
-		kind store.Kind,
-		name, version string,
+		ctx context.Context, kind store.Kind, name, version string,
 	) (*model.Definition, string, error)
 	Current(ctx context.Context, kind store.Kind, name string) (version string, err error)
 }
@@ -46,17 +44,14 @@ func newLibrary(bucket reader, most int) *library {
 		most = defaultKept
 	}
 	return &library{
-		bucket:  bucket,
-		most:    most,
-		kept:    map[edition]*model.Definition{},
+		bucket: bucket, most: most, kept: map[edition]*model.Definition{},
 		current: map[string]*queue{},
 	}
 }
 
 // Definition implements [flow.Store]. The namespace is that of the library.
 func (l *library) Definition(
-	ctx context.Context,
-	_, name, version string,
+	ctx context.Context, _, name, version string,
 ) (*model.Definition, string, error) {
 	if version == "" {
 		var err error

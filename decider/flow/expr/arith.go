@@ -37,13 +37,8 @@ func arithmetic(op string, left, right any) (any, error) {
 		v, known, err = instantWith(op, x, b)
 	}
 	if !known {
-		return nil, fmt.Errorf(
-			"%s %s %s cannot be computed: %s",
-			describe(left),
-			op,
-			describe(right),
-			quoteHint,
-		)
+		return nil, fmt.Errorf("%s %s %s cannot be computed: %s",
+			describe(left), op, describe(right), quoteHint)
 	}
 	return v, err
 }
@@ -63,12 +58,8 @@ func operand(op string, v any) (any, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf(
-		"%s is no number, so %s cannot compute with it: %s",
-		describe(v),
-		op,
-		quoteHint,
-	)
+	return nil, fmt.Errorf("%s is no number, so %s cannot compute with it: %s",
+		describe(v), op, quoteHint)
 }
 
 func describe(v any) string {

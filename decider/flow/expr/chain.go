@@ -52,13 +52,8 @@ type Result struct {
 // *syntax.Error.
 func ParseChain(text string) (*Chain, error) {
 	if len(text) > MaxText {
-		return nil, syntax.New(
-			whatTransform,
-			text,
-			0,
-			"the text is too long",
-			"split it over several steps",
-		)
+		return nil, syntax.New(whatTransform, text, 0, "the text is too long",
+			"split it over several steps")
 	}
 	if !utf8.ValidString(text) {
 		return nil, syntax.New(whatTransform, text, 0, "the text is not valid UTF-8", "")
@@ -78,13 +73,8 @@ func ParseChain(text string) (*Chain, error) {
 			end = words[to].Start
 		}
 		if from == to {
-			return nil, syntax.New(
-				whatTransform,
-				text,
-				end,
-				"a transform is missing",
-				"write one on each side of |; "+transformHint,
-			)
+			return nil, syntax.New(whatTransform, text, end, "a transform is missing",
+				"write one on each side of |; "+transformHint)
 		}
 		if err := c.add(text, words[from:to], end); err != nil {
 			return nil, err
@@ -113,13 +103,8 @@ func ParseChains(texts []string) (*Chain, error) {
 func (c *Chain) add(text string, words []syntax.Word, end int) error {
 	p := &args{text: text, name: words[0].Text, words: words[1:], last: words[0].Start, end: end}
 	if len(c.steps) == maxTransforms {
-		return syntax.New(
-			whatTransform,
-			text,
-			words[0].Start,
-			"there are too many transforms",
-			"split them over several steps",
-		)
+		return syntax.New(whatTransform, text, words[0].Start, "there are too many transforms",
+			"split them over several steps")
 	}
 	apply, err := p.transform()
 	if err == nil && len(p.words) > 0 {
@@ -166,11 +151,8 @@ func (c *Chain) Apply(env *Env, v any) (Result, error) {
 	for _, s := range c.steps {
 		var err error
 		if v, err = s.do(r, v); err != nil {
-			return Result{}, located(
-				s.source,
-				s.at,
-				fmt.Errorf("%s: %w", strings.TrimSuffix(s.name, " wait"), err),
-			)
+			return Result{}, located(s.source, s.at,
+				fmt.Errorf("%s: %w", strings.TrimSuffix(s.name, " wait"), err))
 		}
 	}
 	return Result{Value: v, Sets: r.sets, Return: r.done}, nil

@@ -82,8 +82,7 @@ func bashQuote(text string) (any, error) {
 	if strings.ContainsRune(text, 0) {
 		return nil, errors.New("a shell cannot take a text with a NUL byte")
 	}
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`").
-		Replace(text) +
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`").Replace(text) +
 		`"`, nil
 }
 

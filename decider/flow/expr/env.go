@@ -145,9 +145,7 @@ func (e *Env) Spend(steps int) error {
 		e.steps = e.limits.Steps
 		return fmt.Errorf(
 			"%w: more than %d steps of evaluation: split the work over several steps of the flow",
-			ErrLimit,
-			e.limits.Steps,
-		)
+			ErrLimit, e.limits.Steps)
 	}
 	e.steps += max(steps, 0)
 	return nil
@@ -172,11 +170,8 @@ func (e *Env) ValueLimits() value.Limits { return value.Limits{Bytes: e.limits.B
 
 func (e *Env) enter() error {
 	if e.depth >= e.limits.Depth {
-		return fmt.Errorf(
-			"%w: more than %d evaluations inside each other",
-			ErrLimit,
-			e.limits.Depth,
-		)
+		return fmt.Errorf("%w: more than %d evaluations inside each other",
+			ErrLimit, e.limits.Depth)
 	}
 	e.depth++
 	return nil

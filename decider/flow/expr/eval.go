@@ -165,13 +165,8 @@ func (b *binary) compute(left, right any) (any, error) {
 	case "<", "<=", ">", ">=":
 		c, ok := value.Compare(left, right)
 		if !ok {
-			return nil, fmt.Errorf(
-				"%s and %s have no order, so %s cannot compare them: %s",
-				describe(left),
-				describe(right),
-				b.op,
-				quoteHint,
-			)
+			return nil, fmt.Errorf("%s and %s have no order, so %s cannot compare them: %s",
+				describe(left), describe(right), b.op, quoteHint)
 		}
 		switch b.op {
 		case "<":

@@ -23,11 +23,8 @@ const (
 
 // ParseMode reads the value of interpolation_mode: words, full or disabled.
 func ParseMode(text string) (Mode, error) {
-	return choice(
-		"interpolation_mode",
-		text,
-		map[string]Mode{"words": Words, "full": Full, "disabled": Disabled},
-	)
+	return choice("interpolation_mode", text,
+		map[string]Mode{"words": Words, "full": Full, "disabled": Disabled})
 }
 
 // OnError says what stands for a ${…} that has no value or cannot be a text.
@@ -44,11 +41,8 @@ const (
 
 // ParseOnError reads the value of interpolation_errors: fail, ignore or blank.
 func ParseOnError(text string) (OnError, error) {
-	return choice(
-		"interpolation_errors",
-		text,
-		map[string]OnError{"fail": Fail, "ignore": Ignore, "blank": Blank},
-	)
+	return choice("interpolation_errors", text,
+		map[string]OnError{"fail": Fail, "ignore": Ignore, "blank": Blank})
 }
 
 func choice[T any](what, text string, choices map[string]T) (T, error) {
@@ -60,13 +54,8 @@ func choice[T any](what, text string, choices map[string]T) (T, error) {
 				names = append(names, name)
 			}
 		}
-		return got, syntax.New(
-			what,
-			text,
-			0,
-			"there is no such choice",
-			"write "+strings.Join(names, ", "),
-		)
+		return got, syntax.New(what, text, 0, "there is no such choice",
+			"write "+strings.Join(names, ", "))
 	}
 	return got, nil
 }
@@ -104,13 +93,8 @@ func ParseValue(v any, o Options) (*Expr, error) {
 		o.Mode = Words
 	}
 	if text, ok := v.(string); ok && !utf8.ValidString(text) {
-		return nil, syntax.New(
-			whatTemplate,
-			text,
-			0,
-			"the text is not valid UTF-8",
-			"encode bytes, for example in base64",
-		)
+		return nil, syntax.New(whatTemplate, text, 0, "the text is not valid UTF-8",
+			"encode bytes, for example in base64")
 	}
 	v, err := value.Of(v, value.Limits{})
 	if err != nil {

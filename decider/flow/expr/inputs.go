@@ -43,13 +43,8 @@ func (in *Inputs) Lookup(env *Env, name string) (v any, found bool, err error) {
 		return nil, false, nil
 	}
 	if slices.Contains(in.stack, name) {
-		return nil, true, fmt.Errorf(
-			"input %s: %w: %s -> %s",
-			name,
-			ErrCycle,
-			strings.Join(in.stack, " -> "),
-			name,
-		)
+		return nil, true, fmt.Errorf("input %s: %w: %s -> %s", name, ErrCycle,
+			strings.Join(in.stack, " -> "), name)
 	}
 	in.stack = append(in.stack, name)
 	defer func() { in.stack = in.stack[:len(in.stack)-1] }()

@@ -113,13 +113,8 @@ func (l *lexer) afterOperand() error {
 		return nil
 	}
 	if l.tokens[len(l.tokens)-1].kind == tokenClose {
-		return syntax.New(
-			whatLet,
-			l.text,
-			w.Start,
-			"there is no operator after the parenthesis",
-			"write one with white space around it, or "+quoteHint,
-		)
+		return syntax.New(whatLet, l.text, w.Start, "there is no operator after the parenthesis",
+			"write one with white space around it, or "+quoteHint)
 	}
 	l.add(token{kind: tokenWord, word: w, at: w.Start})
 	return nil

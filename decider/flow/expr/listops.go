@@ -196,10 +196,8 @@ func (p *args) merge() (transform, error) {
 			m.lax = true
 		default:
 			if m.kind != "" && m.kind != name {
-				return nil, p.problem(
-					"merge cannot give both a "+m.kind+" and a "+name,
-					usage["merge"],
-				)
+				return nil, p.problem("merge cannot give both a "+m.kind+" and a "+name,
+					usage["merge"])
 			}
 			m.kind = name
 		}
@@ -320,8 +318,7 @@ func (m merging) result(kind string, items []any, merged map[string]any) (any, e
 	switch kind {
 	case "":
 		return nil, errors.New(
-			"there is nothing to merge: say list, set or map if that is no mistake",
-		)
+			"there is nothing to merge: say list, set or map if that is no mistake")
 	case "map":
 		if merged == nil {
 			merged = map[string]any{}

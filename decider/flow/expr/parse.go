@@ -18,13 +18,8 @@ const (
 // tight as its own.
 func parseLet(text string, onError OnError) (node, error) {
 	if len(text) > MaxText {
-		return nil, syntax.New(
-			whatLet,
-			text,
-			0,
-			"the text is too long",
-			"put it under the key value instead",
-		)
+		return nil, syntax.New(whatLet, text, 0, "the text is too long",
+			"put it under the key value instead")
 	}
 	tokens, err := lex(text)
 	if err != nil {
@@ -97,10 +92,8 @@ func (p *parser) ternary(depth int) (node, error) {
 		return nil, err
 	}
 	if !p.isOp(":") {
-		return nil, p.problem(
-			"the : of a ? is missing",
-			"write condition ? value : other; "+quoteHint,
-		)
+		return nil, p.problem("the : of a ? is missing",
+			"write condition ? value : other; "+quoteHint)
 	}
 	p.at++
 	otherwise, err := p.ternary(depth + 1)
@@ -129,10 +122,8 @@ func (p *parser) binary(least, depth int) (node, error) {
 		left = &binary{p.text, t.at, t.op, left, right}
 		if (level == 4 || level == 5) && p.peek().kind == tokenOperator &&
 			precedence[p.peek().op] == level {
-			return nil, p.problem(
-				p.describe()+" follows another comparison",
-				"join comparisons with &&, or put one in parentheses",
-			)
+			return nil, p.problem(p.describe()+" follows another comparison",
+				"join comparisons with &&, or put one in parentheses")
 		}
 	}
 	return left, err
@@ -154,10 +145,8 @@ func (p *parser) unary(depth int) (node, error) {
 			return nil, err
 		}
 		if p.peek().kind != tokenClose {
-			return nil, p.problem(
-				"the parenthesis is not closed",
-				"write ) after the group; "+quoteHint,
-			)
+			return nil, p.problem("the parenthesis is not closed",
+				"write ) after the group; "+quoteHint)
 		}
 		p.at++
 		return inner, nil
@@ -181,10 +170,8 @@ func (p *parser) words() (node, error) {
 		return wordNode(whatLet, p.text, p.tokens[first].word, p.onError)
 	}
 	words := p.tokens[first:p.at]
-	asWritten := slices.ContainsFunc(
-		words,
-		func(t token) bool { return !t.word.Quoted && strings.ContainsAny(t.word.Text[:1], `"'`) },
-	)
+	asWritten := slices.ContainsFunc(words,
+		func(t token) bool { return !t.word.Quoted && strings.ContainsAny(t.word.Text[:1], `"'`) })
 	t := &text{source: p.text, at: p.tokens[first].at}
 	end := p.tokens[first].word.Start
 	for _, tok := range words {

@@ -48,10 +48,8 @@ func CompileRegex(pattern string, whole bool) (*Pattern, error) {
 		return nil, fmt.Errorf("%s is no regular expression: %w", flow.Quote(pattern), err)
 	}
 	if len(prog.Inst) > maxProgram {
-		return nil, fmt.Errorf(
-			"%s is too large: write fewer or smaller repetitions",
-			flow.Quote(pattern),
-		)
+		return nil, fmt.Errorf("%s is too large: write fewer or smaller repetitions",
+			flow.Quote(pattern))
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
@@ -98,10 +96,8 @@ func compileGlob(pattern string, whole, short bool) (*Pattern, error) {
 		}
 	}
 	if open > 0 {
-		return nil, fmt.Errorf(
-			"a { is not closed in the glob %s: write } or \\{",
-			flow.Quote(pattern),
-		)
+		return nil, fmt.Errorf("a { is not closed in the glob %s: write } or \\{",
+			flow.Quote(pattern))
 	}
 	p, err := CompileRegex(b.String(), whole)
 	if err != nil {

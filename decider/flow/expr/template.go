@@ -34,13 +34,8 @@ func parseTemplate(text string, onError OnError) (node, error) {
 		return literal{text}, nil
 	}
 	if len(text) > MaxText {
-		return nil, syntax.New(
-			whatTemplate,
-			text,
-			0,
-			"the text is too long",
-			"a text with ${…} has at most 65536 bytes; take interpolation_mode: disabled if it is to stay as it is",
-		)
+		return nil, syntax.New(whatTemplate, text, 0, "the text is too long",
+			"a text with ${…} has at most 65536 bytes; take interpolation_mode: disabled if it is to stay as it is")
 	}
 	t := &template{text: text, onError: onError}
 	for at := 0; at < len(text); {
@@ -74,28 +69,24 @@ func parsePart(text string, at int) (part, error) {
 	inner, closed := strings.CutSuffix(text[at+2:end], "}")
 	if !closed {
 		return refuse(at, "the ${ is not closed",
-			"write } after the name; quote the word in a let if it is no expression",
-		)
+			"write } after the name; quote the word in a let if it is no expression")
 	}
 	path, err := value.ParsePath(inner)
 	switch {
 	case err == nil:
 	case strings.Contains(inner, "${"):
 		return refuse(at, "there is a ${ inside another",
-			"put the inner one into a variable first, with let",
-		)
+			"put the inner one into a variable first, with let")
 	case strings.ContainsAny(inner, " \t\n"):
 		e, _ := errors.AsType[*syntax.Error](err)
 		return refuse(at+2+e.Offset, e.Problem,
-			"between ${ and } stands a name or path only; operators work in let, outside the braces",
-		)
+			"between ${ and } stands a name or path only; operators work in let, outside the braces")
 	default:
 		return p, syntax.Within(whatTemplate, text, at+2, err)
 	}
 	if last := path[len(path)-1]; last.Kind == value.Append {
 		return refuse(at, "nothing can be read after the last element",
-			"take the last one with the transform last",
-		)
+			"take the last one with the transform last")
 	}
 	p.path = path
 	return p, nil

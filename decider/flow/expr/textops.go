@@ -113,9 +113,7 @@ func (p *args) replace() (transform, error) {
 // compiler returns a function that gives the pattern. One that does not depend on variables is
 // compiled, and its errors found, at once. A nil pattern, with no error, is for the mode literal.
 func (p *args) compiler(
-	mode string,
-	pattern node,
-	short bool,
+	mode string, pattern node, short bool,
 ) (func(r *run) (*Pattern, error), error) {
 	read := func(text string) (*Pattern, error) {
 		switch mode {
@@ -260,10 +258,7 @@ func (p *args) split() (transform, error) {
 
 // separators returns the places at which a text is to be split, in their order.
 func separators(
-	r *run,
-	s, mode string,
-	separator node,
-	compile func(*run) (*Pattern, error),
+	r *run, s, mode string, separator node, compile func(*run) (*Pattern, error),
 ) ([][]int, error) {
 	if mode == "regex" {
 		re, err := compile(r)

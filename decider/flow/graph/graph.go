@@ -116,13 +116,8 @@ func (b *builder) handler(steps []*model.Step, outer *scope) []*Node {
 
 func (b *builder) step(s *model.Step, in *scope) *Node {
 	n := &Node{
-		Kind:     Step,
-		Ref:      s.Ref,
-		Type:     s.Type,
-		ID:       s.ID,
-		optional: s.Condition != nil,
-		Label:    line(b.label(s)),
-		Notes:    stepNotes(s),
+		Kind: Step, Ref: s.Ref, Type: s.Type, ID: s.ID, optional: s.Condition != nil,
+		Label: line(b.label(s)), Notes: stepNotes(s),
 	}
 	if n.Jump = line(s.Next); n.Jump != "" {
 		n.Target = in.find(s.Next)

@@ -68,13 +68,7 @@ func (n *Node) SVG() string {
 			`orient="auto-start-reverse"><path d="M0 0 L8 4 L0 8 z" fill="context-stroke"/></marker></defs>
 <rect width="%[1]d" height="%[2]d" fill="#ffffff"/>
 %[4]s%[5]s</svg>
-`,
-		w,
-		h,
-		style,
-		p.boxes.String(),
-		p.arrows.String(),
-	)
+`, w, h, style, p.boxes.String(), p.arrows.String())
 }
 
 // title is the first line of a box.
@@ -134,15 +128,9 @@ func (b *box) class() string {
 }
 
 func (p *picture) paint(b *box) {
-	fmt.Fprintf(
-		&p.boxes,
+	fmt.Fprintf(&p.boxes,
 		"<rect class=%q x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"5\"/>\n",
-		b.class(),
-		b.x,
-		b.y,
-		b.w,
-		b.h,
-	)
+		b.class(), b.x, b.y, b.w, b.h)
 	p.text("title", b.x+padding, b.y+padding+row-5, b.title())
 	for i, note := range b.Notes {
 		p.text("note", b.x+padding, b.y+padding+row*(i+2)-5, note)
@@ -189,12 +177,8 @@ func (p *picture) line(class string, path ...point) {
 	for i, at := range path {
 		points[i] = fmt.Sprintf("%d,%d", at.x, at.y)
 	}
-	fmt.Fprintf(
-		&p.arrows,
-		"<polyline class=%q points=\"%s\" marker-end=\"url(#head)\"/>\n",
-		class,
-		strings.Join(points, " "),
-	)
+	fmt.Fprintf(&p.arrows, "<polyline class=%q points=\"%s\" marker-end=\"url(#head)\"/>\n",
+		class, strings.Join(points, " "))
 }
 
 // jump draws a line around everything, each in a lane of its own.

@@ -80,8 +80,7 @@ func (x *act) loaded(v any) (any, error) {
 		if x.need = ""; o.OnError == expr.Fail {
 			return nil, fmt.Errorf(
 				"the text that was loaded names the state key %s: read it into a variable before",
-				key,
-			)
+				key)
 		}
 	}
 	if err != nil {
@@ -158,14 +157,8 @@ func (m *machine) status(x *act, out any) error {
 		return err
 	}
 	shown, _ := value.Text(code)
-	message, fields := fmt.Sprintf(
-		"%s ended with %s %s",
-		x.st.Type,
-		name,
-		shown,
-	), map[string]any{
-		name: code,
-	}
+	message, fields := fmt.Sprintf("%s ended with %s %s", x.st.Type, name, shown),
+		map[string]any{name: code}
 	for _, said := range []string{"stderr", "content"} {
 		text, _ := asMap(out)[said].(string)
 		if text = lastLines(text); text != "" {

@@ -72,10 +72,8 @@ func (m *machine) answer(x *act, in Input) (result, error) {
 			return m.partRefused(x)
 		}
 		if in.Kind == Refused {
-			return result{}, run.NewFailure(
-				run.NameRequire,
-				"the state key does not have the required value",
-			)
+			return result{}, run.NewFailure(run.NameRequire,
+				"the state key does not have the required value")
 		}
 		if in.Kind == Failed {
 			return result{}, in.Failure
@@ -270,8 +268,7 @@ func (m *machine) choose(x *act) (result, error) {
 		}
 	}
 	shown, _ := value.Text(v)
-	return result{}, run.Failuref(
-		run.NameNoCase,
+	return result{}, run.Failuref(run.NameNoCase,
 		"no case of the switch is for %q: add one without a condition as the last", shown)
 }
 
@@ -306,8 +303,7 @@ func (m *machine) keepBy(a Action, disabled bool) error {
 	if disabled && m.s.Holds {
 		return errors.New(
 			"a run that has a lock cannot disable its retention, since nobody would know of the " +
-				"lock: write retention 0 instead",
-		)
+				"lock: write retention 0 instead")
 	}
 	m.s.Unkept = disabled
 	m.do(a)
@@ -323,9 +319,7 @@ func (m *machine) poll(x *act, missing error) error {
 	}
 	delay := min(time.Second<<min(x.inst.Polls, 10), 30*time.Second)
 	x.inst.Polls = min(x.inst.Polls+1, 10)
-	return m.waitFor(
-		Action{Do: StartTimer, ID: x.id() + "!poll", Delay: delay},
-	)
+	return m.waitFor(Action{Do: StartTimer, ID: x.id() + "!poll", Delay: delay})
 }
 
 func (m *machine) waitAgain(x *act) (result, error) {

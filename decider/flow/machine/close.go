@@ -94,10 +94,8 @@ func (m *machine) abandonChildren() {
 			m.do(Action{Do: CancelChild, ID: inst.ID(st.Ref) + "/" + fmt.Sprint(i)})
 			// Where it was resumed from is not where it stands: what it has done since might be
 			// done twice.
-			c.Status, c.Ending, c.State, c.Fault = run.ChildFailed, true, nil, run.NewFailure(
-				run.NameCanceled,
-				"the run around it has ended it",
-			)
+			c.Status, c.Ending, c.State, c.Fault = run.ChildFailed, true, nil,
+				run.NewFailure(run.NameCanceled, "the run around it has ended it")
 		}
 	}
 }

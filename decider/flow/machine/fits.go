@@ -13,10 +13,9 @@ import (
 // is checked here, once, and relied on everywhere else.
 func (m *machine) fits() error {
 	s := m.s
-	if !slices.Contains(
-		[]run.Status{run.Staged, run.Running, run.Closing, run.Stopping, run.Succeeded, run.Broke, run.Canceled},
-		s.Status,
-	) {
+	if !slices.Contains([]run.Status{
+		run.Staged, run.Running, run.Closing, run.Stopping, run.Succeeded, run.Broke, run.Canceled,
+	}, s.Status) {
 		return fmt.Errorf("the state has the status %q: it is damaged", s.Status)
 	}
 	for ref, r := range s.Records {
@@ -50,11 +49,8 @@ func (m *machine) fits() error {
 }
 
 func strange(ref string) error {
-	return fmt.Errorf(
-		"the state names step %q, which the flow does not have: %s",
-		ref,
-		otherVersion,
-	)
+	return fmt.Errorf("the state names step %q, which the flow does not have: %s",
+		ref, otherVersion)
 }
 
 // otherVersion is the reason, and the way out, where a run does not fit the definition that a store
@@ -90,12 +86,8 @@ func (m *machine) frameFits(i int) error {
 	}
 	switch {
 	case fr.Index < 0 || fr.Index > n:
-		return fmt.Errorf(
-			"the state is at place %d of %d of a list of step %q: it is damaged",
-			fr.Index,
-			n,
-			fr.Ref,
-		)
+		return fmt.Errorf("the state is at place %d of %d of a list of step %q: it is damaged",
+			fr.Index, n, fr.Ref)
 	case fr.Kind.Handles() && (fr.Failure == nil || m.p.steps[fr.From] == nil):
 		return fmt.Errorf("the handler of step %q has no error: the state is damaged", fr.Ref)
 	case i == 0:
@@ -109,8 +101,7 @@ func (m *machine) frameFits(i int) error {
 	if below == nil || below != st || m.last(fr.Ref) == nil {
 		return fmt.Errorf(
 			"step %q is said to run, and the list around it is elsewhere: the state is damaged",
-			fr.Ref,
-		)
+			fr.Ref)
 	}
 	return nil
 }

@@ -41,8 +41,8 @@ func (m *machine) jump(to string) error {
 }
 
 func noStep(id string) *run.Failure {
-	return run.Failuref(
-		run.NameExpression, "there is no step with the id %s here or in a block around", id)
+	return run.Failuref(run.NameExpression,
+		"there is no step with the id %s here or in a block around", id)
 }
 
 // exit leaves the innermost handler as handled.
@@ -52,10 +52,8 @@ func (m *machine) exit() error {
 			continue
 		}
 		if m.s.Stack[i].Kind == run.OfWorkflow {
-			return run.NewFailure(
-				run.NameExpression,
-				"exit in the handler of a workflow: there is no handler around it to go on with: write end",
-			)
+			return run.NewFailure(run.NameExpression,
+				"exit in the handler of a workflow: there is no handler around it to go on with: write end")
 		}
 		m.s.Stack = m.s.Stack[:i+1]
 		m.handled()
@@ -90,8 +88,8 @@ func (m *machine) throw(f *run.Failure) {
 		}
 		f.Step = cmp.Or(f.Step, st.Ref)
 		from = cmp.Or(from, st.Ref)
-		if len(st.handlers.steps) > 0 &&
-			!errors.Is(m.push(run.Frame{Kind: run.OfStep, Ref: st.Ref, Failure: f, From: from}), errMoved) {
+		if len(st.handlers.steps) > 0 && !errors.Is(
+			m.push(run.Frame{Kind: run.OfStep, Ref: st.Ref, Failure: f, From: from}), errMoved) {
 			m.broke(f)
 			return
 		}
@@ -115,10 +113,8 @@ func (m *machine) climb(f *run.Failure, from string) {
 		st := m.current(m.top())
 		m.s.Record(st.Ref).Last.Failure = f
 		if len(st.handlers.steps) > 0 {
-			if !errors.Is(
-				m.push(run.Frame{Kind: run.OfStep, Ref: st.Ref, Failure: f, From: from}),
-				errMoved,
-			) {
+			if !errors.Is(m.push(run.Frame{Kind: run.OfStep, Ref: st.Ref, Failure: f, From: from}),
+				errMoved) {
 				m.broke(f)
 			}
 			return
@@ -163,8 +159,7 @@ func (m *machine) unhandled(f *run.Failure, from string) {
 		if !m.resumesAgain(from) {
 			m.say("warn", fmt.Sprintf(
 				"interrupted at %s %d times in a row: the run does not resume by itself again",
-				from, m.s.Resumes,
-			))
+				from, m.s.Resumes))
 			m.broke(f)
 			return
 		}

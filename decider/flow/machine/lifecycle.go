@@ -170,10 +170,8 @@ func (m *machine) repeats(o *Origin) bool {
 // remark tells those who look at the new run which points it has from the old one, the one that was
 // passed last after the others. That at which it begins marks itself.
 func (m *machine) remark() {
-	points := slices.DeleteFunc(
-		slices.Clone(m.s.Points),
-		func(ref string) bool { return ref == m.s.Last },
-	)
+	points := slices.DeleteFunc(slices.Clone(m.s.Points),
+		func(ref string) bool { return ref == m.s.Last })
 	if slices.Contains(m.s.Points, m.s.Last) {
 		points = append(points, m.s.Last)
 	}

@@ -142,9 +142,7 @@ func (x *act) meaning(env *expr.Env, path value.Path) (any, int, error) {
 	case "state": // whatever has this name comes first
 		v, used, err := x.bare(env, name, path)
 		if e, missing := errors.AsType[*expr.NameError](err); missing &&
-			e.Kind == expr.ErrMissing &&
-			len(e.Path) == 1 &&
-			len(path) > 1 {
+			e.Kind == expr.ErrMissing && len(e.Path) == 1 && len(path) > 1 {
 			return x.state(path)
 		}
 		return v, used, err
@@ -252,9 +250,7 @@ func (x *act) state(path value.Path) (any, int, error) {
 	}
 	if len(path) < used || path[used-1].Kind != value.Key {
 		return nil, 0, &expr.NameError{
-			Kind: expr.ErrMissing,
-			Path: path,
-			Hint: "name the state key",
+			Kind: expr.ErrMissing, Path: path, Hint: "name the state key",
 		}
 	}
 	key := path[used-1].Key
@@ -280,9 +276,7 @@ func orNone(all run.Value) any {
 func (x *act) workflow(env *expr.Env, path value.Path) (any, int, error) {
 	if len(path) < 2 || path[1].Kind != value.Key {
 		return nil, 0, &expr.NameError{
-			Kind: expr.ErrMissing,
-			Path: path,
-			Hint: "name a part of it, such as workflow.id",
+			Kind: expr.ErrMissing, Path: path, Hint: "name a part of it, such as workflow.id",
 		}
 	}
 	s := x.m.s
@@ -382,11 +376,7 @@ func (x *act) nameOf(env *expr.Env, st *step, inst *run.Instance) string {
 
 // part is what is known of a step.
 func (x *act) part(
-	env *expr.Env,
-	st *step,
-	inst *run.Instance,
-	path value.Path,
-	at int,
+	env *expr.Env, st *step, inst *run.Instance, path value.Path, at int,
 ) (any, int, error) {
 	if st == nil || inst == nil || len(path) <= at {
 		return nil, 0, expr.Missing(path)
@@ -432,11 +422,8 @@ func (x *act) util(path value.Path) (any, int, error) {
 		"now_utc":     now.UnixMilli(),
 		"now_instant": now,
 		"now_iso":     now.Format(time.RFC3339Nano),
-		"now_stamp": now.Format(
-			"20060102-150405",
-		) + "000"[:3-len(strconv.Itoa(now.Nanosecond()/1e6))] + strconv.Itoa(
-			now.Nanosecond()/1e6,
-		),
+		"now_stamp": now.Format("20060102-150405") +
+			"000"[:3-len(strconv.Itoa(now.Nanosecond()/1e6))] + strconv.Itoa(now.Nanosecond()/1e6),
 		"now_nice": now.Format("2006-01-02 15:04:05"),
 	}
 	if v, ok := texts[path[2].Key]; ok {
@@ -458,8 +445,7 @@ func (x *act) assign(path value.Path, v any) error {
 	if err != nil {
 		return fmt.Errorf(
 			"the variables of the run: %w: clear what is not needed, or hand large values through state keys",
-			err,
-		)
+			err)
 	}
 	x.m.spent += parts / partsPerSpent
 	x.m.s.Vars = run.Value{V: vars}

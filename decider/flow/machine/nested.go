@@ -67,9 +67,8 @@ func (m *machine) plan(x *act) error {
 			return err
 		}
 	}
-	x.inst.Many, x.inst.Children, x.inst.Width, x.inst.Folded = many, children, width, run.Value{
-		V: folded,
-	}
+	x.inst.Many, x.inst.Children, x.inst.Width, x.inst.Folded = many, children, width,
+		run.Value{V: folded}
 	if many {
 		x.inst.RunsOver(targets)
 	}
@@ -94,11 +93,9 @@ func (m *machine) targets(x *act) (all []any, many bool, err error) {
 		all = []any{v}
 	}
 	if len(all) > run.MaxTargets {
-		return nil, false, run.Failuref(
-			run.NameLimit,
+		return nil, false, run.Failuref(run.NameLimit,
 			"the loop has %d targets, more than %d: loop over parts of the list in flows of their own",
-			len(all), run.MaxTargets,
-		)
+			len(all), run.MaxTargets)
 	}
 	return all, many, nil
 }
@@ -113,15 +110,11 @@ func span(text string) ([]any, bool, error) {
 		return []any{text}, false, nil
 	case first > last:
 		return nil, false, fmt.Errorf(
-			"the range %s ends before it begins: write the smaller number first",
-			text,
-		)
+			"the range %s ends before it begins: write the smaller number first", text)
 	case uint64(last)-uint64(first) >= run.MaxTargets:
-		return nil, false, run.Failuref(
-			run.NameLimit,
+		return nil, false, run.Failuref(run.NameLimit,
 			"the range %s has more than %d targets: loop over parts of it in flows of their own",
-			text, run.MaxTargets,
-		)
+			text, run.MaxTargets)
 	}
 	all := make([]any, 0, last-first+1)
 	for n := first; ; n++ {
@@ -187,10 +180,8 @@ func (m *machine) launch(x *act) (result, error) {
 		// under way would be the end of the step.
 		if c.Status == run.Recorded && running > 0 && m.full() {
 			id := x.id() + moreChildren
-			if !slices.ContainsFunc(
-				m.acts,
-				func(a Action) bool { return a.Do == StartTimer && a.ID == id },
-			) {
+			if !slices.ContainsFunc(m.acts,
+				func(a Action) bool { return a.Do == StartTimer && a.ID == id }) {
 				// once, however many have ended
 				m.do(Action{Do: StartTimer, ID: id})
 			}

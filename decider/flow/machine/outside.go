@@ -170,8 +170,7 @@ func (m *machine) changeState(x *act) (result, error) {
 			// see keepBy
 			return result{}, errors.New(
 				"the retention of the run is disabled, and nobody would know of the lock " + lock +
-					" when it is purged: write retention 0 instead",
-			)
+					" when it is purged: write retention 0 instead")
 		}
 		v, err := x.input("value")
 		if err == nil {

@@ -63,11 +63,8 @@ func replayed(p *Program, state []byte) (*run.State, error) {
 		return nil, err
 	}
 	if s.Program != p.key {
-		return nil, fmt.Errorf(
-			"the state is of part %q of the flow, and the run is of part %q",
-			s.Program,
-			p.key,
-		)
+		return nil, fmt.Errorf("the state is of part %q of the flow, and the run is of part %q",
+			s.Program, p.key)
 	}
 	s.Status, s.Wait, s.Timers, s.Locked, s.Failure, s.Idle = run.Staged, nil, nil, "", nil, 0
 	for _, r := range s.Records {

@@ -167,9 +167,7 @@ func (p *Program) given(name string) string {
 	}
 	return fmt.Sprintf(
 		"workflow and foreach have names of their own: give them what stands around by input: {%s: \"${%s}\"}",
-		name,
-		name,
-	)
+		name, name)
 }
 
 // IsWork tells whether the action of an id is an activity or a child, and no request on a state
@@ -297,12 +295,8 @@ func (c *compiler) special(s *step, at string) {
 		c.statusOf(s, at)
 	case "wait":
 		if s.Inputs["task"] != nil {
-			c.fail(
-				at,
-				errors.New(
-					"wait task is not there: an activity step waits for its activity by itself",
-				),
-			)
+			c.fail(at, errors.New(
+				"wait task is not there: an activity step waits for its activity by itself"))
 		}
 	case "wait-for-signal":
 		c.waitsFor(s.Inputs["signal"])
@@ -419,12 +413,8 @@ func (c *compiler) transform(s *step, at string) {
 	}
 	c.fail(at+": value", err)
 	if s.chain.Returns() && s.Inputs["variable"] != nil {
-		c.fail(
-			at,
-			errors.New(
-				"a transform with return sets no variable: leave the variable out, or return in a step of its own",
-			),
-		)
+		c.fail(at, errors.New(
+			"a transform with return sets no variable: leave the variable out, or return in a step of its own"))
 	}
 }
 

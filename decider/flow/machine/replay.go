@@ -67,13 +67,11 @@ func (m *machine) replay(from string, force bool) error {
 		case from == atStart:
 			return notReplayable(
 				"there is no replay point at start: say replayable: from start in the flow, or " +
-					"mark a step with replayable: from here",
-			)
+					"mark a step with replayable: from here")
 		default:
 			return notReplayable(
 				"there is no replay point at %s or before it: mark a step with replayable: from here",
-				from,
-			)
+				from)
 		}
 		to = point
 	}
@@ -178,10 +176,7 @@ func (m *machine) resume(from string, force bool) error {
 	}
 	return notReplayable(
 		"step %s (%s) may not run twice, and there is no replay point: mark a step with "+
-			"replayable: from here, or the step with idempotent: yes",
-		from,
-		st.Type,
-	)
+			"replayable: from here, or the step with idempotent: yes", from, st.Type)
 }
 
 // afterReplayed goes from the step on top, which is done, to where it led: after return that is the
@@ -262,8 +257,7 @@ func (m *machine) ranRisky(block *step) bool {
 	for ref, st := range m.p.steps {
 		for l := st.list; l.owner != nil; l = l.owner.list {
 			if r := m.s.Records[ref]; l.owner == block && r != nil && r.Last != nil &&
-				st.Type != "fail" &&
-				m.risky(st) {
+				st.Type != "fail" && m.risky(st) {
 				return true
 			}
 		}
@@ -307,9 +301,7 @@ func (m *machine) begins(o *Origin) error {
 	if ref == "" {
 		return notReplayable(
 			"the flow has no step %q: name an id%s, a ref such as 2 or 2.steps.0, start, last or end",
-			from,
-			m.p.someIDs(),
-		)
+			from, m.p.someIDs())
 	}
 	err := m.replay(ref, o.Force)
 	if st := m.current(m.top()); errors.Is(err, errMoved) && s.Status == run.Staged && st != nil {
@@ -346,10 +338,8 @@ func (m *machine) refOf(name string) string {
 
 // someIDs lists the ids of steps, in the order of the text, for a message.
 func (p *Program) someIDs() string {
-	refs := slices.DeleteFunc(
-		slices.Collect(maps.Keys(p.steps)),
-		func(ref string) bool { return p.steps[ref].ID == "" },
-	)
+	refs := slices.DeleteFunc(slices.Collect(maps.Keys(p.steps)),
+		func(ref string) bool { return p.steps[ref].ID == "" })
 	slices.SortFunc(refs, p.order)
 	var ids []string
 	for i, ref := range refs {

@@ -69,8 +69,8 @@ func (m *machine) retry(x *act) (result, error) {
 	}
 	before := m.s.Retries[a.key]
 	if l, hit := before.Reached(a.limits, m.now); hit {
-		f := run.Failuref(
-			run.NameRetries, "the limit of %s is reached after %d retries", l, before.Count)
+		f := run.Failuref(run.NameRetries, "the limit of %s is reached after %d retries",
+			l, before.Count)
 		if h := m.handler(); h != nil {
 			f.Because(h.Failure)
 		}

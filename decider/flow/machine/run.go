@@ -118,11 +118,9 @@ func (m *machine) handler() *run.Frame {
 
 func (m *machine) push(fr run.Frame) error {
 	if len(m.s.Stack) >= MaxDepth {
-		return run.Failuref(
-			run.NameLimit,
+		return run.Failuref(run.NameLimit,
 			"more than %d lists of steps are inside each other: move parts into workflows of their own",
-			MaxDepth,
-		)
+			MaxDepth)
 	}
 	m.s.Stack = append(m.s.Stack, fr)
 	m.s.Entered = false

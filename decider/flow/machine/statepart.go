@@ -57,8 +57,7 @@ func parsePart(text string) (*statePart, error) {
 		if text[at] != '[' {
 			return nil, fmt.Errorf(
 				"%s does not continue the part of a state key: write further keys in brackets, as in a['b']['c']",
-				syntax.Quote(text[at:]),
-			)
+				syntax.Quote(text[at:]))
 		}
 		var one statePlace
 		if one, at, err = parsePlace(text, at+1); err != nil {
@@ -100,8 +99,7 @@ func parsePlace(text string, at int) (statePlace, int, error) {
 	if err != nil {
 		return statePlace{}, 0, fmt.Errorf(
 			"%s is no index: write a number, an expression, or a key in quotes, as in a['key']",
-			syntax.Quote(inside),
-		)
+			syntax.Quote(inside))
 	}
 	step, err := indexStep(n)
 	return statePlace{step: step}, end + 1, err
@@ -124,9 +122,7 @@ func indexStep(n int64) (value.Step, error) {
 	case n < 0 || int64(int(n)) != n:
 		return value.Step{}, fmt.Errorf(
 			"the index %d is not one of a list: only -1 is allowed of those below 0, for the "+
-				"place after the last element",
-			n,
-		)
+				"place after the last element", n)
 	}
 	return value.Step{Kind: value.Index, Index: int(n)}, nil
 }
@@ -189,7 +185,8 @@ func (m *machine) changePart(x *act, a Action) (result, error) {
 		if ok, err := x.holds(x.st.require, part); err != nil {
 			return result{}, err
 		} else if !ok {
-			return result{}, run.NewFailure(run.NameRequire, "the part of the state key does not have the required value")
+			return result{}, run.NewFailure(run.NameRequire,
+				"the part of the state key does not have the required value")
 		}
 	}
 	var next any
@@ -252,20 +249,16 @@ func (m *machine) partRefused(x *act) (result, error) {
 		vain = 0
 	}
 	if vain >= maxVain {
-		return result{}, run.NewFailure(
-			run.NameRequire,
+		return result{}, run.NewFailure(run.NameRequire,
 			"the value of the state key is not the same when it is written again, so no part of "+
-				"it can be changed: set the whole key",
-		)
+				"it can be changed: set the whole key")
 	}
 	x.inst.Reads = map[string]run.Value{partBefore: reads[partNow], partVain: {V: vain}}
 	x.inst.Polls++
 	pause := min(partPause<<min(x.inst.Polls, 10), partPauseMost)
-	return result{}, m.waitFor(
-		Action{
-			Do:    StartTimer,
-			ID:    x.id() + "!again",
-			Delay: time.Duration(m.random() * float64(pause)),
-		},
-	)
+	return result{}, m.waitFor(Action{
+		Do:    StartTimer,
+		ID:    x.id() + "!again",
+		Delay: time.Duration(m.random() * float64(pause)),
+	})
 }

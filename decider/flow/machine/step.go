@@ -13,18 +13,11 @@ import (
 // Step goes on with a run. The state is changed in place. Without inputs, a run that has ended says
 // so again.
 func Step(
-	p *Program,
-	s *run.State,
-	inputs []Input,
-	now time.Time,
-	random func() float64,
+	p *Program, s *run.State, inputs []Input, now time.Time, random func() float64,
 ) ([]Action, error) {
 	if s.Program != p.key {
-		return nil, fmt.Errorf(
-			"the state is of part %q of the flow, and the program is part %q",
-			s.Program,
-			p.key,
-		)
+		return nil, fmt.Errorf("the state is of part %q of the flow, and the program is part %q",
+			s.Program, p.key)
 	}
 	m := &machine{p: p, s: s, now: now, random: random}
 	if err := m.fits(); err != nil {

@@ -21,11 +21,8 @@ func (p *parser) constant(r *reading, judged string, others ...string) {
 		r.step.Type != "wait" {
 		return
 	}
-	p.add(
-		a.place,
-		judged+" is "+a.node().says()+", which is always the same",
-		expressionHint(a.node().text),
-	)
+	p.add(a.place, judged+" is "+a.node().says()+", which is always the same",
+		expressionHint(a.node().text))
 }
 
 // judgesConstant refuses a word as the target of a condition, or of one within.
@@ -36,11 +33,8 @@ func (p *parser) judgesConstant(n *node) {
 	for _, pair := range n.pairs {
 		switch v := pair.value; {
 		case pair.key == "target" && v.kind == text && v.text != "" && !dynamic(v.text):
-			p.add(
-				v.pos,
-				"the condition's target is "+v.says()+", which is always the same",
-				expressionHint(v.text),
-			)
+			p.add(v.pos, "the condition's target is "+v.says()+", which is always the same",
+				expressionHint(v.text))
 		case slices.Contains([]string{"any", "all", "not", "check", "assert", "filter", "has-element"}, pair.key):
 			p.judgesConstant(v)
 		}

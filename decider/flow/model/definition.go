@@ -54,15 +54,7 @@ type Parameter struct {
 func ValueTypes() []string { return slices.Clone(valueTypes) }
 
 var valueTypes = []string{
-	"any",
-	"boolean",
-	"double",
-	"duration",
-	"instant",
-	"integer",
-	"list",
-	"map",
-	"string",
+	"any", "boolean", "double", "duration", "instant", "integer", "list", "map", "string",
 }
 
 // Lock is a lock, or a semaphore of Limit places. Name and Scope are texts that may hold ${...}.

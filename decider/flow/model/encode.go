@@ -57,11 +57,8 @@ func (d *Definition) Version() string {
 // stumble over it.
 func Decode(data []byte) (*Definition, error) {
 	if len(data) > maxEncoded {
-		return nil, fmt.Errorf(
-			"flow: the stored definition has %d bytes, more than %d",
-			len(data),
-			maxEncoded,
-		)
+		return nil, fmt.Errorf("flow: the stored definition has %d bytes, more than %d",
+			len(data), maxEncoded)
 	}
 	var s stored
 	j := json.NewDecoder(bytes.NewReader(data))
@@ -70,8 +67,7 @@ func Decode(data []byte) (*Definition, error) {
 	if err := j.Decode(&s); err != nil {
 		return nil, fmt.Errorf(
 			"flow: read the stored definition; if a newer drover wrote it, upgrade this one: %w",
-			err,
-		)
+			err)
 	}
 	if _, err := j.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("flow: something follows the stored definition")
@@ -79,9 +75,7 @@ func Decode(data []byte) (*Definition, error) {
 	if s.Format != format || s.Definition == nil {
 		return nil, fmt.Errorf(
 			"flow: the stored definition has format %d, this drover reads %d: upgrade it",
-			s.Format,
-			format,
-		)
+			s.Format, format)
 	}
 	v := verifier{root: s.Definition}
 	if err := v.all(); err != nil {
@@ -91,8 +85,7 @@ func Decode(data []byte) (*Definition, error) {
 	d := s.Definition.mapped(conversion{value: func(v any) any { return fromJSON(v, 0, &bad) }})
 	if bad {
 		return nil, errors.New(
-			"flow: the stored definition is damaged: a number does not fit, or values are nested too deep",
-		)
+			"flow: the stored definition is damaged: a number does not fit, or values are nested too deep")
 	}
 	return d, nil
 }
@@ -255,10 +248,8 @@ func (v *verifier) acyclic() error {
 }
 
 func (v *verifier) definition(d *Definition, base string, depth int) error {
-	return cmp.Or(
-		v.list(d.Steps, stepsBase(base), depth+1),
-		v.list(d.OnError, base+"on-error.", depth+1),
-	)
+	return cmp.Or(v.list(d.Steps, stepsBase(base), depth+1),
+		v.list(d.OnError, base+"on-error.", depth+1))
 }
 
 func (v *verifier) list(steps []*Step, base string, depth int) error {
@@ -296,11 +287,8 @@ func (v *verifier) step(s *Step, ref string, depth int) error {
 			return err
 		}
 	}
-	return cmp.Or(
-		v.list(s.Block, ref+".steps.", depth+1),
-		v.list(s.Cases, ref+".cases.", depth+1),
-		v.list(s.OnError, ref+".on-error.", depth+1),
-	)
+	return cmp.Or(v.list(s.Block, ref+".steps.", depth+1), v.list(s.Cases, ref+".cases.", depth+1),
+		v.list(s.OnError, ref+".on-error.", depth+1))
 }
 
 // shape tells whether a step has what its type says, and nothing else.

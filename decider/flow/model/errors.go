@@ -93,11 +93,8 @@ func newReport(file, text string) *report {
 
 func (r *report) add(at Position, problem, hint string) {
 	e := r.make(at, problem, hint)
-	if len(r.found) < maxErrors &&
-		!slices.ContainsFunc(
-			r.found,
-			func(o *Error) bool { return o.Position == at && o.Problem == problem },
-		) {
+	if len(r.found) < maxErrors && !slices.ContainsFunc(r.found,
+		func(o *Error) bool { return o.Position == at && o.Problem == problem }) {
 		r.found = append(r.found, e)
 	}
 }

@@ -73,11 +73,8 @@ func (p *parser) inputKey(r *reading, pair pair) {
 	}
 	for _, in := range pair.value.pairs {
 		if r.arg(in.key) {
-			p.add(
-				in.pos,
-				quoted(in.key)+" is given twice",
-				"keep the key of the step or the one under input",
-			)
+			p.add(in.pos, quoted(in.key)+" is given twice",
+				"keep the key of the step or the one under input")
 			continue
 		}
 		p.checkTexts(in.value)
@@ -216,29 +213,18 @@ func (p *parser) identify(r *reading) {
 	}
 	switch first, taken := r.at.scope.ids[id]; {
 	case r.at.item:
-		p.add(
-			at,
-			"an item of a handler has an id",
-			"items are not jumped to: leave it out, or put it into a block under steps",
-		)
+		p.add(at, "an item of a handler has an id",
+			"items are not jumped to: leave it out, or put it into a block under steps")
 	case !stepID.MatchString(id):
-		p.add(
-			at,
-			"the id "+quoted(id)+" cannot be used",
-			"begin with a letter, a digit or _, then letters, digits, _, - and . only",
-		)
+		p.add(at, "the id "+quoted(id)+" cannot be used",
+			"begin with a letter, a digit or _, then letters, digits, _, - and . only")
 	case slices.Contains(reserved, strings.ToLower(id)):
-		p.add(
-			at,
-			"the id "+id+" is reserved",
-			"choose another; reserved are "+strings.Join(reserved, ", "),
-		)
+		p.add(at, "the id "+id+" is reserved",
+			"choose another; reserved are "+strings.Join(reserved, ", "))
 	case taken:
-		p.add(
-			at,
+		p.add(at,
 			"the id "+quoted(id)+" is used twice in this block, first in line "+itoa(first.Line),
-			"choose another",
-		)
+			"choose another")
 	default:
 		r.at.scope.ids[id] = at
 	}
@@ -278,18 +264,12 @@ func (p *parser) stepReplayable(r *reading, v *node, body *Definition) {
 	case ok && body != nil:
 		body.Replayable = of
 	case ok:
-		p.add(
-			v.pos,
-			"replayable of a step is "+v.says(),
-			"it is a value of workflows; a step takes from here, from here only or reset",
-		)
+		p.add(v.pos, "replayable of a step is "+v.says(),
+			"it is a value of workflows; a step takes from here, from here only or reset")
 	default:
-		p.add(
-			v.pos,
-			"replayable is "+v.says(),
+		p.add(v.pos, "replayable is "+v.says(),
 			"a step takes from here, from here only or reset; a workflow enabled, disabled, "+
-				"from start or automatically",
-		)
+				"from start or automatically")
 	}
 }
 
@@ -303,11 +283,8 @@ func (p *parser) handlers(n *node, at spot) []*Step {
 		items = n.items
 	}
 	if len(items) == 0 {
-		p.add(
-			n.pos,
-			"on-error is an empty list",
-			"write at least one step, for example fail rethrow",
-		)
+		p.add(n.pos, "on-error is an empty list",
+			"write at least one step, for example fail rethrow")
 	}
 	var steps []*Step
 	base := at.base
@@ -327,13 +304,10 @@ func (p *parser) checkOwn(r *reading) {
 	params := slices.Sorted(maps.Keys(r.own.Parameters))
 	for _, name := range r.order {
 		a := r.args[name]
-		if hint := cmp.Or(structural[name], map[string]string{"target": structural["concurrency"]}[name]); hint != "" &&
-			a.key {
-			p.add(
-				a.place,
-				"a step of the registered type "+r.step.Type+" cannot set "+name,
-				"set it in the type's definition",
-			)
+		if hint := cmp.Or(structural[name],
+			map[string]string{"target": structural["concurrency"]}[name]); hint != "" && a.key {
+			p.add(a.place, "a step of the registered type "+r.step.Type+" cannot set "+name,
+				"set it in the type's definition")
 			continue
 		}
 		if a.key {
@@ -349,25 +323,17 @@ func (p *parser) checkOwn(r *reading) {
 		p.add(r.n.pos, "a step of a registered type stands in a handler", noNested)
 	}
 	if r.at.disabled && p.locks(r.own) {
-		p.add(
-			r.n.pos,
-			r.step.Type+" takes a lock where retention is disabled",
-			"after a crash nobody would free the lock: write retention: 0 instead",
-		)
+		p.add(r.n.pos, r.step.Type+" takes a lock where retention is disabled",
+			"after a crash nobody would free the lock: write retention: 0 instead")
 	}
 	for _, name := range params {
 		param := r.own.Parameters[name]
 		under := r.value("input")
 		if param.Required && param.Default == nil && !r.partly(name) &&
 			(under == nil || under.get(name) == nil) {
-			p.add(
-				r.n.pos,
-				r.step.Type+" needs "+name,
-				"give it as a key"+cmp.Or(
-					map[bool]string{true: ", or write " + r.step.Type + " " + r.own.Shorthand}[r.own.Shorthand != ""],
-					"",
-				),
-			)
+			p.add(r.n.pos, r.step.Type+" needs "+name, "give it as a key"+cmp.Or(map[bool]string{
+				true: ", or write " + r.step.Type + " " + r.own.Shorthand,
+			}[r.own.Shorthand != ""], ""))
 		}
 	}
 }
@@ -388,10 +354,8 @@ func (p *parser) locks(d *Definition) bool {
 
 // partly tells whether an input, or a part of it, is given.
 func (r *reading) partly(name string) bool {
-	return slices.ContainsFunc(
-		r.order,
-		func(o string) bool { return o == name || strings.HasPrefix(o, name+".") },
-	)
+	return slices.ContainsFunc(r.order,
+		func(o string) bool { return o == name || strings.HasPrefix(o, name+".") })
 }
 
 const noNested = "handlers hold no workflows: do it in a step that the handler goes to"

@@ -53,11 +53,8 @@ func (p *parser) retryPart(w words, what string, check func(string) error) {
 	for _, one := range split(w.s) {
 		switch one.s {
 		case "replay", "from", "limit", "backoff", "timeout":
-			p.add(
-				w.at(one.from),
-				one.s+" stands within "+what,
-				"the order is fixed: retry [replay] [from ID] [limit L] [backoff B] [timeout D]",
-			)
+			p.add(w.at(one.from), one.s+" stands within "+what,
+				"the order is fixed: retry [replay] [from ID] [limit L] [backoff B] [timeout D]")
 			return
 		}
 	}
@@ -128,11 +125,8 @@ func (p *parser) finishSwitch(r *reading) {
 	case !ok || !p.given(a.w.n, "cases"):
 		return
 	case a.node().kind != list || len(a.node().items) == 0:
-		p.add(
-			a.place,
-			"cases is "+a.node().is(),
-			"write a list of steps, each but the last with a condition",
-		)
+		p.add(a.place, "cases is "+a.node().is(),
+			"write a list of steps, each but the last with a condition")
 		return
 	}
 	at := r.at
@@ -145,11 +139,8 @@ func (p *parser) finishSwitch(r *reading) {
 			continue
 		}
 		if s.Condition == nil && i < len(a.w.n.items)-1 {
-			p.add(
-				n.pos,
-				"a case that is not the last has no condition",
-				"give it one, or make it the last",
-			)
+			p.add(n.pos, "a case that is not the last has no condition",
+				"give it one, or make it the last")
 		}
 		r.step.Cases = append(r.step.Cases, s)
 	}
@@ -172,11 +163,8 @@ func (p *parser) finishWorkflow(r *reading) *Definition {
 	case ok:
 		p.changeRetention(r, a)
 	case !r.has("replayable"):
-		p.add(
-			r.n.pos,
-			"the workflow has no steps",
-			"list them under steps, or write workflow replayable ... or workflow retention ...",
-		)
+		p.add(r.n.pos, "the workflow has no steps",
+			"list them under steps, or write workflow replayable ... or workflow retention ...")
 	}
 	p.onlyLoop(r)
 	return nil
@@ -197,11 +185,8 @@ func (p *parser) changeRetention(r *reading, a arg) {
 	}
 	if r.step.Retention = p.retention(n); r.step.Retention != nil && r.step.Retention.Disabled &&
 		r.at.locked {
-		p.add(
-			a.place,
-			"a run that has a lock disables its retention",
-			"after a crash nobody would free the lock: write retention 0 instead",
-		)
+		p.add(a.place, "a run that has a lock disables its retention",
+			"after a crash nobody would free the lock: write retention 0 instead")
 	}
 }
 
@@ -240,17 +225,10 @@ func (p *parser) finishForeach(r *reading) *Definition {
 		p.add(steps.place, "the step has do and steps", "keep one of them")
 	case one:
 		n := do.node()
-		r.put(
-			"steps",
-			arg{
-				w: words{
-					n:   &node{kind: list, pos: n.pos, items: []*node{n}, shift: -1},
-					off: -1,
-				},
-				key:   true,
-				place: do.place,
-			},
-		)
+		r.put("steps", arg{
+			w:   words{n: &node{kind: list, pos: n.pos, items: []*node{n}, shift: -1}, off: -1},
+			key: true, place: do.place,
+		})
 	}
 	return body
 }
@@ -277,16 +255,12 @@ func (p *parser) loop(r *reading, target arg) *Loop {
 	if a, ok := r.take("concurrency"); ok {
 		n := a.node()
 		if l.Concurrency = p.line(n, "concurrency"); !dynamic(l.Concurrency) &&
-			l.Concurrency != "" &&
-			p.o.Checks.Concurrency != nil {
+			l.Concurrency != "" && p.o.Checks.Concurrency != nil {
 			p.explain(n.words(), p.o.Checks.Concurrency(l.Concurrency))
 		}
 		if r.arg("reducing") && l.Concurrency != "1" {
-			p.add(
-				a.place,
-				"a step with reducing has concurrency "+quoted(l.Concurrency),
-				"one run hands its variables to the next: write 1, or leave it out",
-			)
+			p.add(a.place, "a step with reducing has concurrency "+quoted(l.Concurrency),
+				"one run hands its variables to the next: write 1, or leave it out")
 		}
 	}
 	if a, ok := r.take("reducing"); ok {
@@ -308,11 +282,8 @@ func (p *parser) loopTarget(a arg) {
 				"write a list, a range such as 1..10, or an expression such as ${items}")
 		}
 	default:
-		p.add(
-			a.place,
-			"target is "+n.is(),
-			"write a list, a range such as 1..10, or an expression such as ${items}",
-		)
+		p.add(a.place, "target is "+n.is(),
+			"write a list, a range such as 1..10, or an expression such as ${items}")
 	}
 }
 
@@ -328,11 +299,8 @@ func (p *parser) loopVar(l *Loop, a arg) {
 		names[i] = name
 		if !variableRoot.MatchString(name) || slices.Contains(everywhere, name) ||
 			spread && !strings.HasSuffix(inner, "}") {
-			p.add(
-				a.place,
-				quoted(a.w.s)+" is no name of a variable",
-				"write a name, or {a,b} to spread maps",
-			)
+			p.add(a.place, quoted(a.w.s)+" is no name of a variable",
+				"write a name, or {a,b} to spread maps")
 			return
 		}
 	}
@@ -346,11 +314,8 @@ func (p *parser) loopVar(l *Loop, a arg) {
 func (p *parser) reducingNames(n *node) {
 	for _, pair := range n.pairs {
 		if !variableRoot.MatchString(pair.key) || slices.Contains(everywhere, pair.key) {
-			p.add(
-				pair.pos,
-				quoted(pair.key)+" is no name of a variable",
-				"reducing has the names of variables with their first values",
-			)
+			p.add(pair.pos, quoted(pair.key)+" is no name of a variable",
+				"reducing has the names of variables with their first values")
 		}
 	}
 }

@@ -47,8 +47,7 @@ func (p *parser) container(r *reading) {
 		return
 	}
 	kind := r.args["type"].w.s
-	typed, begins := kind == "list" ||
-		kind == "map", strings.HasPrefix(a.w.s, "[") ||
+	typed, begins := kind == "list" || kind == "map", strings.HasPrefix(a.w.s, "[") ||
 		strings.HasPrefix(a.w.s, "{")
 	if !typed && !begins {
 		return
@@ -62,16 +61,9 @@ func (p *parser) container(r *reading) {
 		if err != nil {
 			problem += ": " + syntax.Line(strings.TrimPrefix(err.Error(), "read YAML: "))
 		}
-		p.add(
-			a.place,
-			problem,
-			fmt.Sprintf(
-				"write the value under its key: {step: let %s %s, value: %s}",
-				kind,
-				r.args["variable"].w.s,
-				map[string]string{"list": "[...]", "map": "{...}"}[kind],
-			),
-		)
+		p.add(a.place, problem,
+			fmt.Sprintf("write the value under its key: {step: let %s %s, value: %s}", kind,
+				r.args["variable"].w.s, map[string]string{"list": "[...]", "map": "{...}"}[kind]))
 	}
 }
 
@@ -84,11 +76,8 @@ const exprFrom, exprTo = "\ue000", "\ue001"
 func (a arg) yaml() (*node, error) {
 	text := dedented(a.w)
 	if strings.ContainsAny(text, exprFrom+exprTo) {
-		return nil, fmt.Errorf(
-			"it has the character %s or %s",
-			strconv.QuoteToASCII(exprFrom),
-			strconv.QuoteToASCII(exprTo),
-		)
+		return nil, fmt.Errorf("it has the character %s or %s",
+			strconv.QuoteToASCII(exprFrom), strconv.QuoteToASCII(exprTo))
 	}
 	var b strings.Builder
 	var inside []string

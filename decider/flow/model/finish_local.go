@@ -48,11 +48,8 @@ func (p *parser) transformText(r *reading, rest words) bool {
 	}
 	if bar := slices.IndexFunc(all, func(w lineWord) bool { return w.s == "|" }); bar >= 0 {
 		if bar == len(all)-1 {
-			p.add(
-				rest.at(all[bar].from),
-				"nothing stands after |",
-				"write a transform, such as trim",
-			)
+			p.add(rest.at(all[bar].from), "nothing stands after |",
+				"write a transform, such as trim")
 			return false
 		}
 		part("transform", all[bar+1].from, all[len(all)-1].to)
@@ -95,11 +92,8 @@ func (p *parser) finishTransform(r *reading) {
 	case !a.key || a.w.n.kind == text:
 		p.checkTransform(a.w)
 	case a.w.n.kind != list:
-		p.add(
-			a.place,
-			"transform is "+a.w.n.is(),
-			"write a chain such as trim | to_upper_case, or a list",
-		)
+		p.add(a.place, "transform is "+a.w.n.is(),
+			"write a chain such as trim | to_upper_case, or a list")
 	default:
 		for _, item := range a.w.n.items {
 			if item.kind != text {
@@ -159,11 +153,8 @@ func (p *parser) checkTransform(w words) {
 			continue
 		}
 		if root := rootOf(all[i+1].s); slices.Contains(everywhere, root) {
-			p.add(
-				w.at(all[i+1].from),
-				root+" is the name of what every run knows",
-				"choose another name for the variable"+everywhereHint[root],
-			)
+			p.add(w.at(all[i+1].from), root+" is the name of what every run knows",
+				"choose another name for the variable"+everywhereHint[root])
 		}
 	}
 }
@@ -204,11 +195,8 @@ func (p *parser) finishArgs(r *reading) {
 	pairs := &node{kind: mapping, pos: a.place, shift: -1}
 	all, open := commas(a.w.s)
 	if open >= 0 {
-		p.add(
-			a.w.at(open),
-			"what begins with "+a.w.s[open:open+1]+" has no end, and a comma in it",
-			"close it, or put the whole value in quotes",
-		)
+		p.add(a.w.at(open), "what begins with "+a.w.s[open:open+1]+" has no end, and a comma in it",
+			"close it, or put the whole value in quotes")
 		return
 	}
 	for _, one := range all {
@@ -218,28 +206,19 @@ func (p *parser) finishArgs(r *reading) {
 			w.off = a.w.off + one.from
 		}
 		if len(parts) < 3 || parts[1].s != "=" || !variableRoot.MatchString(parts[0].s) {
-			p.add(
-				w.at(syntax.SkipSpace(one.s, 0)),
+			p.add(w.at(syntax.SkipSpace(one.s, 0)),
 				quoted(strings.TrimSpace(one.s))+" is no argument",
-				"write NAME = VALUE, with spaces around = and commas between; quote a value with commas",
-			)
+				"write NAME = VALUE, with spaces around = and commas between; quote a value with commas")
 			return
 		}
 		if pairs.get(parts[0].s) != nil {
-			p.add(
-				w.at(parts[0].from),
-				"the argument "+parts[0].s+" is given twice",
-				"keep one of them",
-			)
+			p.add(w.at(parts[0].from), "the argument "+parts[0].s+" is given twice",
+				"keep one of them")
 		}
-		pairs.pairs = append(
-			pairs.pairs,
-			pair{
-				key:   parts[0].s,
-				pos:   w.at(parts[0].from),
-				value: bare(one.s[parts[2].from:parts[len(parts)-1].to]),
-			},
-		)
+		pairs.pairs = append(pairs.pairs, pair{
+			key: parts[0].s, pos: w.at(parts[0].from),
+			value: bare(one.s[parts[2].from:parts[len(parts)-1].to]),
+		})
 	}
 	r.put("args", arg{w: words{s: a.w.s, n: pairs, off: -1}, key: true, place: a.place})
 }
@@ -310,11 +289,8 @@ func (p *parser) finishContainer(r *reading) {
 			continue
 		}
 		if n++; n > 1 {
-			p.add(
-				a.place,
-				"the container has more than one of command, commands and raw_command",
-				"keep one of them",
-			)
+			p.add(a.place, "the container has more than one of command, commands and raw_command",
+				"keep one of them")
 		}
 	}
 }

@@ -107,28 +107,18 @@ func (p *parser) spread(r *reading, name string) {
 func (p *parser) misspelt(r *reading, name string, a arg, known []string) {
 	plain := strings.NewReplacer("_", "", "-", "", " ", "")
 	for _, key := range slices.Concat(stepKeys, known) {
-		same := strings.EqualFold(
-			strings.TrimSuffix(plain.Replace(name), "s"),
-			strings.TrimSuffix(plain.Replace(key), "s"),
-		)
+		same := strings.EqualFold(strings.TrimSuffix(plain.Replace(name), "s"),
+			strings.TrimSuffix(plain.Replace(key), "s"))
 		if same && len(key) > 1 || len(key) >= 6 && distance(strings.ToLower(name), key) == 1 ||
 			len(key) >= 9 && distance(strings.ToLower(name), key) == 2 {
-			p.add(
-				a.place,
-				quoted(name)+" would become an input",
-				"did you mean "+key+"? If not, put it under input",
-			)
+			p.add(a.place, quoted(name)+" would become an input",
+				"did you mean "+key+"? If not, put it under input")
 			return
 		}
 	}
 	if r.own != nil && len(known) > 0 && p.o.Warn != nil {
-		p.o.Warn(
-			p.make(
-				a.place,
-				r.step.Type+" has no parameter "+quoted(name),
-				cmp.Or(didYouMean(name, known), "its parameters are "+strings.Join(known, ", ")),
-			),
-		)
+		p.o.Warn(p.make(a.place, r.step.Type+" has no parameter "+quoted(name),
+			cmp.Or(didYouMean(name, known), "its parameters are "+strings.Join(known, ", "))))
 	}
 }
 
@@ -158,15 +148,12 @@ func (p *parser) checkKind(r *reading, in Input, a arg) {
 		return
 	}
 	if hint := p.wrong(in, n, a); hint != "" {
-		p.add(
-			a.place,
+		p.add(a.place,
 			in.Name+" is "+cmp.Or(map[bool]string{true: quoted(n.text)}[n.kind == text], n.is()),
-			hint,
-		)
+			hint)
 	}
 	if a.key && (n.kind == list || n.kind == mapping) && in.Kind != Predicate &&
-		in.Kind != Status &&
-		!special(r, in.Name) {
+		in.Kind != Status && !special(r, in.Name) {
 		p.checkTexts(n)
 	}
 }
@@ -200,11 +187,8 @@ func (p *parser) checkNames(in Input, a arg, n *node) {
 	default:
 		root := rootOf(n.text)
 		if slices.Contains(everywhere, root) {
-			p.add(
-				a.place,
-				root+" is the name of what every run knows",
-				"choose another name for the variable"+everywhereHint[root],
-			)
+			p.add(a.place, root+" is the name of what every run knows",
+				"choose another name for the variable"+everywhereHint[root])
 		}
 	}
 }

@@ -70,11 +70,8 @@ var plainWord = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
 func (p *parser) word(n *node, key string) string {
 	s := p.line(n, key)
 	if s != "" && !plainWord.MatchString(s) {
-		p.add(
-			n.pos,
-			key+" is "+quoted(s),
-			"begin with a letter, then letters, digits, - and _ only",
-		)
+		p.add(n.pos, key+" is "+quoted(s),
+			"begin with a letter, then letters, digits, - and _ only")
 		return ""
 	}
 	return s
@@ -153,11 +150,9 @@ func (p *parser) condition(n *node, judged bool) any {
 	case "no", "n", "off", "false":
 		hint = "write false"
 	}
-	p.add(
-		n.pos,
+	p.add(n.pos,
 		"the condition "+n.says()+" never holds, as there is nothing here that it is compared with",
-		hint,
-	)
+		hint)
 	return v
 }
 
@@ -228,10 +223,8 @@ func (p *parser) lock(n *node) *Lock {
 
 // folded is a text without case, punctuation and white space at its ends: From-Start is from start.
 func folded(s string) string {
-	words := strings.FieldsFunc(
-		strings.ToLower(s),
-		func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') },
-	)
+	words := strings.FieldsFunc(strings.ToLower(s),
+		func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') })
 	return strings.Join(words, " ")
 }
 
@@ -243,9 +236,8 @@ func (p *parser) replayable(n *node) Replayable {
 	if !ok || n.kind == list || n.kind == mapping {
 		hint := "write enabled, disabled, from start, automatically, or automatically from start"
 		if _, ok := replayPoint(n.text); ok {
-			hint = "it is a value of steps: write it on a step, or as a step workflow replayable " + folded(
-				n.text,
-			)
+			hint = "it is a value of steps: write it on a step, or as a step workflow replayable " +
+				folded(n.text)
 		}
 		p.add(n.pos, "replayable of a workflow is "+n.says(), hint)
 	}
@@ -287,11 +279,8 @@ func (p *parser) parameters(d *Definition, n *node) {
 	d.Parameters = make(map[string]Parameter, len(n.pairs))
 	for _, pair := range n.pairs {
 		if !variableRoot.MatchString(pair.key) {
-			p.add(
-				pair.pos,
-				quoted(pair.key)+" is no name of a parameter",
-				"begin with a letter or _, then letters, digits, - and _ only",
-			)
+			p.add(pair.pos, quoted(pair.key)+" is no name of a parameter",
+				"begin with a letter or _, then letters, digits, - and _ only")
 		}
 		d.Parameters[pair.key] = p.parameter(pair)
 	}
@@ -309,11 +298,8 @@ func (p *parser) parameter(of pair) Parameter {
 		return one
 	case mapping:
 	default:
-		p.add(
-			of.value.pos,
-			"the parameter "+of.key+" is "+of.value.is(),
-			"write its type, or a map with type, defaultValue, required, description and constraints",
-		)
+		p.add(of.value.pos, "the parameter "+of.key+" is "+of.value.is(),
+			"write its type, or a map with type, defaultValue, required, description and constraints")
 		return one
 	}
 	var standard *node
@@ -348,11 +334,8 @@ func (p *parser) parameter(of pair) Parameter {
 	}
 	if one.Default != nil && one.Type != "" {
 		if _, err := value.Coerce(one.Default, one.Type, value.Limits{}); err != nil {
-			p.add(
-				standard.pos,
-				"the defaultValue of "+of.key+" does not fit its type: "+err.Error(),
-				"",
-			)
+			p.add(standard.pos,
+				"the defaultValue of "+of.key+" does not fit its type: "+err.Error(), "")
 		}
 	}
 	return one
@@ -394,11 +377,8 @@ func (p *parser) shorthand(d *Definition, n *node) {
 		return
 	}
 	if !p.o.StepType {
-		p.add(
-			n.pos,
-			"shorthand is for step types",
-			"leave it out, or register the definition as a step type",
-		)
+		p.add(n.pos, "shorthand is for step types",
+			"leave it out, or register the definition as a step type")
 		return
 	}
 	t, err := shorthand.Parse(n.text)
@@ -411,11 +391,8 @@ func (p *parser) shorthand(d *Definition, n *node) {
 		v, _, _ = strings.Cut(v, ".")
 		if _, ok := d.Parameters[v]; !ok && len(d.Parameters) > 0 {
 			hint := didYouMean(v, slices.Sorted(maps.Keys(d.Parameters)))
-			p.add(
-				n.pos,
-				"the shorthand names "+v+", which is no parameter",
-				strings.TrimSpace(hint+" declare it under parameters"),
-			)
+			p.add(n.pos, "the shorthand names "+v+", which is no parameter",
+				strings.TrimSpace(hint+" declare it under parameters"))
 		}
 	}
 }

@@ -142,25 +142,17 @@ func (t *tree) read(n ast.Node) (*node, error) {
 	t.depth++
 	defer func() { t.depth-- }()
 	if t.depth > maxDepth {
-		return nil, faulty(
-			n.GetToken(),
-			"move parts into flows or step types of their own",
-			"is nested deeper than %d",
-			maxDepth,
-		)
+		return nil, faulty(n.GetToken(), "move parts into flows or step types of their own",
+			"is nested deeper than %d", maxDepth)
 	}
 	got, err := t.dispatch(n)
 	if err != nil {
 		return nil, err
 	}
 	if got.nodes > maxNodes || got.bytes > maxBytes {
-		return nil, faulty(
-			n.GetToken(),
-			"write less by way of aliases",
+		return nil, faulty(n.GetToken(), "write less by way of aliases",
 			"grows beyond %d values or %d bytes when its aliases are written out",
-			maxNodes,
-			maxBytes,
-		)
+			maxNodes, maxBytes)
 	}
 	return got, nil
 }
@@ -195,12 +187,8 @@ func (t *tree) dispatch(n ast.Node) (*node, error) {
 	case *ast.TagNode:
 		return t.tag(n)
 	}
-	return nil, faulty(
-		n.GetToken(),
-		"use plain maps, lists, texts, numbers and booleans",
-		"this kind of YAML (%s) is not understood",
-		n.Type(),
-	)
+	return nil, faulty(n.GetToken(), "use plain maps, lists, texts, numbers and booleans",
+		"this kind of YAML (%s) is not understood", n.Type())
 }
 
 func (t *tree) leaf(tk *token.Token, k kind, value any) (*node, error) {
@@ -252,12 +240,8 @@ func (t *tree) plain(n *ast.StringNode) (*node, error) {
 	switch s := n.Token.Value; {
 	case n.Token.Type != token.StringType:
 	case allDigits.MatchString(s):
-		return nil, faulty(
-			n.Token,
-			"quote it to keep it as a text",
-			"the number %s does not fit into 64 bits",
-			syntax.Line(s),
-		)
+		return nil, faulty(n.Token, "quote it to keep it as a text",
+			"the number %s does not fit into 64 bits", syntax.Line(s))
 	case !realNumber.MatchString(s):
 	case !strings.ContainsAny(s[1:], "+-"):
 		return nil, unsure(n.Token)
@@ -268,12 +252,8 @@ func (t *tree) plain(n *ast.StringNode) (*node, error) {
 }
 
 func unsure(tk *token.Token) error {
-	return faulty(
-		tk,
-		"quote it if it is a text, or write it as a plain number",
-		"%s is a number to some readers of YAML and a text to others",
-		syntax.Line(tk.Value),
-	)
+	return faulty(tk, "quote it if it is a text, or write it as a plain number",
+		"%s is a number to some readers of YAML and a text to others", syntax.Line(tk.Value))
 }
 
 func (t *tree) integer(n *ast.IntegerNode) (*node, error) {
@@ -282,12 +262,8 @@ func (t *tree) integer(n *ast.IntegerNode) (*node, error) {
 	}
 	i, err := strconv.ParseInt(strings.TrimPrefix(n.Token.Value, "+"), 0, 64)
 	if err != nil {
-		return nil, faulty(
-			n.Token,
-			"quote it to keep it as a text",
-			"the number %s does not fit into 64 bits",
-			syntax.Line(n.Token.Value),
-		)
+		return nil, faulty(n.Token, "quote it to keep it as a text",
+			"the number %s does not fit into 64 bits", syntax.Line(n.Token.Value))
 	}
 	return t.leaf(n.Token, scalar, i)
 }
@@ -302,12 +278,8 @@ func (t *tree) float(n *ast.FloatNode) (*node, error) {
 func (t *tree) real(tk *token.Token) (*node, error) {
 	f, err := strconv.ParseFloat(tk.Value, 64)
 	if err != nil || math.IsInf(f, 0) {
-		return nil, faulty(
-			tk,
-			"quote it to keep it as a text",
-			"the number %s is too large",
-			syntax.Line(tk.Value),
-		)
+		return nil, faulty(tk, "quote it to keep it as a text", "the number %s is too large",
+			syntax.Line(tk.Value))
 	}
 	return t.leaf(tk, scalar, f)
 }
@@ -346,13 +318,8 @@ func (t *tree) mapping(tk *token.Token, values []*ast.MappingValueNode) (*node, 
 			return nil, err
 		}
 		if first, ok := seen[key.text]; ok {
-			return nil, faulty(
-				v.Key.GetToken(),
-				"keep one of them",
-				"the key %s was given before, in line %d",
-				quoted(key.text),
-				first.Line,
-			)
+			return nil, faulty(v.Key.GetToken(), "keep one of them",
+				"the key %s was given before, in line %d", quoted(key.text), first.Line)
 		}
 		seen[key.text] = key.pos
 		value, err := t.read(v.Value)
@@ -402,11 +369,8 @@ func (t *tree) merge(v *ast.MappingValueNode) ([]*node, error) {
 	}
 	for _, m := range all {
 		if m.kind != mapping {
-			return nil, faulty(
-				v.Key.GetToken(),
-				"put an alias of a map after <<",
-				"<< takes maps only",
-			)
+			return nil, faulty(v.Key.GetToken(), "put an alias of a map after <<",
+				"<< takes maps only")
 		}
 	}
 	return all, nil
@@ -442,12 +406,9 @@ func (t *tree) alias(n *ast.AliasNode) (*node, error) {
 	if value, ok := t.anchors[name]; ok {
 		return value, nil
 	}
-	return nil, faulty(
-		n.GetToken(),
+	return nil, faulty(n.GetToken(),
 		"set the anchor with & above it, not around it; quote the text if it is no alias",
-		"there is no anchor %s before this alias",
-		quoted(name),
-	)
+		"there is no anchor %s before this alias", quoted(name))
 }
 
 // tag understands !!str before a scalar.
@@ -461,10 +422,6 @@ func (t *tree) tag(n *ast.TagNode) (*node, error) {
 			return t.leaf(tk, text, tk.Value)
 		}
 	}
-	return nil, faulty(
-		n.Start,
-		"leave it out; quote what is to be a text",
-		"the tag %s is not understood",
-		syntax.Line(n.Start.Value),
-	)
+	return nil, faulty(n.Start, "leave it out; quote what is to be a text",
+		"the tag %s is not understood", syntax.Line(n.Start.Value))
 }

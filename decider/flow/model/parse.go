@@ -53,9 +53,7 @@ func Parse(file string, text []byte, o *Options) (*Definition, error) {
 		shown = "" // no excerpts of what is refused for its size
 	}
 	p := &parser{
-		report: newReport(file, shown),
-		o:      *cmp.Or(o, &Options{}),
-		types:  map[string]*Definition{},
+		report: newReport(file, shown), o: *cmp.Or(o, &Options{}), types: map[string]*Definition{},
 	}
 	root, err := readYAML(src)
 	if err != nil {
@@ -116,11 +114,12 @@ var (
 	}
 	misplacedKeys = map[string]string{
 		"target": onlyNested, "target_var_name": onlyNested, "target_index_var_name": onlyNested,
-		"concurrency": onlyNested, "reducing": onlyNested,
-		"triggers": noTriggers, "period": noTriggers, "skip_initial_run": noTriggers, "delay": noTriggers,
+		"concurrency": onlyNested, "reducing": onlyNested, "triggers": noTriggers,
+		"period": noTriggers, "skip_initial_run": noTriggers, "delay": noTriggers,
 		"step": "list the steps under steps", "s": "list the steps under steps",
 		"on_error": "write on-error", "next": "it is a key of steps",
-		"metadata": "it is a key of steps", "version": "a definition's version is made from its content",
+		"metadata":              "it is a key of steps",
+		"version":               "a definition's version is made from its content",
 		"brooklyn.initializers": "give each workflow a file of its own",
 	}
 )
@@ -150,10 +149,8 @@ func (p *parser) rootMap(n *node, at spot) *Definition {
 		case misplaced:
 			p.add(pair.pos, pair.key+" is no key of a definition", hint)
 		case !slices.Contains(definitionKeys, pair.key):
-			hint := cmp.Or(
-				didYouMean(pair.key, definitionKeys),
-				"the keys are "+strings.Join(definitionKeys, ", "),
-			)
+			hint := cmp.Or(didYouMean(pair.key, definitionKeys),
+				"the keys are "+strings.Join(definitionKeys, ", "))
 			p.add(pair.pos, quoted(pair.key)+" is no key of a definition", hint)
 		}
 	}
@@ -163,11 +160,8 @@ func (p *parser) rootMap(n *node, at spot) *Definition {
 	d.Description = p.line(n.get("description"), "description")
 	p.id = d.ID
 	if t := n.get("type"); t != nil && t.text != "workflow" && t.text != "workflow-effector" {
-		p.add(
-			t.pos,
-			"the type of a definition is "+t.says(),
-			"write workflow, or leave type out; sensors and policies are started by signals or schedules",
-		)
+		p.add(t.pos, "the type of a definition is "+t.says(),
+			"write workflow, or leave type out; sensors and policies are started by signals or schedules")
 	}
 	p.parameters(d, n.get("parameters"))
 	p.shorthand(d, n.get("shorthand"))
@@ -182,11 +176,8 @@ func (p *parser) rootMap(n *node, at spot) *Definition {
 func (p *parser) checkTypeID(d *Definition, n *node) {
 	switch _, builtin := names[d.ID]; {
 	case d.ID == "" && n.get("id") == nil:
-		p.add(
-			n.pos,
-			"the step type has no id",
-			"the id is the word that authors write, for example id: apt-get",
-		)
+		p.add(n.pos, "the step type has no id",
+			"the id is the word that authors write, for example id: apt-get")
 	case builtin:
 		p.add(n.get("id").pos, d.ID+" is a step type already", "choose another id")
 	}
@@ -206,13 +197,10 @@ func (p *parser) reachable(d *Definition, n *node) {
 		}
 	}
 	for _, pair := range under.pairs {
-		if _, structural := structural[pair.key]; (structural || slices.Contains(stepKeys, pair.key)) &&
-			!inLine[pair.key] {
-			p.add(
-				pair.pos,
-				"the parameter "+pair.key+" has the name of a key of steps",
-				"choose another name, or name it in the shorthand",
-			)
+		if _, structural := structural[pair.key]; (structural ||
+			slices.Contains(stepKeys, pair.key)) && !inLine[pair.key] {
+			p.add(pair.pos, "the parameter "+pair.key+" has the name of a key of steps",
+				"choose another name, or name it in the shorthand")
 		}
 	}
 }
@@ -230,11 +218,8 @@ func (p *parser) workflow(d *Definition, n *node, at spot) {
 	if v := n.get("idempotent"); v != nil && v.kind != null {
 		if d.IdempotentAll = v.text == "all"; !d.IdempotentAll &&
 			(v.text != "" || v.kind == list || v.kind == mapping) {
-			p.add(
-				v.pos,
-				"idempotent of a workflow is "+v.says(),
-				"write all, or leave it out; yes and no are for steps",
-			)
+			p.add(v.pos, "idempotent of a workflow is "+v.says(),
+				"write all, or leave it out; yes and no are for steps")
 		}
 	}
 	p.nested(d, n, at)
@@ -246,11 +231,8 @@ func (p *parser) nested(d *Definition, n *node, at spot) {
 	at.locked = d.Lock != nil
 	if at.locked && at.disabled {
 		where := cmp.Or(n.get("lock"), n)
-		p.add(
-			where.pos,
-			"a workflow with a lock has retention disabled, or one around it has",
-			"after a crash nobody would free the lock: write retention: 0 instead",
-		)
+		p.add(where.pos, "a workflow with a lock has retention disabled, or one around it has",
+			"after a crash nobody would free the lock: write retention: 0 instead")
 	}
 	if v := n.get("condition"); v != nil {
 		// else that of a flow, which judges nothing; a step has judged its own, or has a loop
@@ -282,11 +264,8 @@ func stepsBase(base string) string {
 func (p *parser) complete(d *Definition, n *node) *Definition {
 	if p.id != "" {
 		if _, ok := p.types[p.id]; ok {
-			p.add(
-				n.pos,
-				"the step type "+p.id+" comes to use itself",
-				"a recursion needs runs of their own: use child",
-			)
+			p.add(n.pos, "the step type "+p.id+" comes to use itself",
+				"a recursion needs runs of their own: use child")
 		}
 	}
 	if len(p.types) > 0 {
@@ -321,11 +300,8 @@ func (p *parser) adopt(name string, d *Definition, at Position) {
 		return
 	}
 	if have, ok := p.types[name]; ok && have.Version() != d.Version() {
-		p.add(
-			at,
-			"the step type "+name+" is used in two versions",
-			"register anew the types that use it",
-		)
+		p.add(at, "the step type "+name+" is used in two versions",
+			"register anew the types that use it")
 	}
 	p.types[name] = d
 }

@@ -38,25 +38,17 @@ func schema() object {
 			"step": object{
 				"description": "A line that begins with the type, a map, or a list of steps.",
 				"anyOf": []any{
-					object{"type": "string", "pattern": `\S`},
-					ref("steps"),
-					ref("stepMap"),
+					object{"type": "string", "pattern": `\S`}, ref("steps"), ref("stepMap"),
 				},
 			},
-			"handler": described(
-				object{"anyOf": []any{ref("step"), ref("steps")}},
-				"Steps that run when it fails; the first that goes on elsewhere ends them.",
-			),
+			"handler": described(object{"anyOf": []any{ref("step"), ref("steps")}},
+				"Steps that run when it fails; the first that goes on elsewhere ends them."),
 			"stepMap": stepSchema(),
 			"scalar":  object{"type": []any{"string", "number", "boolean"}},
-			"duration": described(
-				object{"type": "string"},
-				"Such as 10ms, 1m 30s, 1h30m, 7d or 2 weeks.",
-			),
-			"retention": described(
-				object{"type": []any{"string", "integer"}},
-				"Such as max(24h, 5) soft 10 hash start-stop.",
-			),
+			"duration": described(object{"type": "string"},
+				"Such as 10ms, 1m 30s, 1h30m, 7d or 2 weeks."),
+			"retention": described(object{"type": []any{"string", "integer"}},
+				"Such as max(24h, 5) soft 10 hash start-stop."),
 			"lock":      lockSchema(),
 			"parameter": parameterSchema(),
 		},
@@ -144,15 +136,9 @@ func stepSchema() object {
 		"type": "object", "minProperties": 1, "allOf": when,
 		"not": object{"required": []any{"type", "step"}},
 		"properties": object{
-			"type": described(
-				object{
-					"anyOf": []any{
-						object{"enum": every},
-						object{"type": "string", "pattern": `^\S+$`},
-					},
-				},
-				"The type, or that of a registered step type.",
-			),
+			"type": described(object{
+				"anyOf": []any{object{"enum": every}, object{"type": "string", "pattern": `^\S+$`}},
+			}, "The type, or that of a registered step type."),
 			"step":      described(object{}, "The line: the type and what goes with it."),
 			"id":        described(ref("scalar"), "What goto and next call the step."),
 			"name":      ref("scalar"),
@@ -163,10 +149,8 @@ func stepSchema() object {
 			"next":      described(ref("scalar"), "An id, start or end; exit in a handler."),
 			"timeout":   ref("duration"),
 			"on-error":  ref("handler"),
-			"replayable": described(
-				ref("scalar"),
-				"from here, from here only or reset; of workflows as in a definition.",
-			),
+			"replayable": described(ref("scalar"),
+				"from here, from here only or reset; of workflows as in a definition."),
 			"idempotent": described(ref("scalar"), "yes, no or default; all for workflows."),
 		},
 	}
@@ -201,8 +185,7 @@ func typeSchema(t Type) object {
 	names := anys(append([]string{t.Name}, t.Aliases...))
 	return object{
 		"if": object{
-			"required":   []any{"type"},
-			"properties": object{"type": object{"enum": names}},
+			"required": []any{"type"}, "properties": object{"type": object{"enum": names}},
 		},
 		"then": then,
 	}

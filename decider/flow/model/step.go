@@ -103,27 +103,18 @@ func (p *parser) one(n *node, at spot) *Step {
 	switch {
 	case p.steps > MaxSteps:
 		if p.steps == MaxSteps+1 {
-			p.add(
-				n.pos,
-				fmt.Sprintf("has more than %d steps", MaxSteps),
-				"move parts into flows or step types of their own",
-			)
+			p.add(n.pos, fmt.Sprintf("has more than %d steps", MaxSteps),
+				"move parts into flows or step types of their own")
 		}
 		return nil
 	case at.depth > MaxNest:
-		p.add(
-			n.pos,
-			fmt.Sprintf("steps are nested deeper than %d", MaxNest),
-			"move parts into flows or step types of their own",
-		)
+		p.add(n.pos, fmt.Sprintf("steps are nested deeper than %d", MaxNest),
+			"move parts into flows or step types of their own")
 		return nil
 	}
 	r := &reading{
-		step:   &Step{Ref: at.base, Pos: n.pos},
-		n:      n,
-		at:     at,
-		common: map[string]pair{},
-		args:   map[string]arg{},
+		step: &Step{Ref: at.base, Pos: n.pos}, n: n, at: at, common: map[string]pair{},
+		args: map[string]arg{},
 	}
 	switch n.kind {
 	case text:
@@ -161,11 +152,9 @@ func (p *parser) mapStep(r *reading) *Step {
 	case r.has("type"):
 		t := r.common["type"].value
 		if t.kind != text || strings.ContainsAny(t.text, " \t\n") {
-			p.add(
-				t.pos,
+			p.add(t.pos,
 				"type is "+cmp.Or(map[bool]string{true: quoted(t.text)}[t.kind == text], t.is()),
-				"type has the name only; write the whole line under step",
-			)
+				"type has the name only; write the whole line under step")
 			return nil
 		}
 		return p.typed(r, words{s: t.text, n: t}, nil)
@@ -188,18 +177,12 @@ func (p *parser) textOf(r *reading) *node {
 		switch {
 		case !ok:
 		case r.has("type"):
-			p.add(
-				pair.pos,
-				"the step has both type and "+key,
-				"keep one of them: step has the type as its first word",
-			)
+			p.add(pair.pos, "the step has both type and "+key,
+				"keep one of them: step has the type as its first word")
 			return nil
 		case found != nil:
-			p.add(
-				pair.pos,
-				"the step has more than one of step, shorthand and s",
-				"keep one of them",
-			)
+			p.add(pair.pos, "the step has more than one of step, shorthand and s",
+				"keep one of them")
 		case pair.value.kind != text && pair.value.kind != scalar:
 			p.add(pair.value.pos, key+" is "+pair.value.is(), "write a line such as log hello")
 			found = &node{kind: null, pos: pair.value.pos}
@@ -217,11 +200,8 @@ func (p *parser) rejoined(n *node) (words, bool) {
 	}
 	v := n.pairs[0].value
 	if v.kind == list || v.kind == mapping {
-		p.add(
-			v.pos,
-			"a step has a colon and "+v.is()+" after it",
-			"quote the whole line, or use a key without spaces",
-		)
+		p.add(v.pos, "a step has a colon and "+v.is()+" after it",
+			"quote the whole line, or use a key without spaces")
 		return words{s: "no-op", n: n, off: -1}, true
 	}
 	s := n.pairs[0].key + ":"
@@ -258,11 +238,8 @@ func (p *parser) shorthandStep(r *reading, w words) *Step {
 		return nil
 	}
 	if len(w.s) > maxLine {
-		p.add(
-			w.n.pos,
-			fmt.Sprintf("the line is longer than %d bytes", maxLine),
-			"give long values under keys of their own",
-		)
+		p.add(w.n.pos, fmt.Sprintf("the line is longer than %d bytes", maxLine),
+			"give long values under keys of their own")
 		return nil
 	}
 	end := from
@@ -315,10 +292,8 @@ func (p *parser) noType(name string) string {
 	case name == "=" || strings.Contains(name, "="):
 		return "did you mean let?"
 	}
-	return cmp.Or(
-		didYouMean(name, all),
-		"register it as a step type, or use activity for an activity and child for a workflow",
-	)
+	return cmp.Or(didYouMean(name, all),
+		"register it as a step type, or use activity for an activity and child for a workflow")
 }
 
 // takeApart puts the variables of a line into args.
@@ -381,18 +356,14 @@ func (p *parser) match(r *reading, t *shorthand.Template, rest words, raw bool) 
 	if r.own != nil {
 		for _, flag := range t.Flags() {
 			if !r.arg(flag) {
-				r.put(
-					flag,
-					arg{
-						w: words{
-							s:   "false",
-							n:   &node{kind: scalar, value: false, text: "false", pos: rest.n.pos},
-							off: -1,
-						},
-						key:   true,
-						place: rest.n.pos,
+				r.put(flag, arg{
+					w: words{
+						s:   "false",
+						n:   &node{kind: scalar, value: false, text: "false", pos: rest.n.pos},
+						off: -1,
 					},
-				)
+					key: true, place: rest.n.pos,
+				})
 			}
 		}
 	}

@@ -17,10 +17,8 @@ type target struct {
 }
 
 func (p *parser) target(name string, w words, r *reading) {
-	p.targets = append(
-		p.targets,
-		target{name, w.at(0), r.at.scope, r.at.handler, r.step.Type == "retry"},
-	)
+	p.targets = append(p.targets,
+		target{name, w.at(0), r.at.scope, r.at.handler, r.step.Type == "retry"})
 }
 
 func (p *parser) checkTargets() {
@@ -33,34 +31,22 @@ func (p *parser) checkTargets() {
 		case word == "last" && t.retry:
 		case word == "exit" && t.handler == ofStep:
 		case word == "exit" && t.handler == ofWorkflow:
-			p.add(
-				t.at,
-				"exit in the handler of a workflow",
-				"there is no handler around it to go on with: write end",
-			)
+			p.add(t.at, "exit in the handler of a workflow",
+				"there is no handler around it to go on with: write end")
 		case word == "exit":
-			p.add(
-				t.at,
-				"exit outside of a handler",
-				"it leaves a handler: write end to end the block",
-			)
+			p.add(t.at, "exit outside of a handler",
+				"it leaves a handler: write end to end the block")
 		case slices.Contains(reserved, word):
-			p.add(
-				t.at,
-				quoted(t.name)+" is no place to go to",
-				"write an id, start or end; retry also knows last",
-			)
+			p.add(t.at, quoted(t.name)+" is no place to go to",
+				"write an id, start or end; retry also knows last")
 		case !t.scope.has(t.name):
 			ids := t.scope.all()
 			hint := didYouMean(t.name, ids)
 			if hint == "" && len(ids) > 0 {
 				hint = "the ids are " + strings.Join(ids[:min(len(ids), 20)], ", ")
 			}
-			p.add(
-				t.at,
-				"there is no step with the id "+quoted(t.name)+" here or in a block around",
-				cmp.Or(hint, "give the step an id, or write start or end"),
-			)
+			p.add(t.at, "there is no step with the id "+quoted(t.name)+" here or in a block around",
+				cmp.Or(hint, "give the step an id, or write start or end"))
 		}
 	}
 }

@@ -106,34 +106,25 @@ var (
 	// As a key, type is that of the step: the type of the value stands in the line, or in a map
 	// with the name of the variable.
 	typeInput = Input{
-		Name: "type",
-		Kind: TypeName,
-		Doc:  "the type that the value is coerced to; in the line, or in a map beside the name",
+		Name: "type", Kind: TypeName,
+		Doc: "the type that the value is coerced to; in the line, or in a map beside the name",
 	}
 	modes = Input{
-		Name:    "interpolation_mode",
-		Kind:    Choice,
-		Choices: []string{"words", "full", "disabled"},
-		Doc:     "words is the default in shorthand, full otherwise",
+		Name: "interpolation_mode", Kind: Choice, Choices: []string{"words", "full", "disabled"},
+		Doc: "words is the default in shorthand, full otherwise",
 	}
 	// What is loaded is somebody else's text.
 	loadModes = Input{
-		Name:    "interpolation_mode",
-		Kind:    Choice,
-		Choices: modes.Choices,
-		Doc:     "disabled if not given: the text is taken as it is",
+		Name: "interpolation_mode", Kind: Choice, Choices: modes.Choices,
+		Doc: "disabled if not given: the text is taken as it is",
 	}
 	loadFailures = Input{
-		Name:    "interpolation_errors",
-		Kind:    Choice,
-		Choices: failures.Choices,
-		Doc:     "ignore if not given: an expression without a value stays as it is written",
+		Name: "interpolation_errors", Kind: Choice, Choices: failures.Choices,
+		Doc: "ignore if not given: an expression without a value stays as it is written",
 	}
 	failures = Input{
-		Name:    "interpolation_errors",
-		Kind:    Choice,
-		Choices: []string{"fail", "ignore", "blank"},
-		Doc:     "what becomes of an expression without a value",
+		Name: "interpolation_errors", Kind: Choice, Choices: []string{"fail", "ignore", "blank"},
+		Doc: "what becomes of an expression without a value",
 	}
 )
 

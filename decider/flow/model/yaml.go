@@ -43,9 +43,7 @@ func readYAML(src string) (*node, error) {
 	}
 	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
 		return nil, &fault{
-			at:      Position{1, 1},
-			problem: "the definition is empty",
-			hint:    "write at least steps",
+			at: Position{1, 1}, problem: "the definition is empty", hint: "write at least steps",
 		}
 	}
 	t := tree{anchors: map[string]*node{}, lines: strings.Split(src, "\n")}
@@ -53,8 +51,7 @@ func readYAML(src string) (*node, error) {
 }
 
 var stepLine = regexp.MustCompile(
-	`^((?:\s|- )*(?:step|shorthand|s):\s+)([^\s"'|>&*!%@{\[#\x60].*)$`,
-)
+	`^((?:\s|- )*(?:step|shorthand|s):\s+)([^\s"'|>&*!%@{\[#\x60].*)$`)
 
 const (
 	maxRequote = 16 << 10 // bytes of a text that is read again for each such line
@@ -93,9 +90,8 @@ func requoted(src string, err error) (string, bool) {
 func checkBytes(src string) error {
 	if len(src) > MaxSize {
 		return &fault{
-			at:      Position{1, 1},
-			problem: fmt.Sprintf("is longer than %d bytes", MaxSize),
-			hint:    "move parts into flows or step types of their own, and data into inputs",
+			at: Position{1, 1}, problem: fmt.Sprintf("is longer than %d bytes", MaxSize),
+			hint: "move parts into flows or step types of their own, and data into inputs",
 		}
 	}
 	line, column := 1, 1
@@ -105,15 +101,13 @@ func checkBytes(src string) error {
 		switch {
 		case c == utf8.RuneError && size == 1:
 			return &fault{
-				at:      at,
-				problem: fmt.Sprintf("the byte %#02x is not UTF-8", src[i]),
-				hint:    "save the file as UTF-8",
+				at: at, problem: fmt.Sprintf("the byte %#02x is not UTF-8", src[i]),
+				hint: "save the file as UTF-8",
 			}
 		case c < ' ' && c != '\t' && c != '\n' && c != '\r', c == 0x7f, c == 0xfeff:
 			return &fault{
-				at:      at,
-				problem: fmt.Sprintf("the character %U cannot stand in a definition", c),
-				hint:    "remove it, or write it as an escape within double quotes",
+				at: at, problem: fmt.Sprintf("the character %U cannot stand in a definition", c),
+				hint: "remove it, or write it as an escape within double quotes",
 			}
 		}
 		column++
@@ -132,9 +126,8 @@ func parseYAML(src string) (file *ast.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			file, err = nil, &fault{
-				at:      Position{1, 1},
-				problem: "the YAML cannot be read",
-				hint:    "write it in a plainer way",
+				at: Position{1, 1}, problem: "the YAML cannot be read",
+				hint: "write it in a plainer way",
 			}
 		}
 	}()
@@ -165,12 +158,9 @@ func tokenize(src string) (token.Tokens, error) {
 			if err := checkTokens(tokens); err != nil {
 				return nil, err
 			}
-			return nil, faulty(
-				tokens[maxTokens],
+			return nil, faulty(tokens[maxTokens],
 				"move parts into flows or step types of their own, and data into inputs",
-				"has more than %d words and signs of YAML",
-				maxTokens,
-			)
+				"has more than %d words and signs of YAML", maxTokens)
 		}
 		if err != nil {
 			return tokens, checkTokens(tokens)
@@ -193,18 +183,12 @@ func checkTokens(tokens token.Tokens) error {
 			depth--
 		case token.DocumentHeaderType:
 			if headers++; headers > 1 || i > 0 {
-				return faulty(
-					tk,
-					"put each definition into a file of its own",
-					"a second document begins here",
-				)
+				return faulty(tk, "put each definition into a file of its own",
+					"a second document begins here")
 			}
 		case token.DirectiveType:
-			return faulty(
-				tk,
-				"leave it out; quote a text that begins with %",
-				"YAML directives are not understood",
-			)
+			return faulty(tk, "leave it out; quote a text that begins with %",
+				"YAML directives are not understood")
 		}
 		switch tk.Type {
 		case token.SequenceEntryType,
@@ -222,12 +206,8 @@ func checkTokens(tokens token.Tokens) error {
 			run = 0
 		}
 		if depth > maxDepth || run > maxDepth {
-			return faulty(
-				tk,
-				"move parts into flows or step types of their own",
-				"is nested deeper than %d",
-				maxDepth,
-			)
+			return faulty(tk, "move parts into flows or step types of their own",
+				"is nested deeper than %d", maxDepth)
 		}
 	}
 	return nil
@@ -265,19 +245,40 @@ func syntaxFault(src string, err error) error {
 func syntaxHint(message string) string {
 	for _, known := range [...]struct{ part, hint string }{
 		{"reserved character", "quote a text that begins with it"},
-		{"must be specified", "within [ ] and { }, quote texts that hold any of [ ] { } , and close each bracket"},
+		{
+			"must be specified",
+			"within [ ] and { }, quote texts that hold any of [ ] { } , and close each bracket",
+		},
 		{"end token", "close each bracket, and quote a text that begins with one"},
 		{"character corresponding to", "quote a text that begins with a bracket"},
 		{"could not find end character", "close the quote; within '…' a quote is written twice, " +
 			"within \"…\" with a backslash before it"},
-		{"escape character", "write a backslash twice within \"…\", or use '…', where it stands for itself"},
-		{"invalid header option", "quote a text that begins with | or >, or let it begin in the next line"},
+		{
+			"escape character",
+			"write a backslash twice within \"…\", or use '…', where it stands for itself",
+		},
+		{
+			"invalid header option",
+			"quote a text that begins with | or >, or let it begin in the next line",
+		},
 		{"invalid key for this map", "a key is one text; quote it if it begins with a bracket"},
-		{"non-map value", "write KEY: VALUE as the lines around it, and quote a text of several lines"},
-		{"unexpected key name", "write KEY: VALUE as the lines around it, and quote a text of several lines"},
+		{
+			"non-map value",
+			"write KEY: VALUE as the lines around it, and quote a text of several lines",
+		},
+		{
+			"unexpected key name",
+			"write KEY: VALUE as the lines around it, and quote a text of several lines",
+		},
 		{"block sequence", "begin the list in a line of its own"},
-		{"sequence element", "write an element before each comma, and quote a text that begins with one"},
-		{"unexpected scalar value", "write a value in each place, and quote a text that begins with one of , & * !"},
+		{
+			"sequence element",
+			"write an element before each comma, and quote a text that begins with one",
+		},
+		{
+			"unexpected scalar value",
+			"write a value in each place, and quote a text that begins with one of , & * !",
+		},
 		{"surrogate", "write the character itself"},
 		{"end content", "take the line of ... out"},
 		{"separator", "put each definition into a file of its own, without lines of --- or ..."},

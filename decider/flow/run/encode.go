@@ -96,11 +96,8 @@ func Decode(data []byte) (*State, error) { return DecodeLean(data, nil) }
 // DecodeLean reads what EncodeLean wrote, with the values that were told apart.
 func DecodeLean(data []byte, values map[int]Value) (*State, error) {
 	if len(data) > MaxState {
-		return nil, fmt.Errorf(
-			"the state of the run has %d bytes, more than %d",
-			len(data),
-			MaxState,
-		)
+		return nil, fmt.Errorf("the state of the run has %d bytes, more than %d",
+			len(data), MaxState)
 	}
 	s := &State{}
 	if err := json.Unmarshal(data, s); err != nil {
@@ -109,10 +106,7 @@ func DecodeLean(data []byte, values map[int]Value) (*State, error) {
 	if s.Format != format && s.Format != formatPacked {
 		return nil, fmt.Errorf(
 			"the state of the run has format %d, want %d or %d: let a worker of that release answer",
-			s.Format,
-			format,
-			formatPacked,
-		)
+			s.Format, format, formatPacked)
 	}
 	pooled := s.Pool
 	s.Pool = nil
@@ -133,11 +127,8 @@ func DecodeLean(data []byte, values map[int]Value) (*State, error) {
 func (v *Value) resolve(pooled []Value, values map[int]Value) error {
 	from := v.ref
 	if from > len(pooled) {
-		return fmt.Errorf(
-			"the state of the run names value %d of %d: it is damaged",
-			from,
-			len(pooled),
-		)
+		return fmt.Errorf("the state of the run names value %d of %d: it is damaged",
+			from, len(pooled))
 	}
 	if from > 0 {
 		*v = pooled[from-1]
@@ -150,8 +141,7 @@ func (v *Value) resolve(pooled []Value, values map[int]Value) error {
 	if !ok {
 		return fmt.Errorf(
 			"the state of the run names a value %d that stands in its history: it is to be read with that",
-			-v.ref,
-		)
+			-v.ref)
 	}
 	*v = Value{V: found.V}
 	return nil

@@ -37,7 +37,8 @@ const (
 )
 
 var aliases = map[string]string{
-	NameTimeout: "TimeoutException", NameInterrupted: "DanglingWorkflowException", NameRetries: "RetriesExceeded",
+	NameTimeout: "TimeoutException", NameInterrupted: "DanglingWorkflowException",
+	NameRetries: "RetriesExceeded",
 }
 
 const (

@@ -131,8 +131,7 @@ func (s *State) Fill(id string, output any) {
 	at, err2 := strconv.Atoi(place)
 	r := s.Records[ref]
 	if !ok || !both || err != nil || err2 != nil || r == nil || r.Last == nil || r.Last.N != n ||
-		at < 0 ||
-		at >= len(r.Last.Children) {
+		at < 0 || at >= len(r.Last.Children) {
 		return
 	}
 	if c := r.Last.Children[at]; c.lacks {

@@ -263,8 +263,6 @@ func (i *Instance) Timer(ref string) string {
 // Sound tells whether an instance can be gone on with.
 func (i *Instance) Sound() bool {
 	return i.N >= 0 && i.Try >= 0 && i.Polls >= 0 && i.Armed >= 0 && i.Limit >= 0 && i.Width >= 0 &&
-		!slices.ContainsFunc(
-			i.Children,
-			func(c *Child) bool { return c == nil || c.Status == ChildFailed && c.Fault == nil },
-		)
+		!slices.ContainsFunc(i.Children,
+			func(c *Child) bool { return c == nil || c.Status == ChildFailed && c.Fault == nil })
 }

@@ -77,9 +77,7 @@ func Parse(text string) (*Template, error) {
 				strings.HasPrefix(other, name+".") {
 				return nil, fmt.Errorf(
 					"shorthand: the variables %s and %s are in each other's way: use each name once",
-					other,
-					name,
-				)
+					other, name)
 			}
 		}
 	}
@@ -106,17 +104,15 @@ func (t *Template) String() string { return t.text }
 // Grammar writes the template for messages and manuals: NAME for one word, NAME... for more, quoted
 // words as they are.
 func (t *Template) Grammar() string {
-	return grammar.Replace(
-		variables.ReplaceAllStringFunc(flags.ReplaceAllString(t.text, ""), strings.ToUpper),
-	)
+	return grammar.Replace(variables.ReplaceAllStringFunc(flags.ReplaceAllString(t.text, ""),
+		strings.ToUpper))
 }
 
 var (
 	variables = regexp.MustCompile(`\$\{[^}]*\}`)
 	flags     = regexp.MustCompile(`\?\$\{[^}]*\}\s*`)
-	grammar   = strings.NewReplacer(
-		"${", "", "}", "", "[ ", "[", " ]", "]", `" `, "", ` "`, "", `"`, "",
-	)
+	grammar   = strings.NewReplacer("${", "", "}", "", "[ ", "[", " ]", "]", `" `, "", ` "`, "",
+		`"`, "")
 )
 
 // Flags are the names of all flags, in order.
@@ -164,8 +160,7 @@ func (p *parser) name() (name string, many bool, err error) {
 	name, many = strings.CutSuffix(m[1], "...")
 	if !variableName.MatchString(name) {
 		return "", false, p.fail(
-			"the name of a variable has letters, digits, _ and - only, and dots between them",
-		)
+			"the name of a variable has letters, digits, _ and - only, and dots between them")
 	}
 	p.At += len(m[0])
 	p.t.vars = append(p.t.vars, name)
@@ -193,10 +188,10 @@ func (p *parser) literal() error {
 		return p.fail("a literal is empty")
 	}
 	p.At += length + 2
-	p.t.program = append(
-		p.t.program,
-		op{kind: opLiteral, words: words, before: syntax.Space(lit[0]), after: syntax.Space(lit[len(lit)-1])},
-	)
+	p.t.program = append(p.t.program, op{
+		kind: opLiteral, words: words, before: syntax.Space(lit[0]),
+		after: syntax.Space(lit[len(lit)-1]),
+	})
 	return nil
 }
 

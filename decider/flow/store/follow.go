@@ -95,13 +95,8 @@ func (f *follower) look(ctx context.Context) (changed bool, err error) {
 	f.looks = 0 // until this look has succeeded
 	for more := true; more; {
 		var page []natsconn.Stored
-		page, more, err = f.s.conn.BatchGet(
-			ctx,
-			"KV_"+f.s.bucket,
-			"$KV."+f.s.bucket+"."+string(Flow)+".*."+current,
-			last+1,
-			listPage,
-		)
+		page, more, err = f.s.conn.BatchGet(ctx, "KV_"+f.s.bucket,
+			"$KV."+f.s.bucket+"."+string(Flow)+".*."+current, last+1, listPage)
 		if err != nil {
 			return false, f.s.explain(err)
 		}

@@ -63,17 +63,11 @@ func parseRecord(key string, value []byte) (*record, error) {
 	kind, rest, _ := strings.Cut(key, ".")
 	switch {
 	case r.V != schemas.Version:
-		return nil, fmt.Errorf(
-			"it has version %d, this drover reads %d: upgrade it",
-			r.V,
-			schemas.Version,
-		)
+		return nil, fmt.Errorf("it has version %d, this drover reads %d: upgrade it",
+			r.V, schemas.Version)
 	case !isVersion(r.Version):
-		return nil, fmt.Errorf(
-			"it names the version %q, want %d hexadecimal digits",
-			syntax.Clip(r.Version),
-			versionDigits,
-		)
+		return nil, fmt.Errorf("it names the version %q, want %d hexadecimal digits",
+			syntax.Clip(r.Version), versionDigits)
 	case r.Name == "" || keyOf(Kind(kind), r.Name, current) != kind+"."+rest:
 		return nil, fmt.Errorf("it names %q, which has another key", syntax.Clip(r.Name))
 	}
@@ -81,11 +75,8 @@ func parseRecord(key string, value []byte) (*record, error) {
 }
 
 func isVersion(s string) bool {
-	return len(s) == versionDigits &&
-		!strings.ContainsFunc(
-			s,
-			func(c rune) bool { return (c < '0' || c > '9') && (c < 'a' || c > 'f') },
-		)
+	return len(s) == versionDigits && !strings.ContainsFunc(s,
+		func(c rune) bool { return (c < '0' || c > '9') && (c < 'a' || c > 'f') })
 }
 
 // current reads from the leader which version counts; nil if none does.
@@ -101,17 +92,16 @@ func (s *Store) current(ctx context.Context, kind Kind, name string) (*record, u
 	r, err := parseRecord(key, value)
 	if err != nil {
 		return nil, 0, schemas.Errorf(schemas.CodeConflict, "the key %s of bucket %s cannot be "+
-			"read: %v", key, s.bucket, err).
-			WithHint("if no newer drover wrote it, delete it and deploy again: nats kv del %s %s", s.bucket, key)
+			"read: %v", key, s.bucket, err).WithHint(
+			"if no newer drover wrote it, delete it and deploy again: nats kv del %s %s",
+			s.bucket, key)
 	}
 	return r, rev, nil
 }
 
 // version reads a definition from the leader; nil if there is none.
 func (s *Store) version(
-	ctx context.Context,
-	kind Kind,
-	name, version string,
+	ctx context.Context, kind Kind, name, version string,
 ) (*model.Definition, error) {
 	key := keyOf(kind, name, version)
 	value, _, err := s.conn.KVGet(ctx, s.bucket, key)
@@ -127,8 +117,9 @@ func (s *Store) version(
 	}
 	if err != nil {
 		return nil, schemas.Errorf(schemas.CodeConflict, "the key %s of bucket %s cannot be "+
-			"used: %v", key, s.bucket, err).
-			WithHint("if no newer drover wrote it, delete it and deploy again: nats kv del %s %s", s.bucket, key)
+			"used: %v", key, s.bucket, err).WithHint(
+			"if no newer drover wrote it, delete it and deploy again: nats kv del %s %s",
+			s.bucket, key)
 	}
 	return d, nil
 }
@@ -137,9 +128,7 @@ func (s *Store) version(
 // the beginning of a version, of four digits at least, is enough if it is the only one. What is not
 // there is an error with [schemas.CodeNotFound].
 func (s *Store) Get(
-	ctx context.Context,
-	kind Kind,
-	name, version string,
+	ctx context.Context, kind Kind, name, version string,
 ) (*model.Definition, string, error) {
 	version, err := s.find(ctx, kind, name, version)
 	if err != nil {
@@ -147,8 +136,8 @@ func (s *Store) Get(
 	}
 	d, err := s.version(ctx, kind, name, version)
 	if err == nil && d == nil {
-		err = schemas.Errorf(schemas.CodeNotFound, "the %s %s has no version %s", kind, name, version).
-			InField("version").
+		err = schemas.Errorf(schemas.CodeNotFound, "the %s %s has no version %s",
+			kind, name, version).InField("version").
 			WithHint("see which there are: drover flow show %s", name)
 	}
 	return d, version, err
@@ -160,7 +149,8 @@ func (s *Store) Current(ctx context.Context, kind Kind, name string) (version st
 	r, _, err := s.current(ctx, kind, name)
 	if err == nil && r == nil {
 		err = schemas.Errorf(schemas.CodeNotFound, "there is no %s %q", kind, name).InField("name").
-			WithHint("see what there is with drover flow list, or deploy it with drover flow deploy FILE")
+			WithHint(
+				"see what there is with drover flow list, or deploy it with drover flow deploy FILE")
 	}
 	if err != nil {
 		return "", err
@@ -179,8 +169,7 @@ func (s *Store) find(ctx context.Context, kind Kind, name, version string) (stri
 		!isVersion((version + strings.Repeat("0", versionDigits))[:versionDigits]) {
 		return "", schemas.Errorf(schemas.CodeInvalid, "the version is %q: want %d hexadecimal "+
 			"digits, or the first four or more of them", syntax.Clip(version), versionDigits).
-			InField("version").
-			WithHint("see which there are: drover flow show %s", name)
+			InField("version").WithHint("see which there are: drover flow show %s", name)
 	}
 	all, err := s.Versions(ctx, kind, name)
 	if err != nil {
@@ -189,8 +178,7 @@ func (s *Store) find(ctx context.Context, kind Kind, name, version string) (stri
 	found := slices.DeleteFunc(all, func(v string) bool { return !strings.HasPrefix(v, version) })
 	if len(found) != 1 {
 		return "", schemas.Errorf(schemas.CodeNotFound, "%d versions of the %s %q begin with "+
-			"%s, want one", len(found), kind, name, version).
-			InField("version").
+			"%s, want one", len(found), kind, name, version).InField("version").
 			WithHint("see which there are: drover flow show %s", name)
 	}
 	return found[0], nil
@@ -207,13 +195,8 @@ func (s *Store) List(ctx context.Context) ([]Entry, error) {
 	for from, more := uint64(1), true; more; {
 		var page []natsconn.Stored
 		var err error
-		page, more, err = s.conn.BatchGet(
-			ctx,
-			"KV_"+s.bucket,
-			prefix+"*.*."+current,
-			from,
-			listPage,
-		)
+		page, more, err = s.conn.BatchGet(ctx, "KV_"+s.bucket, prefix+"*.*."+current, from,
+			listPage)
 		if err != nil {
 			return nil, s.explain(err)
 		}
@@ -230,11 +213,8 @@ func (s *Store) List(ctx context.Context) ([]Entry, error) {
 		}
 	}
 	slices.SortFunc(all, func(a, b Entry) int {
-		return cmp.Or(
-			cmp.Compare(a.Kind, b.Kind),
-			cmp.Compare(a.Name, b.Name),
-			cmp.Compare(a.Key, b.Key),
-		)
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.Key, b.Key))
 	})
 	return all, nil
 }
@@ -248,10 +228,8 @@ func entryOf(key string, m natsconn.Stored) Entry {
 	case err != nil:
 		e.Err = err
 	case e.Kind != Flow && e.Kind != StepType:
-		e.Err = fmt.Errorf(
-			"it is of the kind %q, which this drover does not know",
-			syntax.Clip(kind),
-		)
+		e.Err = fmt.Errorf("it is of the kind %q, which this drover does not know",
+			syntax.Clip(kind))
 	default:
 		e.Version, e.Description, e.Steps = r.Version, r.Description, r.Steps
 	}
@@ -267,8 +245,7 @@ const maxRounds = 4
 // known is read then, and parse is called again. Only its last call counts. Names that begin is
 // already asked about are answered there first; it may be nil.
 func (s *Store) Known(
-	ctx context.Context,
-	begin func(name string) (*model.Definition, bool),
+	ctx context.Context, begin func(name string) (*model.Definition, bool),
 	parse func(types func(name string) (*model.Definition, bool)) error,
 ) error {
 	read := map[string]*model.Definition{}
@@ -301,9 +278,7 @@ func (s *Store) Known(
 }
 
 func (s *Store) readType(
-	ctx context.Context,
-	name string,
-	read map[string]*model.Definition,
+	ctx context.Context, name string, read map[string]*model.Definition,
 ) error {
 	read[name] = nil
 	if subject.ValidateID("id", name) != nil {

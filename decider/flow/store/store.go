@@ -110,12 +110,10 @@ func nameOf(kind Kind, d *model.Definition) (string, error) {
 	switch {
 	case name == "":
 		return "", schemas.Errorf(schemas.CodeInvalid, "the %s has no %s", kind, field).
-			InField(field).
-			WithHint("write %s: … at the top of the file", field)
+			InField(field).WithHint("write %s: … at the top of the file", field)
 	case strings.Contains(name, "${"):
-		return "", schemas.Errorf(schemas.CodeInvalid, "the name %q holds an expression", syntax.Clip(name)).
-			InField(field).
-			WithHint("a name is fixed when the flow is deployed")
+		return "", schemas.Errorf(schemas.CodeInvalid, "the name %q holds an expression",
+			syntax.Clip(name)).InField(field).WithHint("a name is fixed when the flow is deployed")
 	}
 	if err := subject.ValidateID(field, name); err != nil {
 		return "", schemas.Errorf(schemas.CodeInvalid, "%v", err).InField(field)
@@ -148,10 +146,9 @@ func (s *Store) plan(ctx context.Context, kind Kind, d *model.Definition) (*plan
 		return nil, err
 	}
 	if len(value) > MaxStored {
-		return nil,
-			schemas.Errorf(schemas.CodeTooLarge, "the %s %s takes %d bytes, more than %d", kind,
-				name, len(value), MaxStored).
-				WithHint("split it: move parts into flows of their own and start them with child")
+		return nil, schemas.Errorf(schemas.CodeTooLarge, "the %s %s takes %d bytes, more than %d",
+			kind, name, len(value), MaxStored).
+			WithHint("split it: move parts into flows of their own and start them with child")
 	}
 	p := &plan{Deployed: Deployed{Kind: kind, Name: name, Version: d.Version()}, value: value}
 	now, rev, err := s.current(ctx, kind, name)
@@ -180,8 +177,9 @@ func (s *Store) room(ctx context.Context, kind Kind, name string) error {
 	}
 	if len(versions) >= MaxVersions {
 		return schemas.Errorf(schemas.CodeLimit, "the %s %s has %d versions, and more are not "+
-			"allowed", kind, name, len(versions)).
-			WithHint("delete versions that no run uses: nats kv del %s %s", s.bucket, keyOf(kind, name, "VERSION"))
+			"allowed", kind, name, len(versions)).WithHint(
+			"delete versions that no run uses: nats kv del %s %s",
+			s.bucket, keyOf(kind, name, "VERSION"))
 	}
 	if len(versions) > 0 {
 		return nil
@@ -192,8 +190,8 @@ func (s *Store) room(ctx context.Context, kind Kind, name string) error {
 	}
 	if len(names) >= MaxNames {
 		return schemas.Errorf(schemas.CodeLimit, "the namespace has %d %ss, and more are not "+
-			"allowed", len(names), kind).
-			WithHint("delete what nobody uses: nats kv del %s %s", s.bucket, keyOf(kind, "NAME", current))
+			"allowed", len(names), kind).WithHint("delete what nobody uses: nats kv del %s %s",
+			s.bucket, keyOf(kind, "NAME", current))
 	}
 	return nil
 }
@@ -232,9 +230,7 @@ func (s *Store) Deploy(ctx context.Context, kind Kind, d *model.Definition) (*De
 		}
 		if sleep.For(ctx, casPause) != nil {
 			return nil, fmt.Errorf(
-				"flows: deploy: %w; whether it was deployed, drover flow show tells",
-				ctx.Err(),
-			)
+				"flows: deploy: %w; whether it was deployed, drover flow show tells", ctx.Err())
 		}
 	}
 	return nil, schemas.Errorf(schemas.CodeConflict, "others keep deploying the %s", kind).
@@ -243,15 +239,10 @@ func (s *Store) Deploy(ctx context.Context, kind Kind, d *model.Definition) (*De
 
 // choose makes a version the current one.
 func (s *Store) choose(ctx context.Context, p *plan, d *model.Definition) error {
-	value, err := schemas.MarshalJSON(
-		record{
-			V:           schemas.Version,
-			Name:        p.Name,
-			Version:     p.Version,
-			Description: brief(d.Description),
-			Steps:       stepsOf(d),
-		},
-	)
+	value, err := schemas.MarshalJSON(record{
+		V: schemas.Version, Name: p.Name, Version: p.Version, Description: brief(d.Description),
+		Steps: stepsOf(d),
+	})
 	if err != nil {
 		return err
 	}
@@ -297,7 +288,8 @@ func (s *Store) explain(err error) error {
 	}
 	if errors.Is(err, natsconn.ErrFull) {
 		return schemas.Errorf(schemas.CodeLimit, "the bucket %s is full: %v", s.bucket, err).
-			WithHint("delete versions that no run uses, or %s", natsconn.RoomHint(err, string(s.ns)))
+			WithHint("delete versions that no run uses, or %s",
+				natsconn.RoomHint(err, string(s.ns)))
 	}
 	return fmt.Errorf("flows: %w", err)
 }

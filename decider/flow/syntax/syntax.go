@@ -36,11 +36,8 @@ func (e *Error) Error() string {
 // New returns an *Error about a place in a text.
 func New(what, text string, offset int, problem, hint string) error {
 	return &Error{
-		What:    what,
-		Text:    Clip(text),
-		Offset:  min(max(offset, 0), len(text)),
-		Problem: problem,
-		Hint:    hint,
+		What: what, Text: Clip(text), Offset: min(max(offset, 0), len(text)), Problem: problem,
+		Hint: hint,
 	}
 }
 

@@ -13,10 +13,8 @@ func Get(v any, p Path) (part any, found bool, err error) {
 	for i, s := range p {
 		switch {
 		case s.Kind == Append:
-			return nil, false, at(
-				p[:i+1],
-				"nothing can be read after the last element: take it with the transform last",
-			)
+			return nil, false, at(p[:i+1],
+				"nothing can be read after the last element: take it with the transform last")
 		case v == nil:
 			return nil, false, nil
 		case s.Kind == Key:
@@ -56,11 +54,8 @@ func set(v any, p Path, i int, part any) (any, error) {
 	if p[i].Kind == Key {
 		m, ok := v.(map[string]any)
 		if !ok && v != nil {
-			return nil, at(
-				p[:i+1],
-				"a %s has no keys: clear it first if it is to become a map",
-				TypeName(v),
-			)
+			return nil, at(p[:i+1], "a %s has no keys: clear it first if it is to become a map",
+				TypeName(v))
 		}
 		inner, err := set(m[p[i].Key], p, i+1, part)
 		if err != nil {
@@ -75,11 +70,8 @@ func set(v any, p Path, i int, part any) (any, error) {
 	}
 	l, ok := v.([]any)
 	if !ok && v != nil {
-		return nil, at(
-			p[:i+1],
-			"a %s has no elements: clear it first if it is to become a list",
-			TypeName(v),
-		)
+		return nil, at(p[:i+1], "a %s has no elements: clear it first if it is to become a list",
+			TypeName(v))
 	}
 	n := p[i].Index
 	if p[i].Kind == Append {

@@ -127,10 +127,8 @@ func number(s string) (any, error) {
 	if at == len(s) {
 		n, err := strconv.ParseInt(s, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf(
-				"the integer %s does not fit 64 bits: send it as text",
-				syntax.Clip(s),
-			)
+			return nil, fmt.Errorf("the integer %s does not fit 64 bits: send it as text",
+				syntax.Clip(s))
 		}
 		return n, nil
 	}
@@ -157,10 +155,8 @@ func number(s string) (any, error) {
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {
-		return nil, fmt.Errorf(
-			"the number %s is too large for a double: send it as text",
-			syntax.Clip(s),
-		)
+		return nil, fmt.Errorf("the number %s is too large for a double: send it as text",
+			syntax.Clip(s))
 	}
 	return f, nil
 }
@@ -246,11 +242,8 @@ func toInstant(v any) (time.Time, error) {
 			}
 		}
 	}
-	return time.Time{}, cannot(
-		v,
-		"instant",
-		"write date, time and zone, such as 2026-03-29T01:30:00Z",
-	)
+	return time.Time{}, cannot(v, "instant",
+		"write date, time and zone, such as 2026-03-29T01:30:00Z")
 }
 
 func toContainer(v any, name string, l Limits) (any, error) {

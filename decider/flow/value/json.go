@@ -45,10 +45,8 @@ func decode(data []byte, most int, l Limits) (any, error) {
 		return nil, fmt.Errorf("decode JSON: %w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf(
-			"decode JSON: more follows after the value, at byte %d",
-			dec.InputOffset(),
-		)
+		return nil, fmt.Errorf("decode JSON: more follows after the value, at byte %d",
+			dec.InputOffset())
 	}
 	return Of(x, l)
 }
@@ -61,11 +59,8 @@ func Pack(v any) ([]byte, error) { return appendJSON(nil, v, true) }
 // Unpack reads what Pack wrote.
 func Unpack(data []byte, l Limits) (any, error) {
 	// the packed form is larger
-	v, err := decode(
-		data,
-		maxJSON*l.bytes(),
-		Limits{Bytes: maxJSON * l.bytes(), Depth: l.depth() + 1},
-	)
+	v, err := decode(data, maxJSON*l.bytes(),
+		Limits{Bytes: maxJSON * l.bytes(), Depth: l.depth() + 1})
 	if err != nil {
 		return nil, err
 	}
@@ -191,8 +186,7 @@ func appendMap(b []byte, v map[string]any, typed bool) (_ []byte, err error) {
 func appendText(b []byte, s string) ([]byte, error) {
 	if !utf8.ValidString(s) {
 		return nil, errors.New(
-			"encode: a text is not valid UTF-8: encode bytes, for example in base64",
-		)
+			"encode: a text is not valid UTF-8: encode bytes, for example in base64")
 	}
 	const hex = "0123456789abcdef"
 	b = append(b, '"')

@@ -56,8 +56,7 @@ func parsePath(text string, relative bool) (Path, error) {
 	}
 	for at := 0; at < len(text) || len(p) == 0; {
 		if len(p) == MaxPath {
-			return nil, wrong(text, at,
-				"it has too many steps",
+			return nil, wrong(text, at, "it has too many steps",
 				"take a part of the value in a step before")
 		}
 		step, end, err := parseStep(text, at, len(p) == 0, relative)
@@ -75,8 +74,7 @@ func parseStep(text string, at int, first, relative bool) (Step, int, error) {
 	}
 	if !first {
 		if text[at] != '.' {
-			return Step{}, 0, wrong(text, at,
-				syntax.Quote(text[at:])+" does not continue a path",
+			return Step{}, 0, wrong(text, at, syntax.Quote(text[at:])+" does not continue a path",
 				pathHint(text[at]))
 		}
 		at++
@@ -89,12 +87,10 @@ func parseStep(text string, at int, first, relative bool) (Step, int, error) {
 		return Step{Kind: Key, Key: text[at:end]}, end, nil
 	}
 	if at == len(text) {
-		return Step{}, 0, wrong(text, at,
-			"a name is missing",
+		return Step{}, 0, wrong(text, at, "a name is missing",
 			"names have letters, digits, _ and -")
 	}
-	return Step{}, 0, wrong(text, at,
-		"a name cannot begin with "+syntax.Quote(text[at:at+1]),
+	return Step{}, 0, wrong(text, at, "a name cannot begin with "+syntax.Quote(text[at:at+1]),
 		pathHint(text[at]))
 }
 
@@ -117,9 +113,7 @@ func parseBracket(text string, at int) (Step, int, error) {
 	}
 	length := strings.IndexByte(text[from:], ']')
 	if length < 0 {
-		return Step{}, 0, wrong(text, at,
-			"the bracket is not closed",
-			"write ] after the index")
+		return Step{}, 0, wrong(text, at, "the bracket is not closed", "write ] after the index")
 	}
 	inside, end := text[from:from+length], from+length+1
 	if inside == "" || inside == "-1" {
@@ -128,12 +122,10 @@ func parseBracket(text string, at int) (Step, int, error) {
 	n, err := strconv.Atoi(inside)
 	switch {
 	case err != nil:
-		return Step{}, 0, wrong(text, from,
-			syntax.Quote(inside)+" is no index",
+		return Step{}, 0, wrong(text, from, syntax.Quote(inside)+" is no index",
 			"write a number, or a key in quotes, as in a['key']")
 	case n < 0:
-		return Step{}, 0, wrong(text, from,
-			"the index is negative",
+		return Step{}, 0, wrong(text, from, "the index is negative",
 			"only -1 is allowed, for the place after the last element; take others with the transform slice")
 	}
 	return Step{Kind: Index, Index: n}, end, nil
@@ -152,16 +144,12 @@ func QuotedKey(text string, from int) (key string, end int, err error) {
 		case c != quote:
 			b.WriteByte(c)
 		case i+1 == len(text) || text[i+1] != ']':
-			return "", 0, wrong(text, i+1,
-				"the bracket is not closed",
-				"write ] after the key")
+			return "", 0, wrong(text, i+1, "the bracket is not closed", "write ] after the key")
 		default:
 			return b.String(), i + 2, nil
 		}
 	}
-	return "", 0, wrong(text, from,
-		"the quote is not closed",
-		"write the same quote after the key")
+	return "", 0, wrong(text, from, "the quote is not closed", "write the same quote after the key")
 }
 
 // String writes the path so that ParseRelative, and ParsePath if it begins with a name, reads the

@@ -155,11 +155,8 @@ func (m *meter) spend(n, depth int) error {
 	case m.left < 0:
 		return fmt.Errorf("%w: the value has too many bytes", ErrLimit)
 	case depth > m.depth:
-		return fmt.Errorf(
-			"%w: more than %d lists and maps are inside each other",
-			ErrLimit,
-			m.depth,
-		)
+		return fmt.Errorf("%w: more than %d lists and maps are inside each other",
+			ErrLimit, m.depth)
 	}
 	return nil
 }
@@ -305,8 +302,7 @@ func scalar(x any) (any, error) {
 	}
 	return nil, fmt.Errorf(
 		"a %T is no value of a flow: use null, booleans, numbers, texts, lists, maps, durations and instants",
-		x,
-	)
+		x)
 }
 
 func unsigned(n uint64) (any, error) {

@@ -109,8 +109,7 @@ func unplain(r rune) bool {
 func block(s string) bool {
 	odd := func(r rune) bool { return r != '\n' && (r < ' ' || r >= 0x7f) }
 	return !strings.HasPrefix(s, " ") && !strings.HasPrefix(s, "\n") &&
-		!strings.Contains(s, "\n ") &&
-		!strings.ContainsFunc(s, odd)
+		!strings.Contains(s, "\n ") && !strings.ContainsFunc(s, odd)
 }
 
 func (m *meter) node(n *yaml.Node, depth int) (any, error) {
@@ -166,11 +165,8 @@ func (m *meter) mappingNode(n *yaml.Node, depth int) (any, error) {
 			return nil, fmt.Errorf("read YAML: the key in line %d is no plain text", k.Line)
 		}
 		if _, ok := out[k.Value]; ok {
-			return nil, fmt.Errorf(
-				"read YAML: the key %q occurs twice, again in line %d",
-				k.Value,
-				k.Line,
-			)
+			return nil, fmt.Errorf("read YAML: the key %q occurs twice, again in line %d",
+				k.Value, k.Line)
 		}
 		if err := m.spend(len(k.Value), depth+1); err != nil {
 			return nil, err
@@ -195,9 +191,7 @@ func yamlScalar(n *yaml.Node) (any, error) {
 		if err != nil {
 			return nil, fmt.Errorf(
 				"read YAML: the integer %s in line %d does not fit 64 bits: put it in quotes",
-				n.Value,
-				n.Line,
-			)
+				n.Value, n.Line)
 		}
 		return i, nil
 	case "!!float":
@@ -205,17 +199,12 @@ func yamlScalar(n *yaml.Node) (any, error) {
 		if err != nil || !strings.ContainsAny(n.Value, ".eE") { // an integer that YAML would round
 			return nil, fmt.Errorf(
 				"read YAML: the number %s in line %d is none of a flow: put it in quotes",
-				n.Value,
-				n.Line,
-			)
+				n.Value, n.Line)
 		}
 		return f, nil
 	case "!!str", "!!timestamp":
 		return n.Value, nil
 	}
-	return nil, fmt.Errorf(
-		"read YAML: the tag %s in line %d has no meaning here",
-		n.ShortTag(),
-		n.Line,
-	)
+	return nil, fmt.Errorf("read YAML: the tag %s in line %d has no meaning here",
+		n.ShortTag(), n.Line)
 }

@@ -70,10 +70,7 @@ func NewCache(runs, bytes int) *Cache {
 		return nil
 	}
 	return &Cache{
-		maxRuns: runs,
-		maxCost: bytes,
-		runs:    make(map[runKey]*list.Element),
-		order:   list.New(),
+		maxRuns: runs, maxCost: bytes, runs: make(map[runKey]*list.Element), order: list.New(),
 	}
 }
 

@@ -47,9 +47,7 @@ func (k *Known) Reads() int { return int(k.reads.Load()) }
 // Each yields the events from 1 to the task's DeciderStarted; of a question about a replay, all of
 // the run that has ended. What is not known is read, and once only. After an error nothing follows.
 func (k *Known) Each(
-	ctx context.Context,
-	t *schemas.DecisionTask,
-	yield func(schemas.Event, error) bool,
+	ctx context.Context, t *schemas.DecisionTask, yield func(schemas.Event, error) bool,
 ) {
 	if t.Replay != nil {
 		k.ended(ctx, t, yield)
@@ -83,10 +81,7 @@ func (k *Known) readPast(ctx context.Context, t *schemas.DecisionTask) error {
 	if len(events) == 0 {
 		return fmt.Errorf(
 			"%w: it ends at event %d, before the window of this task, which begins after %d",
-			Err,
-			known,
-			want,
-		)
+			Err, known, want)
 	}
 	k.past = append(k.past, events...)
 	k.pastBytes += size
@@ -95,9 +90,7 @@ func (k *Known) readPast(ctx context.Context, t *schemas.DecisionTask) error {
 
 // ended yields the history of a run that has ended, page by page.
 func (k *Known) ended(
-	ctx context.Context,
-	t *schemas.DecisionTask,
-	yield func(schemas.Event, error) bool,
+	ctx context.Context, t *schemas.DecisionTask, yield func(schemas.Event, error) bool,
 ) {
 	for after, more := int64(0), true; more; {
 		var events []schemas.Event
@@ -137,10 +130,7 @@ func (k *Known) FillWindow(ctx context.Context, t *schemas.DecisionTask) error {
 		if len(events) == 0 && end < t.StartedID-1 {
 			return fmt.Errorf(
 				"%w: it ends at event %d, within the window of this task, which ends at %d",
-				Err,
-				end,
-				t.StartedID,
-			)
+				Err, end, t.StartedID)
 		}
 		t.Events = append(t.Events, events...)
 		k.Window += size
@@ -153,16 +143,12 @@ func (k *Known) FillWindow(ctx context.Context, t *schemas.DecisionTask) error {
 // page reads events after after and up to last. Both history before the window and a window that
 // did not fit come through here, so nothing after the task's DeciderStarted can.
 func (k *Known) page(
-	ctx context.Context,
-	t *schemas.DecisionTask,
-	after, last int64,
+	ctx context.Context, t *schemas.DecisionTask, after, last int64,
 ) ([]schemas.Event, bool, int, error) {
 	if k.Pages == nil {
 		return nil, false, 0, fmt.Errorf(
 			"%w: the task has no worker and holds no event after %d: make it with a window from event 1",
-			Err,
-			after,
-		)
+			Err, after)
 	}
 	k.reads.Add(1)
 	events, more, size, err := k.Pages(ctx, t, after, int(min(last-after, pageEvents)))
@@ -171,12 +157,8 @@ func (k *Known) page(
 	}
 	got := Contiguous(events, after, last)
 	if len(got) == 0 && len(events) > 0 && events[0].ID <= last {
-		return nil, false, 0, fmt.Errorf(
-			"%w: a page after event %d begins with %d",
-			Err,
-			after,
-			events[0].ID,
-		)
+		return nil, false, 0, fmt.Errorf("%w: a page after event %d begins with %d",
+			Err, after, events[0].ID)
 	}
 	return got, more, size, nil
 }

@@ -22,24 +22,20 @@ const (
 
 // Pager reads a page of at most limit events after after. It returns at least one event, or
 // more=false, or an error. size is that of the page on the wire, bytes.
-type Pager func(ctx context.Context, t *schemas.DecisionTask, after int64,
-	limit int) (events []schemas.Event, more bool, size int, err error)
+type Pager func(
+	ctx context.Context, t *schemas.DecisionTask, after int64, limit int,
+) (events []schemas.Event, more bool, size int, err error)
 
 // FromAPI reads pages through api.history, so that a decider needs no right to any stream.
 func FromAPI(conn *natsconn.Conn, ns subject.Namespace) Pager {
 	to := ns.API("history")
 	header := natsconn.Header{schemas.ContentTypeHeader: []string{schemas.ContentTypeMsgpack}}
-	return func(ctx context.Context, t *schemas.DecisionTask, after int64,
-		limit int,
+	return func(
+		ctx context.Context, t *schemas.DecisionTask, after int64, limit int,
 	) ([]schemas.Event, bool, int, error) {
-		body, err := schemas.Marshal(
-			&schemas.HistoryRequest{
-				WorkflowID: t.WorkflowID,
-				Run:        t.Run,
-				After:      after,
-				Limit:      limit,
-			},
-		)
+		body, err := schemas.Marshal(&schemas.HistoryRequest{
+			WorkflowID: t.WorkflowID, Run: t.Run, After: after, Limit: limit,
+		})
 		if err != nil {
 			return nil, false, 0, err
 		}
@@ -57,23 +53,13 @@ func FromAPI(conn *natsconn.Conn, ns subject.Namespace) Pager {
 		if cause := context.Cause(ctx); cause != nil {
 			err = errors.Join(cause, err)
 		}
-		return nil, false, 0, fmt.Errorf(
-			"%w: %s run %s after event %d: %w",
-			Err,
-			t.WorkflowID,
-			t.Run,
-			after,
-			err,
-		)
+		return nil, false, 0, fmt.Errorf("%w: %s run %s after event %d: %w",
+			Err, t.WorkflowID, t.Run, after, err)
 	}
 }
 
 func requestPage(
-	ctx context.Context,
-	conn *natsconn.Conn,
-	to string,
-	h natsconn.Header,
-	body []byte,
+	ctx context.Context, conn *natsconn.Conn, to string, h natsconn.Header, body []byte,
 ) (page schemas.HistoryResponse, size int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
@@ -96,6 +82,5 @@ func transient(err error) bool {
 		return e.Code == schemas.CodeUnavailable || e.Code == schemas.CodeTimeout
 	}
 	return (errors.Is(err, natsconn.ErrNoResponders) || errors.Is(err, natsconn.ErrTimeout) ||
-		errors.Is(err, natsconn.ErrDisconnected)) &&
-		!errors.Is(err, natsconn.ErrPermission)
+		errors.Is(err, natsconn.ErrDisconnected)) && !errors.Is(err, natsconn.ErrPermission)
 }

@@ -41,14 +41,12 @@ func (l *Listener) Leave() {
 	l.alive.mu.Lock()
 	defer l.alive.mu.Unlock()
 	for typ := range l.alive.subs {
-		body, err := schemas.MarshalJSON(
-			&schemas.Announcement{
-				V:      schemas.Version,
-				Type:   typ,
-				Worker: l.Identity,
-				Left:   l.Sticky,
-			},
-		)
+		body, err := schemas.MarshalJSON(&schemas.Announcement{
+			V:      schemas.Version,
+			Type:   typ,
+			Worker: l.Identity,
+			Left:   l.Sticky,
+		})
 		if err == nil {
 			err = l.Conn.Publish(l.Namespace.Announce(typ), nil, body)
 		}

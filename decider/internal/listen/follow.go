@@ -41,10 +41,7 @@ type guest struct {
 // follow starts the sources. What they bring is served until leave; the first one that fails cancels
 // with its error.
 func (l *Listener) follow(
-	ctx context.Context,
-	cancel context.CancelCauseFunc,
-	fixed map[string]Handler,
-	sources []Source,
+	ctx context.Context, cancel context.CancelCauseFunc, fixed map[string]Handler, sources []Source,
 ) *guests {
 	g := &guests{
 		l:       l,
@@ -88,9 +85,7 @@ func (g *guests) serve(from int, h Handler, types []string) {
 }
 
 func (g *guests) change(
-	from int,
-	h Handler,
-	types []string,
+	from int, h Handler, types []string,
 ) (added []string, gone []natsconn.Subscription) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -104,8 +99,7 @@ func (g *guests) change(
 			subs, err = g.l.listenTo(typ, h)
 		}
 		if err != nil {
-			g.l.Log.WithField("type", typ).
-				WithField("err", err).
+			g.l.Log.WithField("type", typ).WithField("err", err).
 				Error("deciders cannot listen to this type: it is left out")
 			gone = append(gone, subs...)
 			continue
@@ -134,8 +128,7 @@ func (g *guests) onRefused(e *natsconn.RefusedError) {
 		if !slices.Contains(g.l.subjects(typ), e.Subject) {
 			continue
 		}
-		g.l.Log.WithField("type", typ).
-			WithField("err", e).
+		g.l.Log.WithField("type", typ).WithField("err", e).
 			Errorf("deciders may not listen to this type, so it is left out: %s", e.Hint())
 		for _, sub := range t.subs {
 			_ = sub.Close() // of a subscription that was refused there is nothing to close
@@ -151,8 +144,7 @@ func (g *guests) types() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Sorted(
-		slices.Values(slices.AppendSeq(slices.Collect(maps.Keys(g.fixed)), maps.Keys(g.served))),
-	)
+		slices.Values(slices.AppendSeq(slices.Collect(maps.Keys(g.fixed)), maps.Keys(g.served))))
 }
 
 // leave waits for the sources, which end with their context, and hands over what is still listened

@@ -73,8 +73,8 @@ func (l *Listener) Run(ctx context.Context, fixed map[string]Handler, sources []
 			return fmt.Errorf("decider worker: %w", err)
 		}
 	}
-	l.Log.WithField("types", slices.Sorted(maps.Keys(fixed))).
-		Infof("deciders listen: %s", l.Options)
+	l.Log.WithField("types", slices.Sorted(maps.Keys(fixed))).Infof("deciders listen: %s",
+		l.Options)
 	guests := l.follow(ctx, end, fixed, sources)
 	l.announceUntilDone(ctx, guests.types)
 	subs = append(subs, guests.leave()...)
@@ -83,9 +83,8 @@ func (l *Listener) Run(ctx context.Context, fixed map[string]Handler, sources []
 
 // listenTo subscribes to a type, and to the worker's own subject of it.
 func (l *Listener) listenTo(typ string, h Handler) (subs []natsconn.Subscription, err error) {
-	sub, err := l.Conn.Subscribe(
-		l.Namespace.Decide(typ), queueGroup, func(m natsconn.Msg) { h(typ, false, m) },
-	)
+	sub, err := l.Conn.Subscribe(l.Namespace.Decide(typ), queueGroup,
+		func(m natsconn.Msg) { h(typ, false, m) })
 	if err != nil {
 		return nil, err
 	}
@@ -93,9 +92,8 @@ func (l *Listener) listenTo(typ string, h Handler) (subs []natsconn.Subscription
 	if l.Sticky == "" {
 		return subs, nil
 	}
-	sub, err = l.Conn.Subscribe(
-		l.Namespace.DecideSticky(typ, l.Sticky), "", func(m natsconn.Msg) { h(typ, true, m) },
-	)
+	sub, err = l.Conn.Subscribe(l.Namespace.DecideSticky(typ, l.Sticky), "",
+		func(m natsconn.Msg) { h(typ, true, m) })
 	if err != nil {
 		return subs, err
 	}
@@ -126,8 +124,8 @@ func (l *Listener) announceUntilDone(ctx context.Context, types func() []string)
 		if ctx.Err() != nil {
 			return
 		}
-		l.Log.WithField("err", err).
-			Warn("deciders could not announce themselves, trying again; runs that wait may wait longer")
+		l.Log.WithField("err", err).Warn(
+			"deciders could not announce themselves, trying again; runs that wait may wait longer")
 		retry := time.NewTimer(announceRetry)
 		select {
 		case <-ctx.Done():
@@ -146,8 +144,7 @@ func (l *Listener) announce(ctx context.Context, types []string) error {
 	}
 	for _, typ := range types {
 		body, err := schemas.MarshalJSON(
-			&schemas.Announcement{V: schemas.Version, Type: typ, Worker: l.Identity},
-		)
+			&schemas.Announcement{V: schemas.Version, Type: typ, Worker: l.Identity})
 		if err != nil {
 			return err
 		}

@@ -14,8 +14,7 @@ import (
 // call in particular. A worker that heard only some of its tasks would look healthy, and its runs
 // would wait for ever.
 func (l *Listener) untilRefused(
-	ctx context.Context,
-	fixed map[string]Handler,
+	ctx context.Context, fixed map[string]Handler,
 ) (_ context.Context, end context.CancelCauseFunc) {
 	mine := make(map[string]string, 3*len(fixed))
 	for typ := range fixed {

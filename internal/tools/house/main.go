@@ -66,13 +66,11 @@ func run(root, words string, onlyTags bool) error {
 	printTags(tags)
 	printBars([]bar{
 		{
-			"production without bench, bytes of code",
-			"0.93 of the first commit",
+			"production without bench, bytes of code", "0.93 of the first commit",
 			fmt.Sprint(production(packages).code),
 		},
 		{
-			"largest package with goroutines, lines (natsconn aside)",
-			"3500",
+			"largest package with goroutines, lines (natsconn aside)", "3500",
 			largest(packages, true),
 		},
 		{"largest package without, lines", "5500", largest(packages, false)},

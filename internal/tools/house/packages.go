@@ -66,10 +66,8 @@ func byPackage(files []source) []*pack {
 		p.production.add(f)
 		p.goroutines = p.goroutines || startsGoroutines(f.file)
 	}
-	return slices.SortedFunc(
-		maps.Values(found),
-		func(a, b *pack) int { return strings.Compare(a.name, b.name) },
-	)
+	return slices.SortedFunc(maps.Values(found),
+		func(a, b *pack) int { return strings.Compare(a.name, b.name) })
 }
 
 // startsGoroutines looks for go statements, and for calls of a method Go, as sync.WaitGroup has.
@@ -121,8 +119,7 @@ func largest(packages []*pack, goroutines bool) string {
 }
 
 func printPackages(packages []*pack) {
-	table(
-		"packages",
+	table("packages",
 		"package\tfiles\tlines\tbytes\tcode\tgoroutines\tlimit\ttest lines\ttest bytes\ttest code",
 		func(w io.Writer) {
 			var bench, rest, tests size
@@ -146,23 +143,11 @@ func printPackages(packages []*pack) {
 			row(w, "PRODUCTION", production(packages), "\t", tests)
 			row(w, "bench", bench, "\t", size{})
 			row(w, "docs, e2e, examples", rest, "\t", size{})
-		},
-	)
+		})
 	fmt.Printf("code is bytes without comments and blank lines\n\n")
 }
 
 func row(w io.Writer, name string, p size, middle string, t size) {
-	fmt.Fprintf(
-		w,
-		"%s\t%d\t%d\t%d\t%d\t%s\t%d\t%d\t%d\n",
-		name,
-		p.files,
-		p.lines,
-		p.bytes,
-		p.code,
-		middle,
-		t.lines,
-		t.bytes,
-		t.code,
-	)
+	fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%s\t%d\t%d\t%d\n",
+		name, p.files, p.lines, p.bytes, p.code, middle, t.lines, t.bytes, t.code)
 }

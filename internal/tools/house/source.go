@@ -47,12 +47,8 @@ func readSources(root string) ([]source, error) {
 		if err != nil {
 			return err
 		}
-		file, err := parser.ParseFile(
-			fset,
-			rel,
-			text,
-			parser.ParseComments|parser.SkipObjectResolution,
-		)
+		file, err := parser.ParseFile(fset, rel, text,
+			parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}

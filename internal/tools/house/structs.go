@@ -38,7 +38,8 @@ func findStructs(files []source) []*structure {
 					fields, tagged := countFields(t)
 					data := tagged || f.pkg == "schemas" || strings.HasPrefix(f.pkg, "schemas/")
 					found[[2]string{f.pkg, spec.Name.Name}] = &structure{
-						pkg: f.pkg, name: spec.Name.Name, fields: fields, files: map[string]bool{}, data: data,
+						pkg: f.pkg, name: spec.Name.Name, fields: fields, files: map[string]bool{},
+						data: data,
 					}
 				}
 			}
@@ -59,11 +60,8 @@ func findStructs(files []source) []*structure {
 		structs = append(structs, s)
 	}
 	slices.SortFunc(structs, func(a, b *structure) int {
-		return cmp.Or(
-			b.fields-a.fields,
-			strings.Compare(a.pkg, b.pkg),
-			strings.Compare(a.name, b.name),
-		)
+		return cmp.Or(b.fields-a.fields, strings.Compare(a.pkg, b.pkg),
+			strings.Compare(a.name, b.name))
 	})
 	return structs
 }
@@ -125,9 +123,7 @@ func largestStruct(structs []*structure) string {
 }
 
 func printStructs(structs []*structure) {
-	table(
-		"structs with more than 15 fields",
-		"struct\tfields\tmethods\tin files\tstored or sent",
+	table("structs with more than 15 fields", "struct\tfields\tmethods\tin files\tstored or sent",
 		func(w io.Writer) {
 			for _, s := range structs {
 				if s.fields <= 15 {
@@ -137,25 +133,13 @@ func printStructs(structs []*structure) {
 				if s.data {
 					data = "yes"
 				}
-				fmt.Fprintf(
-					w,
-					"%s.%s\t%d\t%d\t%d\t%s\n",
-					s.pkg,
-					s.name,
-					s.fields,
-					s.methods,
-					len(s.files),
-					data,
-				)
+				fmt.Fprintf(w, "%s.%s\t%d\t%d\t%d\t%s\n",
+					s.pkg, s.name, s.fields, s.methods, len(s.files), data)
 			}
-		},
-	)
+		})
 	byMethods := slices.SortedFunc(slices.Values(structs), func(a, b *structure) int {
-		return cmp.Or(
-			b.methods-a.methods,
-			strings.Compare(a.pkg, b.pkg),
-			strings.Compare(a.name, b.name),
-		)
+		return cmp.Or(b.methods-a.methods, strings.Compare(a.pkg, b.pkg),
+			strings.Compare(a.name, b.name))
 	})
 	table("structs with the most methods", "struct\tfields\tmethods\tin files", func(w io.Writer) {
 		for _, s := range byMethods[:min(10, len(byMethods))] {

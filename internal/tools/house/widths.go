@@ -55,10 +55,6 @@ func printWidths(all width) {
 		fmt.Fprintf(w, "over 120 columns\t%d\t%s\n", all.over120, percent(all.over120, all.lines))
 		fmt.Fprintf(w, "columns of the widest\t%d\t\n", all.widest)
 	})
-	fmt.Printf(
-		"a tab is %d columns; \"behind\" in Go: %d, %d of them in tests\n\n",
-		tab,
-		all.behind,
-		all.behindInTests,
-	)
+	fmt.Printf("a tab is %d columns; \"behind\" in Go: %d, %d of them in tests\n\n",
+		tab, all.behind, all.behindInTests)
 }

@@ -63,8 +63,7 @@ func (l *laboratory) try(m *mutation) error {
 // once.
 func (m *mutation) find(root string) (file string, err error) {
 	times := 0
-	err = filepath.WalkDir(
-		filepath.Join(root, m.tree),
+	err = filepath.WalkDir(filepath.Join(root, m.tree),
 		func(name string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
@@ -79,8 +78,7 @@ func (m *mutation) find(root string) (file string, err error) {
 				file, times = name, times+n
 			}
 			return err
-		},
-	)
+		})
 	if err == nil && times != 1 {
 		err = fmt.Errorf("the text stands %d times below %s, want once: %s", times, m.tree, m.old)
 	}
