@@ -128,8 +128,8 @@ func (w *Workflow) checkContinuation(
 		broken(RuleInherit, "the run is held by %+v; run %s was held by %+v",
 			a.Held, before.run, before.hold)
 	}
-	signals, requests := latest(before.signals, inheritedSignals), latest(before.requests,
-		inheritedRequests)
+	signals, requests := latest(before.signals.latest, inheritedSignals),
+		latest(before.requests.latest, inheritedRequests)
 	fits := len(a.Input)+schemas.AttributesSize(a.Attributes)+schemas.WordsSize(a.TagList)+
 		schemas.WordsSize(signals)+schemas.WordsSize(requests) <= leastRecord
 	known := func(of string, got, want []string, most int) {

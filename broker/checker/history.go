@@ -29,46 +29,26 @@ type History struct {
 	workflowID, run string
 	found           []Violation
 
-	count    int64 // events seen
-	last     int64 // id of the last one
-	time     schemas.Timestamp
+	progress
 	closedBy schemas.EventType // empty while the run is open
 	paused   int64             // the WorkflowPaused that holds, 0 if none
 	// continuation is when the run is asked to continue as new, hold what keeps it from being
 	// asked; nil for none.
 	continuation *schemas.ContinuationPolicy
 	hold         *schemas.ContinuationHeld
-	lastUnknown  int64            // the last event of an unknown type
 	once         map[string]int64 // the runs of children, and the events that asked for them
 
-	start     instant
-	timeout   schemas.Duration // of the run
-	scheduled limits           // what the run says of its deciders
-	defaults  schemas.ActivityDefaults
-
-	decider    decider
-	activities map[int64]*activity
-	activityID map[string]int64
-	timers     map[string]*timer
-	exchanges  map[int64]*exchange
-	locks      map[string]uint64 // the highest fence seen of each lock
-	held       map[string]holding
-	lockLimits map[string]int // of the locks that were asked for
-
-	// successor and predecessor are run ids of a continuation.
-	successor, predecessor string
-	startRequest           string
-	link                   link
-	// how the run closed, if it continued as new
-	continued *schemas.WorkflowContinuedAsNew
-	unread    unread
-	copies    copies
-	// what a successor must know: the ids of the chain's latest ones
-	signals, requests []string
-	// of the chain, as those in signals and requests are
-	recentSignals, recentRequests *recent
-	policy                        schemas.ChildPolicy // of a run that was ended by force
-	unkept                        bool                // its retention is disabled
+	runLimits
+	decider decider
+	openWork
+	lockBook
+	kin
+	unread unread
+	copies copies
+	// of the chain
+	signals, requests requestIDs
+	policy            schemas.ChildPolicy // of a run that was ended by force
+	unkept            bool                // its retention is disabled
 	// sees every event that counts; may be nil
 	witness     func(*History, schemas.Event)
 	steppedBack func(to, from schemas.Timestamp)
@@ -76,14 +56,54 @@ type History struct {
 	records recordState
 }
 
+// progress is how far a history was read.
+type progress struct {
+	count       int64 // events seen
+	last        int64 // id of the last one
+	lastUnknown int64 // the last event of an unknown type
+	time        schemas.Timestamp
+}
+
+// runLimits are what the run says of its times.
+type runLimits struct {
+	start     instant
+	timeout   schemas.Duration // of the run
+	scheduled limits           // of its deciders
+	defaults  schemas.ActivityDefaults
+}
+
+// openWork is what has begun and may still end.
+type openWork struct {
+	activities map[int64]*activity
+	activityID map[string]int64
+	timers     map[string]*timer
+	exchanges  map[int64]*exchange
+}
+
+// kin says where a run stands in its chain and its family.
+type kin struct {
+	// successor and predecessor are run ids of a continuation.
+	successor, predecessor string
+	startRequest           string
+	link                   link
+	// how the run closed, if it continued as new
+	continued *schemas.WorkflowContinuedAsNew
+}
+
 // New returns a checker of one run. An empty workflowID or run is taken from the first event.
 func New(workflowID, run string) *History {
 	return &History{
 		workflowID: workflowID, run: run, once: make(map[string]int64),
-		activities: make(map[int64]*activity), activityID: make(map[string]int64),
-		timers: make(map[string]*timer), exchanges: make(map[int64]*exchange),
-		locks: make(map[string]uint64), held: make(map[string]holding),
-		lockLimits: make(map[string]int), recentSignals: &recent{}, recentRequests: &recent{},
+		openWork: openWork{
+			activities: make(map[int64]*activity), activityID: make(map[string]int64),
+			timers: make(map[string]*timer), exchanges: make(map[int64]*exchange),
+		},
+		lockBook: lockBook{
+			locks: make(map[string]uint64), held: make(map[string]holding),
+			lockLimits: make(map[string]int),
+		},
+		signals:  requestIDs{most: inheritedSignals, recent: &recent{}},
+		requests: requestIDs{most: inheritedRequests, recent: &recent{}},
 	}
 }
 
@@ -160,10 +180,10 @@ func (h *History) event(e schemas.Event) {
 // release lets go of what no event can refer to any more. Whoever checks a namespace holds a closed
 // run for each workflow id.
 func (h *History) release() {
-	h.activities, h.activityID, h.timers, h.exchanges, h.locks, h.lockLimits = nil, nil, nil, nil, nil, nil
+	h.openWork, h.locks, h.lockLimits = openWork{}, nil, nil
 	if h.successor == "" {
-		h.once, h.signals, h.held = nil, nil, nil
-		h.recentSignals, h.recentRequests = &recent{}, &recent{}
+		h.once, h.signals.latest, h.held = nil, nil, nil
+		h.signals.recent, h.requests.recent = &recent{}, &recent{}
 	}
 }
 
@@ -226,8 +246,8 @@ func (h *History) noteSignal(e schemas.Event, a *schemas.Signal) {
 	switch {
 	case a.OriginRun == "":
 		h.checkSignal(e, id)
-	case id != "" && !slices.Contains(h.signals, id):
-		h.signals = remember(h.signals, id, inheritedSignals)
+	case id != "" && !slices.Contains(h.signals.latest, id):
+		h.signals.remember(id)
 	}
 }
 
@@ -235,29 +255,23 @@ func (h *History) noteSignal(e schemas.Event, a *schemas.Signal) {
 // last ten minutes. An empty id is none. Who uses an old one again, say one for each minute of the
 // day, means it, and nobody remembers it.
 func (h *History) checkSignal(e schemas.Event, id string) {
-	h.signals = h.checkOnce(e, id, h.signals, inheritedSignals, h.recentSignals)
+	h.checkOnce(e, id, &h.signals)
 }
 
 func (h *History) checkRequest(e schemas.Event, id string) {
-	h.requests = h.checkOnce(e, id, h.requests, inheritedRequests, h.recentRequests)
+	h.checkOnce(e, id, &h.requests)
 }
 
-func (h *History) checkOnce(
-	e schemas.Event, id string, latest []string, most int, r *recent,
-) []string {
+func (h *History) checkOnce(e schemas.Event, id string, ids *requestIDs) {
 	if id == "" {
-		return latest
+		return
 	}
-	switch ago := r.note(id, e.Time); {
+	switch ago := ids.recent.note(id, e.Time); {
 	case ago >= 0:
 		h.report(RuleOnce, e.ID, "%s repeats the request %q, which the chain has had %s before",
 			e.Type(), id, ago)
-	case slices.Contains(latest, id):
+	case slices.Contains(ids.latest, id):
 		h.report(RuleOnce, e.ID, "%s repeats the request %q, which the chain has had", e.Type(), id)
 	}
-	return remember(latest, id, most)
-}
-
-func remember(latest []string, id string, most int) []string {
-	return append(latest[max(0, len(latest)+1-most):], id)
+	ids.remember(id)
 }

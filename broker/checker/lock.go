@@ -8,6 +8,13 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
+// lockBook is what a run has said of its locks.
+type lockBook struct {
+	locks      map[string]uint64 // the highest fence seen of each lock
+	held       map[string]holding
+	lockLimits map[string]int // of the locks that were asked for
+}
+
 // holding is a lock that the run holds.
 type holding struct {
 	fence   uint64

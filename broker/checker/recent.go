@@ -15,6 +15,17 @@ const (
 	leastDropped = 64
 )
 
+// requestIDs are the ids of one kind that a chain has had.
+type requestIDs struct {
+	latest []string // what a successor must know
+	most   int      // of them
+	recent *recent
+}
+
+func (r *requestIDs) remember(id string) {
+	r.latest = append(r.latest[max(0, len(r.latest)+1-r.most):], id)
+}
+
 // recent are the ids of one kind that a chain had in the last while. The runs of a chain share
 // them.
 type recent struct {

@@ -76,7 +76,7 @@ func (h *History) applyStarted(e schemas.Event, a *schemas.WorkflowStarted) {
 	h.checkMode(e, a)
 	h.continuation, h.hold = a.Continuation, a.Held
 	h.copies.want, h.copies.of = a.UnreadSignals, a.ContinuedExecutionRun
-	h.signals, h.requests = slices.Clone(a.SignalIDs), slices.Clone(a.RequestIDs)
+	h.signals.latest, h.requests.latest = slices.Clone(a.SignalIDs), slices.Clone(a.RequestIDs)
 	h.inheritLocks(a.Locks)
 	h.keeps(a.ParentRetention)
 	if a.Retention != nil {

@@ -88,7 +88,7 @@ func (w *Workflow) follow(before *History, r *schemas.Record) []Violation {
 		like := before.unread
 		w.current.copies.like = &like
 		w.current.once = before.once // a child is asked for once by the whole chain
-		w.current.recentSignals, w.current.recentRequests = before.recentSignals, before.recentRequests
+		w.current.signals.recent, w.current.requests.recent = before.signals.recent, before.requests.recent
 	}
 	return found
 }

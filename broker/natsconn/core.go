@@ -111,7 +111,7 @@ func (c *Conn) RequestEvery(
 		stream, ok := storedBy(m.Data)
 		if ok {
 			c.log.WithField("subject", subject).WithField("stream", stream).
-				Log(c.news("stream "+stream), "a stream that is not Drover's takes requests and "+
+				Log(c.logged.level("stream "+stream), "a stream that is not Drover's takes requests and "+
 					"answers them: take the subject out of it, or give it no_ack")
 		}
 		return !ok

@@ -42,14 +42,12 @@ type Conn struct {
 	api       string // prefix of the JetStream API
 	timeout   time.Duration
 	inProcess bool
-	borrowed  bool   // nc is somebody else's to close; see Use
-	users     int    // of a borrowed one; guarded by known
-	giveBack  func() // gives a borrowed nc its handlers back
-	denied    denials
-	inbox     *inbox
-	done      chan struct{} // closed by Close
-	born      time.Time
-	dials     atomic.Uint64
+	loan
+	denied denials
+	inbox  *inbox
+	done   chan struct{} // closed by Close
+	born   time.Time
+	dials  atomic.Uint64
 	// of JetStream, at the server that this leads to, or led to last
 	domain atomic.Pointer[string]
 
@@ -60,15 +58,9 @@ type Conn struct {
 	nextHook int
 	hooks    map[int]func()     // called after each reconnect
 	children map[child]struct{} // closed with the connection
-	told     string             // the error of the server that was logged last, and when
-	toldAt   time.Time
+	logged   lastError
 	locals   map[any]any // see Local
-	// subjects whose subscription the server has ended, with the dials at its last word; nil while
-	// regain need not run
-	taken    map[string]uint64
-	optional map[string]struct{} // subjects whose refusal is no news
-	// how often the server has refused a subscription since there are too many
-	full atomic.Uint64
+	losses
 	bulk bulk
 }
 
@@ -113,7 +105,7 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 		if err = dialError(o, err); !again {
 			return nil, err
 		}
-		c.log.WithField("err", err).Log(c.news("absent"), "no connection to NATS yet, trying again")
+		c.log.WithField("err", err).Log(c.logged.level("absent"), "no connection to NATS yet, trying again")
 		if sleep.For(ctx, reconnectWait+rand.N(reconnectJitter)) != nil {
 			return nil, err
 		}
@@ -485,7 +477,7 @@ func (c *Conn) beforeRetry(int) time.Duration {
 				text += ": " + way
 			}
 			if way != "" || !isAway(err) {
-				c.log.WithField("err", err).Log(c.news(cmp.Or(way, err.Error())), text)
+				c.log.WithField("err", err).Log(c.logged.level(cmp.Or(way, err.Error())), text)
 			}
 		}
 	}
@@ -522,16 +514,23 @@ func (c *Conn) onError(_ *nats.Conn, sub *nats.Subscription, err error) {
 		text += ": " + way
 	}
 	// the text of a certificate's has the time in it
-	log.Log(c.news(cmp.Or(way, err.Error())), text)
+	log.Log(c.logged.level(cmp.Or(way, err.Error())), text)
 }
 
-// news is the level of an error: each try to connect repeats the same one, ten times a second.
-func (c *Conn) news(text string) logrus.Level {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if text == c.told && time.Since(c.toldAt) < tellAgain {
+// lastError is the error of the server that was logged last, and when.
+type lastError struct {
+	mu   sync.Mutex
+	text string
+	at   time.Time
+}
+
+// level is that of an error: each try to connect repeats the same one, ten times a second.
+func (l *lastError) level(text string) logrus.Level {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if text == l.text && time.Since(l.at) < tellAgain {
 		return logrus.DebugLevel
 	}
-	c.told, c.toldAt = text, time.Now()
+	l.text, l.at = text, time.Now()
 	return logrus.WarnLevel
 }

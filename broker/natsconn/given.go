@@ -99,7 +99,7 @@ func (c *Conn) unasked(fn func(Msg)) func(Msg) {
 			return
 		}
 		log := c.log.WithField("subject", m.Subject).WithField("reply", m.Reply)
-		log.Log(c.news("given "+what), "a message is refused where requests are heard: it is "+what)
+		log.Log(c.logged.level("given "+what), "a message is refused where requests are heard: it is "+what)
 		if !subject.Answerable(m.Reply) {
 			return
 		}

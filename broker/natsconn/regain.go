@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -31,6 +32,16 @@ const takenMark = `(sid "`
 // subscriptions to it. It does not take them up again when the right comes back, and the library
 // sends them with a new connection only: without what follows, a process would hold what it owns,
 // and hear nothing, for as long as it lives.
+
+// losses are the subjects that a Conn may not hear. Conn.mu guards the maps.
+type losses struct {
+	// subjects whose subscription the server has ended, with the dials at its last word; nil while
+	// regain need not run
+	taken    map[string]uint64
+	optional map[string]struct{} // subjects whose refusal is no news
+	// how often the server has refused a subscription since there are too many
+	full atomic.Uint64
+}
 
 // refusedAnew notes that the server has ended, or refuses again, a subscription that it had
 // granted. It tells whether that is new.

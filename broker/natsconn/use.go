@@ -49,6 +49,13 @@ func (c *Conn) unregister() {
 	}
 }
 
+// loan is what a Conn knows of a connection that it has from somebody else.
+type loan struct {
+	borrowed bool   // nc is somebody else's to close; see Use
+	users    int    // of a borrowed one; guarded by known
+	giveBack func() // gives a borrowed nc its handlers back
+}
+
 // Use returns the Conn on a connection that somebody else has made and closes. It is the same for
 // all who use the connection, until each of them has called release; after the last one it is
 // closed, and the connection is as it was before. Only APIPrefix, Logger and the timeouts of o

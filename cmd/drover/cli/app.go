@@ -20,17 +20,15 @@ type App struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
-	Namespace, NATS        string
-	creds, nkey            string
-	User, Password         string
-	tlsCA, tlsCert, tlsKey string
-	retryConnect           bool
-	context                contextFlag
-	Timeout                DurationFlag
-	output                 outputFlag
-	logLevel               string
-	DefaultLevel           logrus.Level
-	Service                bool // the command is a server or a worker
+	Namespace, NATS string
+	User, Password  string
+	dialing
+	context      contextFlag
+	Timeout      DurationFlag
+	output       outputFlag
+	logLevel     string
+	DefaultLevel logrus.Level
+	Service      bool // the command is a server or a worker
 
 	JSON      bool // documents instead of tables: JSON, or YAML if yaml is set
 	yaml      bool
@@ -41,6 +39,13 @@ type App struct {
 	Running bool     // the arguments were understood: what fails now is not wrong usage
 
 	groups func(*App) []CommandGroup // makes the commands
+}
+
+// dialing is how the first connection to NATS is made, besides its address and its user.
+type dialing struct {
+	creds, nkey            string
+	tlsCA, tlsCert, tlsKey string
+	retryConnect           bool
 }
 
 // CommandGroup is a part of the list of commands that help shows.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/schemas"
@@ -21,24 +22,41 @@ const maxSchedule = 8 << 20
 
 // scheduleFlags are what schedule create and schedule update take.
 type scheduleFlags struct {
-	file                     string
-	cron, every, at          []string
-	window, period, zone     string
-	from, until              instantFlag
-	trigger, jitter, catchUp cli.DurationFlag
-	typ, version, id         string
-	input, signalInput       cli.InputFlag
-	signal, workflow         string
-	overlap, note            string
-	remaining                int64
-	pauseOnFailure, paused   bool
-	tags                     []string
-	attributes               map[string]string
-	changed                  func(name string) bool
+	file                   string
+	cron, every, at        []string
+	inWindow               periodFlags
+	zone                   string
+	from, until            instantFlag
+	jitter, catchUp        cli.DurationFlag
+	typ, version, id       string
+	input, signalInput     cli.InputFlag
+	signal, workflow       string
+	overlap, note          string
+	remaining              int64
+	pauseOnFailure, paused bool
+	tags                   []string
+	attributes             map[string]string
+	changed                func(name string) bool
+}
+
+// periodFlags are those of times in a window of a period.
+type periodFlags struct {
+	window, period string
+	every          cli.DurationFlag
+}
+
+func (f *periodFlags) register(fs *pflag.FlagSet) {
+	f.every.Some = true
+	fs.StringVar(&f.window, "window", "", "once a period, in a window such as 02:00+1h")
+	fs.StringVar(
+		&f.period, "period", "",
+		"of --window: hour, day, week, month, or a cron expression (default day)",
+	)
+	fs.Var(&f.every, "trigger-every", "how often it is tried in the window (default 5m)")
 }
 
 func (f *scheduleFlags) register(cmd *cobra.Command) {
-	for _, d := range []*cli.DurationFlag{&f.trigger, &f.jitter, &f.catchUp} {
+	for _, d := range []*cli.DurationFlag{&f.jitter, &f.catchUp} {
 		d.Some = true
 	}
 	fs := cmd.Flags()
@@ -50,12 +68,7 @@ func (f *scheduleFlags) register(cmd *cobra.Command) {
 	fs.StringArrayVar(
 		&f.at, "at", nil, "an instant such as 2026-12-24T18:00:00+01:00; may be repeated",
 	)
-	fs.StringVar(&f.window, "window", "", "once a period, in a window such as 02:00+1h")
-	fs.StringVar(
-		&f.period, "period", "",
-		"of --window: hour, day, week, month, or a cron expression (default day)",
-	)
-	fs.Var(&f.trigger, "trigger-every", "how often it is tried in the window (default 5m)")
+	f.inWindow.register(fs)
 	fs.StringVar(&f.zone, "zone", "", "the time zone, such as Europe/Berlin (default UTC)")
 	fs.Var(&f.from, "from", "no time before this instant")
 	fs.Var(&f.until, "until", "no time from this instant on")
@@ -182,7 +195,7 @@ func (f *scheduleFlags) when(s *ops.Schedule) error {
 		}
 	}
 	if window {
-		if err := f.inWindow(s.Window); err != nil {
+		if err := f.inWindow.apply(s.Window, f.changed); err != nil {
 			return err
 		}
 	}
@@ -238,8 +251,8 @@ func (f *scheduleFlags) inTimes(t *ops.ScheduleTimes) error {
 	return nil
 }
 
-func (f *scheduleFlags) inWindow(w *ops.ScheduleWindow) error {
-	if f.changed("window") {
+func (f *periodFlags) apply(w *ops.ScheduleWindow, changed func(name string) bool) error {
+	if changed("window") {
 		opens, length, ok := strings.Cut(f.window, "+")
 		d := cli.DurationFlag{Some: true}
 		if !ok || d.Set(length) != nil {
@@ -250,11 +263,11 @@ func (f *scheduleFlags) inWindow(w *ops.ScheduleWindow) error {
 		}
 		w.Opens, w.Length = opens, schemas.Duration(d.Value)
 	}
-	if f.changed("period") {
+	if changed("period") {
 		w.Period = f.period
 	}
-	if f.changed("trigger-every") {
-		w.Every = schemas.Duration(f.trigger.Value)
+	if changed("trigger-every") {
+		w.Every = schemas.Duration(f.every.Value)
 	}
 	return nil
 }
