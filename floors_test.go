@@ -69,7 +69,7 @@ var floors = map[string]int{
 	"server/":          42, // wiring of the roles
 	"drovertest":       45,
 	"e2e/":             49,
-	"e2e/child":        48, // processes for the others
+	"e2e/kit":          48, // processes for the others
 	"e2e/load":         48, // and work
 	"cmd/drover":       50,
 	"e2e":              50,

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/e2e/kit"
 	"github.com/droverhq/drover/e2e/load"
 )
 
@@ -21,7 +22,7 @@ type commandLine struct {
 	nc    *nats.Conn
 	stdin string // of the next command
 	args  []string
-	last  result
+	last  kit.Result
 }
 
 func TestCommandLine(t *testing.T) {
@@ -37,7 +38,7 @@ func TestCommandLine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { fn(&commandLine{world: w.in(t), nc: nc}) })
 	}
-	server.alive()
+	server.Alive()
 	w.verify()
 }
 
@@ -46,40 +47,40 @@ func (c *commandLine) exits(code int, args ...string) {
 	c.t.Helper()
 	c.args, c.last = args, runDroverWith(c.t, c.url, c.stdin, args...)
 	c.stdin = ""
-	if c.last.code != code {
-		c.t.Fatalf("drover %q: got exit code %d, want %d\nstdout: %s\nstderr: %s", args, c.last.code, code, c.last.stdout, c.last.stderr)
+	if c.last.Code != code {
+		c.t.Fatalf("drover %q: got exit code %d, want %d\nstdout: %s\nstderr: %s", args, c.last.Code, code, c.last.Stdout, c.last.Stderr)
 	}
 }
 
 // prints demands that a line of the last command's standard output matches.
 func (c *commandLine) prints(pattern string) {
 	c.t.Helper()
-	if !regexp.MustCompile("(?m)" + pattern).MatchString(c.last.stdout) {
-		c.t.Errorf("drover %q: stdout does not match %q:\n%s", c.args, pattern, c.last.stdout)
+	if !regexp.MustCompile("(?m)" + pattern).MatchString(c.last.Stdout) {
+		c.t.Errorf("drover %q: stdout does not match %q:\n%s", c.args, pattern, c.last.Stdout)
 	}
 }
 
 // lines demands that exactly n lines of standard output match.
 func (c *commandLine) lines(n int, pattern string) {
 	c.t.Helper()
-	if got := len(regexp.MustCompile("(?m)"+pattern).FindAllString(c.last.stdout, -1)); got != n {
-		c.t.Errorf("drover %q: %d lines of stdout match %q, want %d:\n%s", c.args, got, pattern, n, c.last.stdout)
+	if got := len(regexp.MustCompile("(?m)"+pattern).FindAllString(c.last.Stdout, -1)); got != n {
+		c.t.Errorf("drover %q: %d lines of stdout match %q, want %d:\n%s", c.args, got, pattern, n, c.last.Stdout)
 	}
 }
 
 // complains is prints for standard error.
 func (c *commandLine) complains(pattern string) {
 	c.t.Helper()
-	if !regexp.MustCompile("(?m)" + pattern).MatchString(c.last.stderr) {
-		c.t.Errorf("drover %q: stderr does not match %q:\n%s", c.args, pattern, c.last.stderr)
+	if !regexp.MustCompile("(?m)" + pattern).MatchString(c.last.Stderr) {
+		c.t.Errorf("drover %q: stderr does not match %q:\n%s", c.args, pattern, c.last.Stderr)
 	}
 }
 
 // silent demands that standard output is empty.
 func (c *commandLine) silent() {
 	c.t.Helper()
-	if c.last.stdout != "" {
-		c.t.Errorf("drover %q: got stdout %q, want none", c.args, c.last.stdout)
+	if c.last.Stdout != "" {
+		c.t.Errorf("drover %q: got stdout %q, want none", c.args, c.last.Stdout)
 	}
 }
 
@@ -97,10 +98,10 @@ func (c *commandLine) publish(subj, body string) {
 // Without a server the exit code is 3, whatever is asked.
 func TestCommandLineWithoutServer(t *testing.T) {
 	t.Parallel()
-	url := fmt.Sprintf("nats://127.0.0.1:%d", freePort(t))
+	url := fmt.Sprintf("nats://127.0.0.1:%d", kit.FreePort(t))
 	for _, args := range [][]string{{"start", "order"}, {"signal", "a", "b"}, {"history", "a"}, {"result", "a"}, {"list"}, {"why", "a"}, {"dead"}, {"verify"}} {
-		if r := runDrover(t, url, args...); r.code != 3 || r.stdout != "" {
-			t.Errorf("drover %v: got code %d, stdout %q, want 3 and nothing", args, r.code, r.stdout)
+		if r := runDrover(t, url, args...); r.Code != 3 || r.Stdout != "" {
+			t.Errorf("drover %v: got code %d, stdout %q, want 3 and nothing", args, r.Code, r.Stdout)
 		}
 	}
 }
@@ -184,7 +185,7 @@ func cliSignal(c *commandLine) {
 	c.exits(0, "signal", "g-1", "poke", "--input", `{"n":1}`)
 	c.prints("^signaled g-1 with poke$")
 	for _, patience := range []string{"1s", "8s", "60s"} { // of a busy machine no answer at all may come in time
-		if c.exits(4, "result", "g-1", "--timeout", patience); strings.Contains(c.last.stderr, "had not ended") {
+		if c.exits(4, "result", "g-1", "--timeout", patience); strings.Contains(c.last.Stderr, "had not ended") {
 			break
 		}
 	}

@@ -82,6 +82,6 @@ func crash(p *pressure, fleet map[string]*process, victim string, round int, rng
 	p.End()
 	w.t.Logf("round %d: kill -9 of %s at step %d of %d; everything had ended %v later", round, victim, at, total, time.Since(began).Round(time.Millisecond))
 	for _, m := range fleet {
-		m.alive()
+		m.Alive()
 	}
 }

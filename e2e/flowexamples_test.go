@@ -18,13 +18,13 @@ func TestFlowExamplesByCommand(t *testing.T) {
 	if err != nil || len(files) < 5 {
 		t.Fatalf("got %d examples, %v", len(files), err)
 	}
-	if r := runDrover(t, w.url, append([]string{"flow", "deploy"}, files...)...); r.code != 0 {
-		t.Fatalf("flow deploy: got %d, %s%s", r.code, r.stdout, r.stderr)
+	if r := runDrover(t, w.url, append([]string{"flow", "deploy"}, files...)...); r.Code != 0 {
+		t.Fatalf("flow deploy: got %d, %s%s", r.Code, r.Stdout, r.Stderr)
 	}
 	list := runDrover(t, w.url, "flow", "list")
 	for _, name := range []string{"apt-get", "counter", "install", "nightly", "start", "stop", "try-lock", "vm"} {
-		if !strings.Contains(list.stdout, name) {
-			t.Errorf("flow list: %s is missing in\n%s%s", name, list.stdout, list.stderr)
+		if !strings.Contains(list.Stdout, name) {
+			t.Errorf("flow list: %s is missing in\n%s%s", name, list.Stdout, list.Stderr)
 		}
 	}
 	s := &counts{n: 41}
@@ -35,8 +35,8 @@ func TestFlowExamplesByCommand(t *testing.T) {
 	spawn(t, w.dir, "worker", worker)
 	for want := 42; want < 45; want++ {
 		r := runDrover(t, w.url, "start", "counter", "--id", fmt.Sprint("c-", want), "--input", fmt.Sprintf(`{"url": %q}`, site.URL), "--wait")
-		if r.code != 0 || !strings.Contains(r.stdout, fmt.Sprint(want)) {
-			t.Fatalf("start counter --wait: got %d, %s%s, want %d", r.code, r.stdout, r.stderr, want)
+		if r.Code != 0 || !strings.Contains(r.Stdout, fmt.Sprint(want)) {
+			t.Fatalf("start counter --wait: got %d, %s%s, want %d", r.Code, r.Stdout, r.Stderr, want)
 		}
 	}
 	w.verify()

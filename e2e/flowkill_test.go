@@ -186,7 +186,7 @@ func (s *counts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // flowDecider starts a decider for the flow, which asks the trap before each decision.
 func (w *world) flowDecider(s *counts) *process {
 	p := w.role("flow-decider", counterType)
-	if line := p.line(); line != "ready" {
+	if line := p.Line(patience); line != "ready" {
 		w.t.Fatalf("flow-decider: got %q, want ready", line)
 	}
 	go func() {

@@ -85,9 +85,9 @@ func TestBadInput(t *testing.T) {
 		"late decision":    badLate,
 		"stale outcome":    badOutcome,
 	} {
-		t.Run(name, func(t *testing.T) { fn(w.in(t), nc); server.alive() })
+		t.Run(name, func(t *testing.T) { fn(w.in(t), nc); server.Alive() })
 	}
-	server.alive()
+	server.Alive()
 	w.verify()
 }
 

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/droverhq/drover/e2e/child"
+	"github.com/droverhq/drover/e2e/kit"
 )
 
 // Environment of a child process that is this test binary in another role.
@@ -41,8 +41,8 @@ var binary string
 
 func TestMain(m *testing.M) {
 	if name := os.Getenv(envRole); name != "" {
-		os.Exit(child.Play(roles, name))
+		os.Exit(kit.Play(roles, name))
 	}
 	flag.Parse()
-	os.Exit(child.Main(m, &binary))
+	os.Exit(kit.Main(m, &binary))
 }

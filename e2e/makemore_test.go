@@ -59,8 +59,8 @@ func (s *studio) coordinated() {
 		s.t.Fatal(err)
 	}
 	for _, args := range [][]string{{"flow", "deploy", file}, {"start", "paper", "--id", "flow"}} {
-		if r := runDrover(s.t, s.url, args...); r.code != 0 {
-			s.t.Fatalf("drover %s: got %d, %s%s", args, r.code, r.stdout, r.stderr)
+		if r := runDrover(s.t, s.url, args...); r.Code != 0 {
+			s.t.Fatalf("drover %s: got %d, %s%s", args, r.Code, r.Stdout, r.Stderr)
 		}
 	}
 	s.note(storedRun{ID: "flow", Waits: "a signal, in a deployed flow", Signal: "go", Said: "41"})

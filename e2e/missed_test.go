@@ -66,7 +66,7 @@ func TestDeciderIsMissed(t *testing.T) {
 		t.Fatal(err)
 	}
 	hangs := func(id string) {
-		if got := victim.line(); got != "hangs "+id {
+		if got := victim.Line(patience); got != "hangs "+id {
 			t.Fatalf("got %q, want that it hangs with %s", got, id)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/e2e/kit"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -36,7 +37,7 @@ func tenantUser(ns string) *server.User {
 // tenancy is a NATS server with users, one for each of two namespaces, and a server of Drover that serves both.
 func tenancy(t *testing.T) (url string) {
 	t.Helper()
-	port := freePort(t)
+	port := kit.FreePort(t)
 	s, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: folder(t), NoSigs: true, NoLog: true,
 		Users: []*server.User{{Username: "drover", Password: "drover"}, tenantUser("east"), tenantUser("west")},
@@ -51,7 +52,7 @@ func tenancy(t *testing.T) (url string) {
 	}
 	url = s.ClientURL()
 	p := spawn(t, folder(t), "server", exec.Command(binary, "server", "--json", "--nats", url, "--user", "drover", "--password", "drover"))
-	p.line()
+	p.Ready(patience, nil)
 	t.Cleanup(func() { p.Stop(patience) })
 	return url
 }

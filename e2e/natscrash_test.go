@@ -86,7 +86,7 @@ func TestNATSDiesUnderBrokers(t *testing.T) {
 				w.completes(run, want)
 			}
 			for _, b := range brokers {
-				b.alive()
+				b.Alive()
 			}
 			w.verify()
 			w.idle()

@@ -20,11 +20,11 @@ import (
 func (w *world) nodes() []string {
 	w.t.Helper()
 	r := runDrover(w.t, w.url, "node", "list", "--json", "--timeout", patience.String())
-	if r.code != 0 {
-		w.t.Fatalf("drover node list: got exit code %d: %s", r.code, r.stderr)
+	if r.Code != 0 {
+		w.t.Fatalf("drover node list: got exit code %d: %s", r.Code, r.Stderr)
 	}
 	var all []string
-	for line := range strings.Lines(r.stdout) {
+	for line := range strings.Lines(r.Stdout) {
 		var n struct{ Node, Status string }
 		if err := json.Unmarshal([]byte(line), &n); err != nil {
 			w.t.Fatal(err)
@@ -43,10 +43,10 @@ func (w *world) wantNodes(want ...string) {
 func (w *world) holder(key string) string {
 	w.t.Helper()
 	r := runDrover(w.t, w.url, "claims", "--json", "--timeout", patience.String())
-	if r.code != 0 {
-		w.t.Fatalf("drover claims: got exit code %d: %s", r.code, r.stderr)
+	if r.Code != 0 {
+		w.t.Fatalf("drover claims: got exit code %d: %s", r.Code, r.Stderr)
 	}
-	for line := range strings.Lines(r.stdout) {
+	for line := range strings.Lines(r.Stdout) {
 		var c struct {
 			Key, Node string
 			Expired   bool
@@ -103,19 +103,16 @@ func TestS3_02HaltAfterKill(t *testing.T) {
 		"server", "--json", "--store", filepath.Join(w.dir, "store"), "--port", fmt.Sprint(w.port),
 	}, flags...)...))
 	poll.Until(t, patience, "its own NATS server listens again", func() bool {
-		return runDrover(t, w.url, "node", "list", "--timeout", "2s").code == 0
+		return runDrover(t, w.url, "node", "list", "--timeout", "2s").Code == 0
 	})
 	w.wantNodes("one unexpected-shutdown")
-	if r := runDrover(t, w.url, "describe", "before", "--timeout", "1s"); r.code == 0 {
-		t.Fatalf("a node that is halted answers: %s", r.stdout)
+	if r := runDrover(t, w.url, "describe", "before", "--timeout", "1s"); r.Code == 0 {
+		t.Fatalf("a node that is halted answers: %s", r.Stdout)
 	}
-	if r := runDrover(t, w.url, "node", "ack", "one", "--reason", "seen"); r.code != 0 {
-		t.Fatalf("drover node ack: %s", r.stderr)
+	if r := runDrover(t, w.url, "node", "ack", "one", "--reason", "seen"); r.Code != 0 {
+		t.Fatalf("drover node ack: %s", r.Stderr)
 	}
-	var ready struct{ Ready bool }
-	if line := s.line(); json.Unmarshal([]byte(line), &ready) != nil || !ready.Ready {
-		t.Fatalf("got %q, want a ready line", line)
-	}
+	s.Ready(patience, nil)
 	w.exists(run)
 	w.wantNodes("one ready")
 	s.Stop(patience)
@@ -129,7 +126,7 @@ func TestS2_01DrainAServer(t *testing.T) {
 	one, two := w.beside("one", roles, "--partitions", "4"), w.beside("two", roles)
 	w.wantNodes("one ready", "two ready")
 	began := time.Now()
-	if r := runDrover(t, w.url, "drain", "one", "--wait", "--reason", "maintenance", "--timeout", patience.String()); r.code != 0 || r.stdout != "one has left\n" {
+	if r := runDrover(t, w.url, "drain", "one", "--wait", "--reason", "maintenance", "--timeout", patience.String()); r.Code != 0 || r.Stdout != "one has left\n" {
 		t.Fatalf("got %+v", r)
 	}
 	t.Logf("drained in %v", time.Since(began).Round(time.Millisecond))

@@ -46,7 +46,7 @@ func TestPairsDie(t *testing.T) {
 		fleet[victim] = begin(w)
 		p.End()
 		for _, m := range fleet {
-			m.alive()
+			m.Alive()
 		}
 	}
 	t.Logf("%d decisions came with outcomes", p.nothingLost().ahead)

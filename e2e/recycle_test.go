@@ -62,7 +62,7 @@ func TestS2_04Recycle(t *testing.T) {
 		{"recycle", "set", "--at", time.Now().UTC().Add(12 * time.Hour).Format("15:04"), "--stagger", "1s"}, // not within its notice
 		{"recycle", "now", "--notice", "1s", "--wait", "--timeout", patience.String()},
 	} {
-		if r := runDrover(t, w.url, args...); r.code != 0 {
+		if r := runDrover(t, w.url, args...); r.Code != 0 {
 			t.Fatalf("%v: %+v", args, r)
 		}
 	}
@@ -78,7 +78,7 @@ func TestS2_04Recycle(t *testing.T) {
 	t.Logf("slowest call: %v (%s)", slow.took.Round(time.Millisecond), slow.verb)
 	w.wantNodes("one ready", "three ready", "two ready")
 	for _, p := range fleet {
-		p.alive()
+		p.Alive()
 	}
 	poll.Until(t, patience, "all notices are heard", func() bool {
 		mu.Lock()

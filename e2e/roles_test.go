@@ -11,14 +11,14 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/decider"
-	"github.com/droverhq/drover/e2e/child"
+	"github.com/droverhq/drover/e2e/kit"
 	"github.com/droverhq/drover/e2e/load"
 	"github.com/droverhq/drover/e2e/stranger"
 )
 
 // natsRole is a NATS server that knows nothing of Drover.
 func natsRole(ctx context.Context) error {
-	return child.ServeNATS(ctx, os.Getenv(envURL), os.Getenv(envDir), nil)
+	return kit.ServeNATS(ctx, os.Getenv(envURL), os.Getenv(envDir), nil)
 }
 
 func strangerConfig() stranger.Config {
@@ -33,7 +33,7 @@ func strangerDecider(ctx context.Context) error { return stranger.Decider(ctx, s
 func strangerWorker(ctx context.Context) error { return stranger.Worker(ctx, strangerConfig()) }
 
 func connectRole(ctx context.Context) (*drover.Client, error) {
-	return child.Connect(ctx, drover.Options{URL: os.Getenv(envURL)})
+	return kit.Connect(ctx, drover.Options{URL: os.Getenv(envURL)})
 }
 
 // deciderRole decides over the load.

@@ -60,7 +60,7 @@ func TestS2_02RollingRestart(t *testing.T) {
 	slow, _ := f.slowest(time.Time{}, time.Now())
 	t.Logf("slowest call: %v (%s)", slow.took.Round(time.Millisecond), slow.verb)
 	for _, p := range fleet {
-		p.alive()
+		p.Alive()
 	}
 }
 
@@ -119,19 +119,10 @@ func TestS2_01PlannedStop(t *testing.T) {
 		w.t.Helper()
 		args := append([]string{"worker", "--nats", w.url, "--list", "calls", "--kinds", "request", "--json"}, flags...)
 		p := spawn(w.t, w.dir, "worker", exec.Command(binary, args...))
-		p.line() // it is ready
+		p.Ready(patience, nil)
 		run := w.start("call", id, takes, startOptions{})
 		w.has(run, schemas.EventActivityStarted)
 		return p, run
-	}
-	ended := func(t *testing.T, p *process, limit time.Duration) (code int) {
-		t.Helper()
-		select {
-		case <-p.Ended:
-		case <-time.After(limit):
-			t.Fatalf("%s has not ended within %v", p.name, limit)
-		}
-		return p.Cmd.ProcessState.ExitCode()
 	}
 	t.Run("what runs ends", func(t *testing.T) {
 		w := w.in(t)
@@ -146,7 +137,7 @@ func TestS2_01PlannedStop(t *testing.T) {
 		w := w.in(t)
 		p, run := begin(w, "late", 600, "--drain-timeout", "1s")
 		p.Signal(syscall.SIGTERM)
-		if code := ended(t, p, patience); code != 1 {
+		if code := p.Ends(patience); code != 1 {
 			t.Fatalf("got exit code %d, want 1: it has handed a task back", code)
 		}
 		heir := spawn(t, w.dir, "heir", exec.Command(binary, "worker", "--nats", w.url, "--list", "calls", "--kinds", "request"))
@@ -167,7 +158,7 @@ func TestS2_01PlannedStop(t *testing.T) {
 		default:
 		}
 		p.Signal(syscall.SIGTERM)
-		if code := ended(t, p, patience); code != 1 {
+		if code := p.Ends(patience); code != 1 {
 			t.Fatalf("got exit code %d, want 1", code)
 		}
 	})

@@ -151,7 +151,7 @@ func TestStoppedBrokerGoesOn(t *testing.T) {
 	f.p.begin(ctx, "again", onceLoads(8))
 	f.one.Signal(syscall.SIGCONT)
 	f.p.End()
-	f.one.alive()
+	f.one.Alive()
 	f.onlyOnce(32 * 3)
 	// It has noticed, and takes its share again.
 	poll.Until(t, patience, "broker one owns partitions again", func() bool { return f.owners()["one"] > 0 })

@@ -80,7 +80,7 @@ func TestNamespaceIsDeletedBesideAnother(t *testing.T) {
 	again := east.start(load.Type, "first", load.Input{Steps: 3}, startOptions{ReusePolicy: schemas.ReuseReject})
 	east.completes(again, `"1;4;9;"`)
 	w.idle("--namespace", "east")
-	server.alive()
+	server.Alive()
 }
 
 // streams yields the names of the streams of the server.

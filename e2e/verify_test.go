@@ -106,8 +106,8 @@ func (w *world) verify() *archive {
 		Runs       int                 `json:"runs"`
 		Violations []checker.Violation `json:"violations"`
 	}
-	if err := json.Unmarshal([]byte(r.stdout), &said); err != nil || r.code != 0 || !said.OK || len(said.Violations) != 0 {
-		w.t.Fatalf("drover verify: got code %d, %s%s", r.code, r.stdout, r.stderr)
+	if err := json.Unmarshal([]byte(r.Stdout), &said); err != nil || r.Code != 0 || !said.OK || len(said.Violations) != 0 {
+		w.t.Fatalf("drover verify: got code %d, %s%s", r.Code, r.Stdout, r.Stderr)
 	}
 	if said.Runs < len(a.runs) {
 		w.t.Fatalf("drover verify has seen %d runs, want %d", said.Runs, len(a.runs))
@@ -136,8 +136,8 @@ func TestVerifyFindsAFork(t *testing.T) {
 	if a := w.read(); len(a.violations) == 0 {
 		t.Fatal("a record twice, and no violation")
 	}
-	if r := runDrover(t, w.url, "verify"); r.code != 1 {
-		t.Fatalf("drover verify: got code %d, want 1", r.code)
+	if r := runDrover(t, w.url, "verify"); r.Code != 1 {
+		t.Fatalf("drover verify: got code %d, want 1", r.Code)
 	}
 }
 
@@ -148,10 +148,10 @@ func (w *world) idle(flags ...string) {
 	var said struct {
 		Violations []checker.Violation `json:"violations"`
 	}
-	if err := json.Unmarshal([]byte(r.stdout), &said); err != nil || r.code != 0 {
+	if err := json.Unmarshal([]byte(r.Stdout), &said); err != nil || r.Code != 0 {
 		for _, v := range said.Violations {
 			w.t.Errorf("violation: %s", v)
 		}
-		w.t.Fatalf("drover verify --idle %s: got code %d, %s", strings.Join(flags, " "), r.code, r.stderr)
+		w.t.Fatalf("drover verify --idle %s: got code %d, %s", strings.Join(flags, " "), r.Code, r.Stderr)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/e2e/kit"
 	"github.com/droverhq/drover/e2e/stranger"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
@@ -35,7 +36,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, dir: folder(t), port: freePort(t)}
+	w := &world{t: t, dir: folder(t), port: kit.FreePort(t)}
 	w.url = fmt.Sprintf("nats://127.0.0.1:%d", w.port)
 	return w
 }
@@ -51,12 +52,7 @@ func (w *world) in(t *testing.T) *world {
 func (w *world) serve(name string, flags ...string) *process {
 	w.t.Helper()
 	p := spawn(w.t, w.dir, name, exec.Command(binary, append([]string{"server", "--json"}, flags...)...))
-	var ready struct {
-		Ready bool `json:"ready"`
-	}
-	if line := p.line(); json.Unmarshal([]byte(line), &ready) != nil || !ready.Ready {
-		w.t.Fatalf("%s: got %q, want a ready line", name, line)
-	}
+	p.Ready(patience, nil)
 	w.connect()
 	return p
 }
@@ -77,7 +73,7 @@ func (w *world) beside(name, roles string, flags ...string) *process {
 func (w *world) bareNATS() *process {
 	w.t.Helper()
 	p := asRole(w.t, w.dir, "nats", map[string]string{envURL: w.url, envDir: filepath.Join(w.dir, "store")})
-	if line := p.line(); line != "ready" {
+	if line := p.Line(patience); line != "ready" {
 		w.t.Fatalf("nats: got %q, want ready", line)
 	}
 	w.connect()
@@ -276,7 +272,7 @@ func (w *world) task(p *process) (n int, task schemas.DecisionTask) {
 	w.t.Helper()
 	l := p.next()
 	if l.Task == nil {
-		w.t.Fatalf("%s: got %+v, want a task", p.name, l)
+		w.t.Fatalf("%s: got %+v, want a task", p.Name, l)
 	}
 	if err := json.Unmarshal(l.Task, &task); err != nil {
 		w.t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/droverhq/drover/e2e/child"
+	"github.com/droverhq/drover/e2e/kit"
 )
 
 // envRole makes a child of the test binary. The other variables are what the role takes.
@@ -37,8 +37,8 @@ var binary string
 
 func TestMain(m *testing.M) {
 	if name := os.Getenv(envRole); name != "" {
-		os.Exit(child.Play(roles, name))
+		os.Exit(kit.Play(roles, name))
 	}
 	flag.Parse()
-	os.Exit(child.Main(m, &binary))
+	os.Exit(kit.Main(m, &binary))
 }

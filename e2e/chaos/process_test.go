@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/e2e/child"
+	"github.com/droverhq/drover/e2e/kit"
 	"github.com/droverhq/drover/internal/faultproxy"
 	"github.com/droverhq/drover/internal/freeport"
 )
@@ -102,7 +102,7 @@ func (m *member) spawn() (*process, error) {
 		return nil, err
 	}
 	p := &process{cmd: m.command(), ready: make(chan struct{}), ended: make(chan struct{})}
-	p.cmd.Stderr, p.cmd.SysProcAttr = log, child.DieWithParent()
+	p.cmd.Stderr, p.cmd.SysProcAttr = log, kit.DieWithParent()
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
-	"github.com/droverhq/drover/e2e/child"
+	"github.com/droverhq/drover/e2e/kit"
 )
 
 // natsConf is how a NATS server is a node of a cluster: where it listens for the others, and through which proxies it
@@ -33,7 +33,7 @@ type natsConf struct {
 
 // natsRole is a NATS server that knows nothing of Drover.
 func natsRole(ctx context.Context) error {
-	return child.ServeNATS(ctx, os.Getenv(envURL), os.Getenv(envDir), func(o *server.Options) error {
+	return kit.ServeNATS(ctx, os.Getenv(envURL), os.Getenv(envDir), func(o *server.Options) error {
 		if conf := os.Getenv(envConf); conf != "" {
 			return cluster(o, conf)
 		}
@@ -68,7 +68,7 @@ func roleLogger() logrus.FieldLogger {
 
 // connectRole connects, until somebody is there.
 func connectRole(ctx context.Context) (*drover.Client, error) {
-	return child.Connect(ctx, drover.Options{URL: os.Getenv(envURL), Name: os.Getenv(envName)})
+	return kit.Connect(ctx, drover.Options{URL: os.Getenv(envURL), Name: os.Getenv(envName)})
 }
 
 // deciderRole decides over plans.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/e2e/child"
+	"github.com/droverhq/drover/e2e/kit"
 	"github.com/droverhq/drover/internal/freeport"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -116,7 +116,7 @@ func (f *fleet) start(i int) error {
 		return err
 	}
 	defer log.Close()
-	n.cmd.Stderr, n.cmd.SysProcAttr = log, child.DieWithParent()
+	n.cmd.Stderr, n.cmd.SysProcAttr = log, kit.DieWithParent()
 	out, err := n.cmd.StdoutPipe()
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/droverhq/drover/e2e/child"
+	"github.com/droverhq/drover/e2e/kit"
 )
 
 // rounds multiplies the faults of each test, for longer campaigns.
@@ -31,7 +31,7 @@ func buildAndRun(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if binary, err = child.Build(dir); err != nil {
+	if binary, err = kit.Build(dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -3,9 +3,7 @@
 package damage
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,8 +17,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/e2e/child"
-	"github.com/droverhq/drover/internal/freeport"
+	"github.com/droverhq/drover/e2e/kit"
 )
 
 const namespace = subject.Namespace("default")
@@ -31,7 +28,7 @@ const patience = 90 * time.Second
 // binary is cmd/drover, built for this run.
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(child.Main(m, &binary)) }
+func TestMain(m *testing.M) { os.Exit(kit.Main(m, &binary)) }
 
 // machine is a computer with one disk, on which a server runs, dies and is started again at the same address. Its clients
 // are elsewhere: they live on.
@@ -44,29 +41,15 @@ type machine struct {
 	port    int
 	url     string
 	starts  int
-	server  *child.Process
+	server  *kit.Child
 	client  *drover.Client
 }
 
 // newMachine makes one. An empty store is a folder of its own.
 func newMachine(t *testing.T, profile, store string) *machine {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "drover-damage-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("stores and logs are kept in %s", dir)
-		} else if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	port, err := freeport.Loopback()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &machine{t: t, dir: dir, store: store, profile: profile, port: port}
+	dir := kit.Folder(t, "drover-damage-")
+	m := &machine{t: t, dir: dir, store: store, profile: profile, port: kit.FreePort(t)}
 	if store == "" {
 		m.store = filepath.Join(dir, "store")
 	}
@@ -97,7 +80,7 @@ func (m *machine) tryStart(flags ...string) string {
 	m.t.Helper()
 	m.starts++
 	args := append([]string{"server", "--json", "--store", m.store, "--profile", m.profile, "--port", fmt.Sprint(m.port), "--node", "machine", "--partitions", "2"}, flags...)
-	m.server = child.Start(m.t, filepath.Join(m.dir, fmt.Sprintf("server-%d.log", m.starts)), exec.Command(binary, args...))
+	m.server = kit.Start(m.t, filepath.Join(m.dir, fmt.Sprintf("server-%d.log", m.starts)), exec.Command(binary, args...))
 	select {
 	case line := <-m.server.Lines:
 		return line
@@ -139,15 +122,10 @@ func (m *machine) logs(n int) string {
 // run runs a client command of the binary to its end.
 func (m *machine) run(args ...string) (stdout, stderr string, code int) {
 	m.t.Helper()
-	var o, e bytes.Buffer
 	cmd := exec.CommandContext(m.t.Context(), binary, args...)
 	cmd.Env = append(os.Environ(), "NATS_URL="+m.url)
-	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &o, &e, child.DieWithParent()
-	err := cmd.Run()
-	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
-		m.t.Fatalf("drover %s: %v", strings.Join(args, " "), err)
-	}
-	return o.String(), e.String(), cmd.ProcessState.ExitCode()
+	r := kit.Run(m.t, cmd)
+	return r.Stdout, r.Stderr, r.Code
 }
 
 // verdict is what drover verify says.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/e2e/child"
+	"github.com/droverhq/drover/e2e/kit"
 	"github.com/nats-io/nats-server/v2/server"
 )
 
@@ -32,7 +32,7 @@ func buildAndRun(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	bin = dir
-	if _, err := child.Build(dir); err != nil {
+	if _, err := kit.Build(dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
