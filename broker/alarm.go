@@ -146,7 +146,7 @@ func (p *partition) arm(r *run, due schemas.Timestamp) {
 			p.scratch.alarmHead,
 			body,
 			func(a natsconn.Ack) {
-				p.loop.post(func() { p.armed(way, a) })
+				p.loop.Post(func() { p.armed(way, a) })
 			},
 		)
 		return nil
@@ -195,7 +195,7 @@ func (p *partition) armed(way *sentAlarm, a natsconn.Ack) {
 			WithField("workflow", r.wid).
 			Warn("an alarm is not acknowledged; arming again")
 		r.alarm.queued = true
-		p.loop.after(effectRetry, func() { r.alarm.queued = false; p.mark(r) })
+		p.loop.After(effectRetry, func() { r.alarm.queued = false; p.mark(r) })
 		return
 	}
 	p.mark(r)
@@ -281,7 +281,7 @@ func (p *partition) eraseSome() {
 			return
 		}
 		p.outside.Delete(p.b.ns.StreamAlarms(p.n), seq, func(err error) {
-			p.loop.post(func() {
+			p.loop.Post(func() {
 				p.deadlines.Eraser.Done()
 				if err != nil && !errors.Is(err, natsconn.ErrNotFound) {
 					p.eraseAgain(seq)

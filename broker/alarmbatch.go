@@ -41,7 +41,7 @@ func (p *partition) alarmsCame(m natsconn.Msg) {
 		return
 	}
 	answer := func(a *schemas.RingsAnswer) { p.answerAlarms(m.Reply, a) }
-	p.loop.post(func() { p.takeAlarms(q, answer) })
+	p.loop.Post(func() { p.takeAlarms(q, answer) })
 }
 
 func (p *partition) takeAlarms(q *schemas.Rings, answer func(*schemas.RingsAnswer)) {
@@ -64,7 +64,7 @@ func (p *partition) takeAlarms(q *schemas.Rings, answer func(*schemas.RingsAnswe
 	}
 	g := p.deadlines.Batches.Add(len(q.Rings), answer)
 	if wait > 0 {
-		p.loop.after(wait, func() { p.fireAll(g, q.Rings) })
+		p.loop.After(wait, func() { p.fireAll(g, q.Rings) })
 		return
 	}
 	p.fireAll(g, q.Rings)
@@ -118,7 +118,7 @@ func (p *partition) alarmDone(g *deadlines.Batch, seq uint64) {
 	case deadlines.TellNow:
 		p.tellAlarmBatch(g)
 	case deadlines.TellLater:
-		p.loop.after(alarmBatchAnswer, func() { p.tellAlarmBatch(g) })
+		p.loop.After(alarmBatchAnswer, func() { p.tellAlarmBatch(g) })
 	case deadlines.TellAnyway:
 	}
 }

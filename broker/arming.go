@@ -7,7 +7,7 @@ import "time"
 func (p *partition) armLater(r *run) {
 	place, alone := p.deadlines.Line.Enter(r, time.Now().Add(p.b.o.AlarmDelay))
 	if alone {
-		p.loop.after(p.b.o.AlarmDelay, p.armDelayed)
+		p.loop.After(p.b.o.AlarmDelay, p.armDelayed)
 	}
 	r.alarm.queued, r.alarm.place = true, place
 }
@@ -29,6 +29,6 @@ func (p *partition) armDelayed() {
 		p.armNow(r)
 	}
 	if wait, ok := p.deadlines.Line.Wait(now); ok {
-		p.loop.after(wait, p.armDelayed)
+		p.loop.After(wait, p.armDelayed)
 	}
 }

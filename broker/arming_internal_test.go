@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/internal/virtual"
 )
 
 // Those who stand in line are looked at when their time has come, in their order; whoever closes leaves it at once, and may come back.
 func TestArmingLine(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
-		p := &partition{b: &Broker{o: Options{AlarmDelay: time.Second}}, loop: newLoop()}
+		p := &partition{b: &Broker{o: Options{AlarmDelay: time.Second}}, loop: loop.New()}
 		began := time.Now()
 		at := map[string]time.Duration{}
 		look := func() {
@@ -27,7 +28,7 @@ func TestArmingLine(t *testing.T) {
 		}
 		a, b, c, d, e := &run{wid: "a", loading: true}, &run{wid: "b", loading: true}, &run{wid: "c", loading: true}, &run{wid: "d", loading: true}, &run{wid: "e", loading: true}
 		enter(a, b, c)
-		p.loop.after(300*time.Millisecond, func() {
+		p.loop.After(300*time.Millisecond, func() {
 			p.armNever(b)
 			p.armNever(b) // has left
 			if b.alarm.queued {
@@ -35,13 +36,13 @@ func TestArmingLine(t *testing.T) {
 			}
 			enter(d)
 		})
-		p.loop.after(600*time.Millisecond, func() { enter(b) })
-		p.loop.after(5*time.Second, func() { enter(e) }) // after an empty line
+		p.loop.After(600*time.Millisecond, func() { enter(b) })
+		p.loop.After(5*time.Second, func() { enter(e) }) // after an empty line
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			p.loop.run(ctx, look)
+			p.loop.Run(ctx, look)
 		}()
 		time.Sleep(10 * time.Second)
 		stop()

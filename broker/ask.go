@@ -75,7 +75,7 @@ func (p *partition) backOff(r *run, wait time.Duration) {
 		return
 	}
 	r.backingUp = true
-	p.loop.after(wait, func() {
+	p.loop.After(wait, func() {
 		r.backingUp = false
 		p.mark(r)
 	})
@@ -257,7 +257,7 @@ func (p *partition) answered(m natsconn.Msg) {
 	if id, marker := strings.CutPrefix(key, markerPrefix+"."); marker {
 		n, err := strconv.ParseUint(id, 36, 64)
 		if err == nil {
-			p.loop.post(func() { p.marked(n) })
+			p.loop.Post(func() { p.marked(n) })
 		}
 		return
 	}
@@ -271,27 +271,27 @@ func (p *partition) answered(m natsconn.Msg) {
 	if id, forward := strings.CutPrefix(key, passedPrefix+"."); forward {
 		n, err := strconv.ParseUint(id, 36, 64)
 		if err == nil && !nobody {
-			p.loop.post(func() { p.passed(n) })
+			p.loop.Post(func() { p.passed(n) })
 		}
 		return
 	}
 	if id, offer := strings.CutPrefix(key, offerPrefix+"."); offer {
 		n, err := strconv.ParseUint(id, 36, 64)
 		if err == nil {
-			p.loop.post(func() { p.refused(n, nobody) })
+			p.loop.Post(func() { p.refused(n, nobody) })
 		}
 		return
 	}
 	if id, call := strings.CutPrefix(key, probeWorkerPrefix+"."); call {
 		n, err := strconv.ParseUint(id, 36, 64)
 		if err == nil && nobody {
-			p.loop.post(func() { p.loop.after(leaveTaking, func() { p.workerGone(n) }) })
+			p.loop.Post(func() { p.loop.After(leaveTaking, func() { p.workerGone(n) }) })
 		}
 		return
 	}
 	if former, probe := strings.CutPrefix(key, probePrefix+"."); probe {
 		if nobody {
-			p.loop.post(func() { p.formerGone(former) })
+			p.loop.Post(func() { p.formerGone(former) })
 		}
 		return
 	}
@@ -300,12 +300,12 @@ func (p *partition) answered(m natsconn.Msg) {
 		return
 	}
 	if nobody {
-		p.loop.post(func() { p.nobody(id) })
+		p.loop.Post(func() { p.nobody(id) })
 		return
 	}
 	reply := &schemas.DecisionReply{}
 	err = decodeSent(m.Header, m.Data, reply)
-	p.loop.post(func() { p.replied(id, reply, m, err) })
+	p.loop.Post(func() { p.replied(id, reply, m, err) })
 }
 
 // confirm sends the marker if the mailbox waits for it.
@@ -340,7 +340,7 @@ func (p *partition) sweepLater() {
 		return
 	}
 	p.sweeping = true
-	p.loop.after(deciders.ConfirmAfter, func() {
+	p.loop.After(deciders.ConfirmAfter, func() {
 		p.sweeping = false
 		old := p.now().Add(-schemas.Duration(deciders.ConfirmAfter))
 		waiting := false

@@ -9,7 +9,7 @@ import (
 // deciderHost is what the parts of package deciders may do with the partition.
 type deciderHost struct{ p *partition }
 
-func (h deciderHost) After(d time.Duration, f func()) { h.p.loop.after(d, f) }
+func (h deciderHost) After(d time.Duration, f func()) { h.p.loop.After(d, f) }
 
 func (h deciderHost) Recall(wid string, from *deciders.Queue) {
 	r := h.p.get(wid)

@@ -185,7 +185,7 @@ func (p *partition) checkFresh(r *run, e *message, q *schemas.StartRequest) {
 			p.log.WithError(err).
 				WithField("workflow", r.wid).
 				Warn("a run id cannot be looked up; trying again")
-			p.loop.after(loadRetry, func() { r.loading = false; p.mark(r) })
+			p.loop.After(loadRetry, func() { r.loading = false; p.mark(r) })
 			return
 		}
 		r.loading = false

@@ -12,7 +12,7 @@ import (
 
 // tick writes the checkpoint and tidies the logs.
 func (p *partition) tick() {
-	p.loop.after(p.b.o.CheckpointEvery, p.tick)
+	p.loop.After(p.b.o.CheckpointEvery, p.tick)
 	if p.leaving != nil || !p.canWrite() {
 		return
 	}

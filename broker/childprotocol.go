@@ -86,7 +86,7 @@ func (p *partition) childOfOld(e *message, c *schemas.ChildReport, tries int) {
 			p.log.WithError(err).
 				WithField("workflow", e.wid).
 				Warn("a parent cannot be looked up; trying again")
-			p.loop.after(loadRetry, func() { p.childOfOld(e, c, tries+1); e.completion.Release() })
+			p.loop.After(loadRetry, func() { p.childOfOld(e, c, tries+1); e.completion.Release() })
 			return
 		}
 		if l != nil && l.State.Closed() {

@@ -19,13 +19,15 @@ func TestOwnerWithoutClaimAnswersNothing(t *testing.T) {
 		var stopped error
 		p.stop = func(cause error) { stopped = cause }
 		describe := natsconn.Msg{Reply: "answer", Header: requestHeader("describe", ""), Data: []byte(`{"workflowId":"w"}`)}
-		if !p.serve(describe) || len(p.loop.queue) != 1 {
+		taken := p.serve(describe)
+		queued := p.loop.Take(nil)
+		if !taken || len(queued) != 1 {
 			t.Fatalf("a request to an owner with a claim was not taken")
 		}
 		if err := lease.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		p.loop.queue[0]()
+		queued[0]()
 		if len(p.runs) > 0 || !errors.Is(stopped, claims.ErrLost) {
 			t.Errorf("a request that was read after the end of the claim has %d runs looked at, and the owner stopped for %v; want none, and %v", len(p.runs), stopped, claims.ErrLost)
 		}

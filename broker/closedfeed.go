@@ -59,7 +59,7 @@ func (p *partition) noteClosing(r *run, c *commit) {
 		p.tellFeed()
 	case !n.later:
 		n.later = true
-		p.loop.after(feedEvery, func() {
+		p.loop.After(feedEvery, func() {
 			p.feed.later = false
 			p.tellFeed()
 		})

@@ -104,7 +104,7 @@ func (p *partition) publish(r *run) {
 			p.headers(r, c),
 			body,
 			func(a natsconn.Ack) {
-				p.loop.post(func() { p.acked(r, c, a) })
+				p.loop.Post(func() { p.acked(r, c, a) })
 			},
 		)
 		return nil

@@ -39,7 +39,7 @@ func (p *partition) unread(r *run, err error, again func()) {
 		if r.tries == 1 || r.tries%damagedTries == 0 {
 			log.Warn("a run cannot be loaded; trying again")
 		}
-		p.loop.after(loadRetry, again)
+		p.loop.After(loadRetry, again)
 		return
 	}
 	later, known := errors.Is(err, runs.ErrLater), r.aside
@@ -62,14 +62,14 @@ func (p *partition) unread(r *run, err error, again func()) {
 		p.setAside(r)
 	}
 	p.turnAwayAll(r)
-	r.look = p.loop.after(damagedRetry, func() { r.look = nil; again() })
+	r.look = p.loop.After(damagedRetry, func() { r.look = nil; again() })
 	r.again = again
 }
 
 // lookNow reads a history again that could not be followed.
 func (p *partition) lookNow(r *run) {
 	if r.look != nil { // else it is being read
-		p.loop.cancel(r.look)
+		p.loop.Cancel(r.look)
 		r.look = nil
 		r.again()
 	}

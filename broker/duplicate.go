@@ -41,7 +41,7 @@ func (p *partition) buryIfUntold(wid string, e *message, m execution.Report, f e
 				WithField("subject", e.subject).
 				Warn("whether the history has an outcome that came late cannot be told")
 		case err != nil:
-			p.loop.after(loadRetry, func() { p.buryIfUntold(wid, e, m, f) })
+			p.loop.After(loadRetry, func() { p.buryIfUntold(wid, e, m, f) })
 			return
 		}
 		if !told {

@@ -149,7 +149,7 @@ func (p *partition) sendUntil(
 	}
 	p.sends++
 	p.outside.Send(subj, h, body, func(a natsconn.Ack) {
-		p.loop.post(func() {
+		p.loop.Post(func() {
 			p.sends--
 			again := func() { p.sendUntil(subj, list, h, body, done, retry) }
 			var exists *natsconn.SequenceError
@@ -162,7 +162,7 @@ func (p *partition) sendUntil(
 				p.log.WithError(a.Err).
 					WithField("subject", subj).
 					Warn("not acknowledged; publishing again")
-				p.loop.after(effectRetry, func() { retry(again) })
+				p.loop.After(effectRetry, func() { retry(again) })
 			}
 		})
 	})
@@ -194,7 +194,7 @@ func (p *partition) openList(list string, then func()) {
 			delay = 5 * effectRetry
 		}
 		for _, f := range waiting {
-			p.loop.after(delay, f)
+			p.loop.After(delay, f)
 		}
 	})
 }
@@ -207,7 +207,7 @@ type refusedList struct{ err error }
 func (p *partition) refuseList(list string, err error) {
 	r := &refusedList{err}
 	p.refusedLists[list] = r
-	p.loop.after(refusedListKept, func() {
+	p.loop.After(refusedListKept, func() {
 		if p.refusedLists[list] == r {
 			delete(p.refusedLists, list)
 		}

@@ -207,7 +207,7 @@ func (p *partition) reportOld(e *message, q *schemas.StartRequest, tries int) {
 			p.log.WithError(err).
 				WithField("workflow", q.WorkflowID).
 				Warn("a child cannot be looked up; trying again")
-			p.loop.after(loadRetry, func() { p.reportOld(e, q, tries+1); e.completion.Release() })
+			p.loop.After(loadRetry, func() { p.reportOld(e, q, tries+1); e.completion.Release() })
 			return
 		case l == nil:
 			p.refuseChild(e, q)

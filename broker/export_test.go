@@ -8,7 +8,7 @@ import (
 
 // Busy keeps the loop of a partition busy for a while, so that what comes meanwhile is one batch.
 func (b *Broker) Busy(n int, d time.Duration) {
-	b.part(n).loop.post(func() { time.Sleep(d) })
+	b.part(n).loop.Post(func() { time.Sleep(d) })
 }
 
 // ReadRecordsByThemselves has brokers read the records of runs one by one, however near they stand, until restored. None may run meanwhile.
@@ -22,7 +22,7 @@ func ReadRecordsByThemselves() (restore func()) {
 func (b *Broker) Runs(n int) int {
 	answer := make(chan int)
 	p := b.part(n)
-	p.loop.post(func() { answer <- len(p.runs) + p.deadlines.Passive.Len() })
+	p.loop.Post(func() { answer <- len(p.runs) + p.deadlines.Passive.Len() })
 	return <-answer
 }
 
@@ -30,7 +30,7 @@ func (b *Broker) Runs(n int) int {
 func (b *Broker) Buried(n int) int {
 	answer := make(chan int)
 	p := b.part(n)
-	p.loop.post(func() { answer <- p.intake.Letters.Remembered() })
+	p.loop.Post(func() { answer <- p.intake.Letters.Remembered() })
 	return <-answer
 }
 
@@ -38,7 +38,7 @@ func (b *Broker) Buried(n int) int {
 func (b *Broker) Remembered(n int) int {
 	answer := make(chan int)
 	p := b.part(n)
-	p.loop.post(func() { answer <- p.intake.Requests.Len() })
+	p.loop.Post(func() { answer <- p.intake.Requests.Len() })
 	return <-answer
 }
 

@@ -78,7 +78,7 @@ func (p *partition) decided(m natsconn.Msg) {
 	token := m.Header.Get(tokenHeader)
 	reply := &schemas.DecisionReply{}
 	undecodable := natsconn.Decode(m.Header, m.Data, reply)
-	p.loop.post(func() {
+	p.loop.Post(func() {
 		if p.leaving != nil && p.leaving.stage != settling {
 			return // the next owner confirms it
 		}
@@ -113,7 +113,7 @@ func (p *partition) probeFormer() {
 		return
 	}
 	p.probingFormer = true
-	p.loop.after(formerEvery, func() {
+	p.loop.After(formerEvery, func() {
 		p.probingFormer = false
 		if p.leaving != nil {
 			return

@@ -44,7 +44,7 @@ func (p *partition) follow(ctx context.Context, in *intake.Log) (*natsconn.Reade
 			return
 		}
 		e.allowed = &in.Allowance
-		p.loop.post(func() { p.takeMessage(in, e) })
+		p.loop.Post(func() { p.takeMessage(in, e) })
 	})
 }
 

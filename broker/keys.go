@@ -51,8 +51,8 @@ func (h keyHost) Work(work func(context.Context) error, done func(error)) {
 
 // After is part of [keyed.Host] and [keyed.ViewHost].
 func (h keyHost) After(d time.Duration, f func()) (cancel func()) {
-	t := h.p.loop.after(d, f)
-	return func() { h.p.loop.cancel(t) }
+	t := h.p.loop.After(d, f)
+	return func() { h.p.loop.Cancel(t) }
 }
 
 // Now is part of [keyed.ViewHost].

@@ -98,7 +98,7 @@ func (p *partition) leave(cause error) {
 	p.lookAgain()
 }
 
-func (p *partition) lookAgain() { p.loop.after(leaveLook, p.lookAgain) }
+func (p *partition) lookAgain() { p.loop.After(leaveLook, p.lookAgain) }
 
 // sealed tells whether the partition is handed over: this owner writes nothing any more.
 func (p *partition) sealed() bool { return p.leaving != nil && p.leaving.stage == handed }
@@ -120,7 +120,7 @@ func (p *partition) part() {
 			l.stage = announceClosed
 			p.b.wg.Go(func() {
 				p.closeSubscriptions()
-				p.loop.post(func() { l.stage = quiet })
+				p.loop.Post(func() { l.stage = quiet })
 			})
 		}
 	case quiet:
@@ -295,7 +295,7 @@ func (p *partition) passOn(a *ask, m natsconn.Msg) {
 		if err != nil {
 			p.log.WithError(err).Debug("a decision cannot be passed on now")
 		}
-		p.loop.after(passRetry, send)
+		p.loop.After(passRetry, send)
 	}
 	send()
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -79,7 +80,7 @@ func TestWhichDecisionsAreInherited(t *testing.T) { // ADR 0016
 		r, d := deciding(), schemas.HandedDecision{WorkflowID: "o", Run: "r2", Token: "t", StartedID: 3, At: 9}
 		r.ask = nil
 		tc.change(r, &d)
-		p := &partition{asks: map[uint64]*run{}, loop: newLoop()}
+		p := &partition{asks: map[uint64]*run{}, loop: loop.New()}
 		p.inherit(&schemas.Handed{Replies: "former.", Wanted: []schemas.HandedDecision{d}})
 		p.inheritAsk(r)
 		if waits := r.ask != nil; waits != tc.waits || waits && (*r.ask != ask{id: 1, token: "t", startedID: 3, at: 9, confirmed: true, former: "former."} || p.asks[1] != r) {

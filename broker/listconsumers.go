@@ -49,7 +49,7 @@ func (p *partition) checkList(list string) {
 			p.log.WithError(err).
 				WithField("list", list).
 				Debug("whether the list has its consumers is not known; looking again")
-			p.loop.after(loadRetry, func() { p.checkList(list) })
+			p.loop.After(loadRetry, func() { p.checkList(list) })
 		case !full:
 			p.log.WithField("list", list).
 				Info("a task list lacks consumers, as after the end of whoever was making it; it gets them")

@@ -48,7 +48,7 @@ func (p *partition) scheduleProbes(in time.Duration) {
 		return
 	}
 	p.nextProbes = at
-	p.loop.after(in, func() {
+	p.loop.After(in, func() {
 		if !p.nextProbes.Equal(at) {
 			return // it was sooner
 		}

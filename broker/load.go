@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
@@ -114,7 +115,7 @@ func (l lane) leave() { <-l }
 // connection of their own: a direct get keeps the connection that asked busy.
 func readAsync[T any](
 	b *Broker,
-	l *loop,
+	l *loop.Loop,
 	read func(context.Context) (T, error),
 	then func(T, error),
 ) {
@@ -126,7 +127,7 @@ func readAsync[T any](
 // thousands, each of many records.
 func writeAsync[T any](
 	b *Broker,
-	l *loop,
+	l *loop.Loop,
 	write func(context.Context) (T, error),
 	then func(T, error),
 ) {
@@ -136,7 +137,7 @@ func writeAsync[T any](
 func onLane[T any](
 	b *Broker,
 	on lane,
-	l *loop,
+	l *loop.Loop,
 	read func(context.Context) (T, error),
 	then func(T, error),
 ) {
@@ -146,7 +147,7 @@ func onLane[T any](
 		ctx, cancel := context.WithTimeout(b.ctx, readTimeout)
 		defer cancel()
 		v, err := read(ctx)
-		l.post(func() { then(v, err) })
+		l.Post(func() { then(v, err) })
 	})
 }
 

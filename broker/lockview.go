@@ -13,7 +13,7 @@ import (
 
 // Seen takes the next entry of a lock, from any goroutine.
 func (l *lockKeys) Seen(key string, e keyed.Lock) {
-	l.p.loop.post(func() { l.views.See(key, e) })
+	l.p.loop.Post(func() { l.views.See(key, e) })
 }
 
 // judgeLocksOf compares every place of a workflow with it.
@@ -77,7 +77,7 @@ func (p *partition) judgeNow(r *run, key string, at keyed.Place) {
 	case keyed.Expire:
 		p.tellLock(at.WorkflowID, leaseOver(key, l))
 	case keyed.Later:
-		p.loop.after(j.After, func() { p.judgeLock(key, at) })
+		p.loop.After(j.After, func() { p.judgeLock(key, at) })
 	case keyed.Enter:
 		p.enterLock(r, l, nil, true)
 	}

@@ -120,7 +120,7 @@ func (p *partition) sendOffer(
 	r.offers = append(r.offers, f)
 	if !o.timed {
 		o.timed = true
-		p.loop.after(offerPatience, p.expireOffers)
+		p.loop.After(offerPatience, p.expireOffers)
 	}
 	p.scheduleProbes(deciders.ProbeAfter)
 	return true
@@ -217,7 +217,7 @@ func (p *partition) expireOffers() {
 	}
 	o.queue = o.queue[n:]
 	if o.timed = len(o.queue) > 0; o.timed {
-		p.loop.after(o.queue[0].until.Sub(now), p.expireOffers)
+		p.loop.After(o.queue[0].until.Sub(now), p.expireOffers)
 	}
 }
 
@@ -292,7 +292,7 @@ func (p *partition) inquire(r *run, f execution.Inquire) {
 	}
 	p.b.wg.Go(func() {
 		holds := p.b.workerHas(f.Worker, body)
-		p.loop.post(func() {
+		p.loop.Post(func() {
 			delete(o.asking, f.Token)
 			if holds || p.leaving != nil || !p.lease.Valid() {
 				return

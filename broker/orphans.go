@@ -27,7 +27,7 @@ func (p *partition) seekEnd() {
 	}, func(last uint64, err error) {
 		if err != nil {
 			p.intake.Early.Failed()
-			p.loop.after(orphanRetry, p.seekEnd)
+			p.loop.After(orphanRetry, p.seekEnd)
 			return
 		}
 		p.intake.Early.Know(before, last)

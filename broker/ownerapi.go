@@ -10,6 +10,7 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
@@ -21,7 +22,7 @@ const maxWait = time.Minute
 type waiter struct {
 	ready  func(r *run) bool
 	answer func(r *run) // says how things stand
-	end    *timer       // when it is answered in any case
+	end    *loop.Timer  // when it is answered in any case
 }
 
 // wait answers a request now, or when ready first holds, or at the latest when the wait is over.
@@ -32,7 +33,7 @@ func (p *partition) wait(r *run, wait schemas.Duration, ready func(*run) bool, a
 	}
 	w := &waiter{answer: answer, ready: ready}
 	r.waiters = append(r.waiters, w)
-	w.end = p.loop.after(min(wait.Std(), maxWait), func() {
+	w.end = p.loop.After(min(wait.Std(), maxWait), func() {
 		if i := slices.Index(r.waiters, w); i >= 0 {
 			r.waiters = slices.Delete(r.waiters, i, i+1)
 			answer(r)
@@ -51,7 +52,7 @@ func (p *partition) notify(r *run) {
 			kept = append(kept, w)
 			continue
 		}
-		p.loop.cancel(w.end)
+		p.loop.Cancel(w.end)
 		w.answer(r)
 	}
 	clear(r.waiters[len(kept):])
@@ -73,7 +74,7 @@ func (p *partition) asked(m natsconn.Msg) {
 // suspended, wakes up with the requests that came meanwhile, and may read them before any clock of
 // its own has told it how late it is (P-16). What is dropped here is asked again.
 func (p *partition) whileOurs(f func()) {
-	p.loop.post(func() {
+	p.loop.Post(func() {
 		if p.canWrite() {
 			f()
 		}

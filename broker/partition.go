@@ -14,6 +14,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/deadlines"
 	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/broker/partition/intake"
+	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/internal/adapt"
 	"github.com/droverhq/drover/schemas"
 )
@@ -25,7 +26,7 @@ type partition struct {
 	n     int
 	lease *claims.Lease
 	log   logrus.FieldLogger
-	loop  *loop
+	loop  *loop.Loop
 	stop  context.CancelCauseFunc
 
 	fence   uint64 // sequence of our fence record
@@ -110,7 +111,7 @@ var (
 
 func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 	p := &partition{
-		b: b, n: n, lease: lease, loop: newLoop(),
+		b: b, n: n, lease: lease, loop: loop.New(),
 		log:  b.o.Logger.WithField("partition", n),
 		runs: make(map[string]*run), deadlines: deadlines.New[*run](), asks: make(map[uint64]*run),
 		vain: adapt.Backoff[aheadType]{
@@ -177,16 +178,16 @@ func (p *partition) run(outer context.Context) (err error) {
 	p.b.owned(p.n, p)
 	defer p.b.disowned(p.n, p)
 	p.tellOwned()
-	p.loop.after(p.b.o.CheckpointEvery, p.tick)
+	p.loop.After(p.b.o.CheckpointEvery, p.tick)
 	p.listKnown()
 	defer context.AfterFunc(
 		outer,
-		func() { p.loop.post(func() { p.leave(context.Cause(outer)) }) },
+		func() { p.loop.Post(func() { p.leave(context.Cause(outer)) }) },
 	)()
 	looped := make(chan struct{})
 	p.b.wg.Go(func() {
 		defer close(looped)
-		p.loop.run(ctx, p.flush)
+		p.loop.Run(ctx, p.flush)
 	})
 	select {
 	case <-looped: // out of order: what is in memory may be ahead of the history

@@ -139,7 +139,7 @@ func (p *partition) lookFor(
 		p.log.WithError(err).
 			WithField("workflow", r.wid).
 			Warn("it cannot be looked up whether a request is a repeat; trying again")
-		p.loop.after(loadRetry, func() { p.lookFor(r, id, at, then) })
+		p.loop.After(loadRetry, func() { p.lookFor(r, id, at, then) })
 	}
 	m := p.indexOf(r, at)
 	if m == nil {

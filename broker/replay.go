@@ -192,7 +192,7 @@ func (p *partition) prepare(y *replay, reply func(any)) {
 		ctx, cancel := context.WithTimeout(p.b.ctx, readTimeout)
 		defer cancel()
 		err := p.compose(ctx, y)
-		p.loop.post(func() {
+		p.loop.Post(func() {
 			refused, ok := errors.AsType[*schemas.Error](err)
 			switch {
 			case p.sealed(): // the next owner has the request

@@ -8,6 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/deadlines"
 	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/broker/partition/intake"
+	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
@@ -104,7 +105,7 @@ type run struct {
 	broken    error
 	aside     bool
 	overflown bool
-	look      *timer
+	look      *loop.Timer
 	again     func()
 	// queued: the mailbox waits so that the decider can be asked between two commits.
 	queued bool

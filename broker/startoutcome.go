@@ -70,7 +70,7 @@ func (p *partition) reported(m natsconn.Msg, wid, list string, err error) {
 		p.tellWorker(m.Reply, 0)
 		return
 	}
-	p.loop.post(func() {
+	p.loop.Post(func() {
 		if p.sealed() {
 			p.tellWorker(m.Reply, 0)
 			return

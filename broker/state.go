@@ -7,6 +7,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/partition/keyed"
+	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/states"
 	"github.com/droverhq/drover/schemas"
@@ -50,7 +51,7 @@ func newStateKeys(p *partition) *stateKeys {
 type stateKey struct {
 	key, name, scope string
 	writes           keyed.Writes
-	quiet            *timer // looks whether settled writes are left
+	quiet            *loop.Timer // looks whether settled writes are left
 }
 
 // settledQuiet is how long settled writes are left in a key for the next writer to take out.

@@ -78,7 +78,7 @@ func (p *partition) askLock(q *lockAsk) {
 
 func (p *partition) askLockAgain(q *lockAsk, delay time.Duration) {
 	q.tries++
-	p.loop.after(delay, func() { p.askLock(q) })
+	p.loop.After(delay, func() { p.askLock(q) })
 }
 
 // holderOf is what the key lock-NAME shows to a run: the id of the workflow that holds the lock,

@@ -15,7 +15,7 @@ func (p *partition) stateSettled(name, scope string, w schemas.StateWrite) {
 	case many:
 		p.tidyState(k)
 	case k.quiet == nil:
-		k.quiet = p.loop.after(settledQuiet, func() {
+		k.quiet = p.loop.After(settledQuiet, func() {
 			if k.quiet = nil; k.writes.Left() {
 				p.tidyState(k)
 			}

@@ -39,10 +39,10 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 		}
 		var a schemas.Announcement
 		if schemas.Unmarshal(m.Data, &a) == nil && a.Left != "" {
-			p.loop.post(func() { p.deciders.Workers.Leave(a.Left) })
+			p.loop.Post(func() { p.deciders.Workers.Leave(a.Left) })
 			return
 		}
-		p.loop.post(func() { p.deciders.Backlog.Announced(typ) })
+		p.loop.Post(func() { p.deciders.Backlog.Announced(typ) })
 	})
 	if err != nil {
 		return closers, err
@@ -56,8 +56,8 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 		p.readers = append(p.readers, reader)
 		p.watch(reader)
 	}
-	p.loop.post(p.meetHanded)
-	p.loop.post(p.progress)
+	p.loop.Post(p.meetHanded)
+	p.loop.Post(p.progress)
 	return closers, nil
 }
 
@@ -67,7 +67,7 @@ func (p *partition) watch(reader *natsconn.Reader) {
 	p.b.wg.Go(func() {
 		<-reader.Done() // it is closed with the term
 		if err := reader.Err(); err != nil {
-			p.loop.post(func() { p.fail("follow a log: %w", err) })
+			p.loop.Post(func() { p.fail("follow a log: %w", err) })
 		}
 	})
 }

@@ -216,7 +216,7 @@ func (p *partition) repeatOld(wid, id string, tries int) {
 			p.log.WithError(err).
 				WithField("workflow", wid).
 				Warn("a closed run cannot be read; trying again")
-			p.loop.after(loadRetry, func() { p.repeatOld(wid, id, tries+1); p.recovery.Release() })
+			p.loop.After(loadRetry, func() { p.repeatOld(wid, id, tries+1); p.recovery.Release() })
 			return
 		}
 		if l != nil {

@@ -1,4 +1,4 @@
-package broker
+package loop
 
 import (
 	"context"
@@ -14,19 +14,19 @@ import (
 // long poll has one that would hold its run in memory for seconds.
 func TestTimersOfTheLoop(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
-		l := newLoop()
+		l := New()
 		ctx, stop := context.WithCancel(t.Context())
 		var got []int
-		var all []*timer
+		var all []*Timer
 		for _, n := range []int{5, 1, 4, 2, 3, 6} {
-			all = append(all, l.after(time.Duration(n)*time.Second, func() { got = append(got, n) }))
+			all = append(all, l.After(time.Duration(n)*time.Second, func() { got = append(got, n) }))
 		}
-		l.cancel(all[2])                                            // 4
-		l.cancel(all[5])                                            // 6
-		l.after(1500*time.Millisecond, func() { l.cancel(all[3]) }) // 2
-		l.after(2500*time.Millisecond, func() {
-			l.cancel(all[1]) // has run
-			l.cancel(all[2]) // was canceled
+		l.Cancel(all[2])                                            // 4
+		l.Cancel(all[5])                                            // 6
+		l.After(1500*time.Millisecond, func() { l.Cancel(all[3]) }) // 2
+		l.After(2500*time.Millisecond, func() {
+			l.Cancel(all[1]) // has run
+			l.Cancel(all[2]) // was canceled
 		})
 		if len(l.timers) != 6 {
 			t.Errorf("%d timers are kept, want 6", len(l.timers))
@@ -34,7 +34,7 @@ func TestTimersOfTheLoop(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			l.run(ctx, func() {})
+			l.Run(ctx, func() {})
 		}()
 		time.Sleep(10 * time.Second)
 		stop()
@@ -52,33 +52,33 @@ func TestTimersOfTheLoop(t *testing.T) {
 func TestTimersOfTheLoopAreOnTime(t *testing.T) {
 	for seed := range uint64(20) {
 		virtual.Run(t, func(t *testing.T) {
-			l := newLoop()
+			l := New()
 			ctx, stop := context.WithCancel(t.Context())
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				l.run(ctx, func() {})
+				l.Run(ctx, func() {})
 			}()
 			random := rand.New(rand.NewPCG(seed, 0))
 			set, ran, canceled := 0, 0, 0
-			var some []*timer
+			var some []*Timer
 			for range 200 {
 				wait := time.Duration(random.Int64N(int64(3 * time.Hour)))
 				if random.IntN(2) == 0 {
 					wait /= 10_000 // within a second or so
 				}
 				cancels, which := random.IntN(3) == 0, random.Int()
-				l.post(func() {
+				l.Post(func() {
 					due := time.Now().Add(wait)
 					set++
-					some = append(some, l.after(wait, func() {
+					some = append(some, l.After(wait, func() {
 						if ran++; !time.Now().Equal(due) {
 							t.Errorf("a timer ran %v late", time.Since(due))
 						}
 					}))
 					if tm := some[which%len(some)]; cancels && tm.place > 0 {
 						canceled++
-						l.cancel(tm)
+						l.Cancel(tm)
 					}
 				})
 				time.Sleep(time.Duration(random.Int64N(int64(time.Second))))

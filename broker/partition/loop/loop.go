@@ -1,4 +1,7 @@
-package broker
+// Package loop runs the closures of a partition one after another on one goroutine, and its timers
+// between them. All state of a partition is touched by closures on its loop alone, so none of it
+// needs a lock.
+package loop
 
 import (
 	"container/heap"
@@ -7,23 +10,23 @@ import (
 	"time"
 )
 
-// loop runs closures one after another on one goroutine. Anybody may post; only closures on the
+// Loop runs closures one after another on one goroutine. Anybody may post; only closures on the
 // loop may use after.
 //
 // The queue is unbounded on purpose: acknowledgements must never block the connection that delivers
 // them, or the loop and the connection would wait for each other. What could flood it (the two
 // logs) is bounded by its own reader.
-type loop struct {
+type Loop struct {
 	mu     sync.Mutex
 	queue  []func()
 	signal chan struct{}
 	timers timers
 }
 
-func newLoop() *loop { return &loop{signal: make(chan struct{}, 1)} }
+func New() *Loop { return &Loop{signal: make(chan struct{}, 1)} }
 
-// post queues f.
-func (l *loop) post(f func()) {
+// Post queues f.
+func (l *Loop) Post(f func()) {
 	l.mu.Lock()
 	l.queue = append(l.queue, f)
 	first := len(l.queue) == 1
@@ -36,23 +39,23 @@ func (l *loop) post(f func()) {
 	}
 }
 
-// after runs f on the loop once d has passed, unless it is canceled before.
-func (l *loop) after(d time.Duration, f func()) *timer {
-	t := &timer{at: time.Now().Add(d), f: f}
+// After runs f on the loop once d has passed, unless it is canceled before.
+func (l *Loop) After(d time.Duration, f func()) *Timer {
+	t := &Timer{at: time.Now().Add(d), f: f}
 	heap.Push(&l.timers, t)
 	return t
 }
 
-// cancel forgets a timer and what its function holds in memory. One that has run or was canceled is
+// Cancel forgets a timer and what its function holds in memory. One that has run or was canceled is
 // left alone.
-func (l *loop) cancel(t *timer) {
+func (l *Loop) Cancel(t *Timer) {
 	if t.place > 0 {
 		heap.Remove(&l.timers, t.place-1)
 	}
 }
 
-// take returns what is queued, and queues from then on in the memory of an earlier batch.
-func (l *loop) take(earlier []func()) []func() {
+// Take returns what is queued, and queues from then on in the memory of an earlier batch.
+func (l *Loop) Take(earlier []func()) []func() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	batch := l.queue
@@ -60,16 +63,16 @@ func (l *loop) take(earlier []func()) []func() {
 	return batch
 }
 
-// run works until ctx is done. It calls flush after each batch, so that what a batch has caused
+// Run works until ctx is done. It calls flush after each batch, so that what a batch has caused
 // goes out together.
-func (l *loop) run(ctx context.Context, flush func()) {
+func (l *Loop) Run(ctx context.Context, flush func()) {
 	clock := time.NewTimer(time.Hour)
 	defer clock.Stop()
 	// the clock, at the latest; what it would ring for may have been canceled
 	fires := time.Now().Add(time.Hour)
 	var batch []func()
 	for {
-		if batch = l.take(batch); len(batch) == 0 {
+		if batch = l.Take(batch); len(batch) == 0 {
 			// else there is no need to look at the clock, which costs as much as a closure
 			if len(l.timers) > 0 && l.timers[0].at.Before(fires) {
 				fires = l.timers[0].at
@@ -83,7 +86,7 @@ func (l *loop) run(ctx context.Context, flush func()) {
 				fires = time.Now().Add(time.Hour)
 				clock.Reset(time.Hour)
 			}
-			batch = l.take(batch)
+			batch = l.Take(batch)
 		}
 		for i, f := range batch {
 			if ctx.Err() != nil {
@@ -93,20 +96,20 @@ func (l *loop) run(ctx context.Context, flush func()) {
 			batch[i] = nil
 		}
 		for now := time.Now(); len(l.timers) > 0 && !l.timers[0].at.After(now); {
-			t, _ := heap.Pop(&l.timers).(*timer)
+			t, _ := heap.Pop(&l.timers).(*Timer)
 			t.f()
 		}
 		flush()
 	}
 }
 
-type timer struct {
+type Timer struct {
 	at    time.Time
 	f     func()
 	place int // in the heap, from 1 on; 0: in none
 }
 
-type timers []*timer
+type timers []*Timer
 
 func (t timers) Len() int           { return len(t) }
 func (t timers) Less(i, j int) bool { return t[i].at.Before(t[j].at) }
@@ -116,7 +119,7 @@ func (t timers) Swap(i, j int) {
 }
 
 func (t *timers) Push(x any) {
-	last := x.(*timer)
+	last := x.(*Timer)
 	*t = append(*t, last)
 	last.place = len(*t)
 }
