@@ -168,7 +168,7 @@ func (b *Broker) serveAPI() error {
 }
 
 // respond encodes an answer as the requester wants it.
-func (b *Broker) respond(to, content string, v any) {
+func (b *env) respond(to, content string, v any) {
 	if !subject.Answerable(to) {
 		return
 	}
@@ -206,7 +206,7 @@ func content(r micro.Request) string { return r.Headers().Get(schemas.ContentTyp
 
 func (b *Broker) refuse(r micro.Request, e *schemas.Error) { b.refuseTo(r.Reply(), content(r), e) }
 
-func (b *Broker) refuseTo(reply, content string, e *schemas.Error) {
+func (b *env) refuseTo(reply, content string, e *schemas.Error) {
 	b.respond(reply, content, &schemas.AckResponse{V: schemas.Version, Error: e})
 }
 

@@ -21,7 +21,7 @@ func TestNothingIsKeptOfTypesThatNobodyListenedFor(t *testing.T) {
 		{"its run is asked again by the audit", func(p *partition, r *run) { p.repairRun(r) }},
 		{"a decider begins to listen", func(p *partition, r *run) { p.deciders.Backlog.Announced(r.state.Start.WorkflowType) }},
 	} {
-		p, r := &partition{b: &Broker{}, loop: loop.New(), asks: map[uint64]*run{}, runs: map[string]*run{}}, openRun()
+		p, r := &partition{b: &env{}, loop: loop.New(), asks: map[uint64]*run{}, runs: map[string]*run{}}, openRun()
 		p.keys, p.deciders = newKeys(p), deciders.New(deciderHost{p})
 		p.runs[r.wid] = r
 		r.ask = &ask{id: 1}

@@ -13,11 +13,9 @@ import (
 	"github.com/droverhq/drover/broker/clock"
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
-	"github.com/droverhq/drover/broker/partition/keyed"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/broker/types"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
@@ -25,45 +23,15 @@ import (
 // Broker serves a namespace: it takes its share of the partitions and answers the API. Start more
 // of them to spread the work; they find each other through the claims.
 type Broker struct {
-	o     Options
-	ns    subject.Namespace
-	dial  Dialer
-	conn  *natsconn.Conn
-	reads *natsconn.Conn
-	api   *natsconn.Conn
-	clock clock.Server
-	doubt chan struct{} // holds a value when a timer worker has another clock
-	share *claims.Share
-
-	recordLimit atomic.Int64 // the largest body that is published; see measure
-	current     atomic.Pointer[execution.Config]
-	types       *types.Table // set before the API serves
-	locks       *keyed.Table // set before the API serves
-
-	ctx     context.Context // of Run; for reads that outlive a term
-	wg      sync.WaitGroup
+	*env
+	dial    Dialer
+	api     *natsconn.Conn
 	holders sync.WaitGroup // of claims, and what they need
-	passing sync.WaitGroup // partitions that are given away and still pass on answers of deciders
-	// answering are requests that are read for.
-	answering inFlight
-	// scans gives turns to those that read much.
-	scans runs.Scans
-	// runs reads the histories; set before the API serves.
-	runs    *runs.Reader
-	started chan struct{} // see Begun
-	readers lane          // of histories
-	writers lane          // short writes of owners: see writeAsync
-	looks   listLooks
-	// bounds replays that are being prepared: a decider may take its time over each
-	replays chan struct{}
-	relay   *relay
-	store   *payloads.Store
+	started chan struct{}  // see Started
 	uploads *payloads.Uploads
-	storing atomic.Int64 // bytes of starts that are being put into the store
 
-	lost        atomic.Pointer[error] // why there is no quorum; nil while there is one
-	serverQuota atomic.Pointer[quota] // how full the NATS server is; nil if it is not known
-	asking      pendingRequests
+	lost   atomic.Pointer[error] // why there is no quorum; nil while there is one
+	asking pendingRequests
 
 	mu    sync.Mutex
 	parts map[int]*partition // owned now
@@ -89,13 +57,12 @@ func New(dial Dialer, o Options) (*Broker, error) {
 		return nil, err
 	}
 	b := &Broker{
-		o: o, ns: subject.Namespace(o.Namespace), dial: dial,
-		readers: make(
-			lane,
-			maxReaders,
-		), writers: make(lane, maxWriters), replays: make(chan struct{}, mostReplays), parts: make(map[int]*partition),
-		started: make(chan struct{}),
-		doubt:   make(chan struct{}, 1),
+		env: &env{
+			o: o, ns: subject.Namespace(o.Namespace), doubt: make(chan struct{}, 1),
+			readers: make(lane, maxReaders), writers: make(lane, maxWriters),
+			replays: make(chan struct{}, mostReplays),
+		},
+		dial: dial, started: make(chan struct{}), parts: make(map[int]*partition),
 	}
 	b.current.Store(&b.o.Execution)
 	return b, nil
@@ -103,23 +70,23 @@ func New(dial Dialer, o Options) (*Broker, error) {
 
 // config is what the core is told of the namespace. It changes as a whole, when the registered
 // types do.
-func (b *Broker) config() *execution.Config { return b.current.Load() }
+func (b *env) config() *execution.Config { return b.current.Load() }
 
 // setTypes changes the table of registered types.
-func (b *Broker) setTypes(t *execution.Types) {
+func (b *env) setTypes(t *execution.Types) {
 	b.change(func(c *execution.Config) { c.Types = t })
 }
 
 // measure learns what the server takes. Another, or the same one after a start with another
 // configuration, may take less than what was gathered for it: a record too large for it is tried
 // for ever.
-func (b *Broker) measure() {
+func (b *env) measure() {
 	limit := max(int(b.conn.MaxPayload())-headerBudget, headerBudget)
 	b.recordLimit.Store(int64(limit))
 	b.change(func(c *execution.Config) { c.Details = min(b.o.Execution.Details, limit/2) })
 }
 
-func (b *Broker) change(fn func(*execution.Config)) {
+func (b *env) change(fn func(*execution.Config)) {
 	for {
 		old := b.config()
 		next := *old
@@ -231,7 +198,7 @@ func (b *Broker) ownPartition(ctx context.Context, n int) {
 			gone := 0      // terms in a row that missed a stream, or all of JetStream
 			isOff := false // that was told of
 			for l.Valid() && ctx.Err() == nil {
-				err := newPartition(b, n, l).run(ctx)
+				err := newPartition(b.env, n, l).run(ctx, b.own)
 				switch {
 				case err == nil || ctx.Err() != nil || errors.Is(err, errElsewhere):
 					return nil
@@ -282,20 +249,20 @@ func (b *Broker) ownPartition(ctx context.Context, n int) {
 	}
 }
 
-func (b *Broker) owned(n int, p *partition) {
+// own lets requests in this process reach a partition, until disown is called.
+func (b *Broker) own(p *partition) (disown func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.parts[n] = p
-	b.locks.Own(n, p.keys.locks)
-}
-
-func (b *Broker) disowned(n int, p *partition) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.parts[n] == p {
-		delete(b.parts, n)
+	b.parts[p.n] = p
+	b.locks.Own(p.n, p.keys.locks)
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.parts[p.n] == p {
+			delete(b.parts, p.n)
+		}
+		b.locks.Disown(p.n, p.keys.locks)
 	}
-	b.locks.Disown(n, p.keys.locks)
 }
 
 // part is the partition, nil if its owner is not here.
@@ -306,17 +273,17 @@ func (b *Broker) part(n int) *partition {
 }
 
 // bodyLimit is the largest body that is published.
-func (b *Broker) bodyLimit() int { return int(b.recordLimit.Load()) }
+func (b *env) bodyLimit() int { return int(b.recordLimit.Load()) }
 
 // largest is the largest message that the server takes.
-func (b *Broker) largest() int { return b.bodyLimit() + headerBudget }
+func (b *env) largest() int { return b.bodyLimit() + headerBudget }
 
 // maxPayload is that of the server.
-func (b *Broker) maxPayload() int64 { return int64(b.largest()) }
+func (b *env) maxPayload() int64 { return int64(b.largest()) }
 
 // messageLimit is the largest message that is taken into a history: in a decision task it may stand
 // in base64, which takes a third more.
-func (b *Broker) messageLimit() int { return payloads.MessageLimit(b.maxPayload()) }
+func (b *env) messageLimit() int { return payloads.MessageLimit(b.maxPayload()) }
 
 // Started is closed when the broker has its connections and listens for requests: a broker that
 // cannot begin ends before.
@@ -352,7 +319,7 @@ const clockEvery = 30 * time.Second
 // exchanges are asked for one after the other: deadlines are late by what the fastest takes.
 const exchanges = 3
 
-func (b *Broker) watchClock(ctx context.Context) {
+func (b *env) watchClock(ctx context.Context) {
 	var wall clock.Wall
 	for wall.Wait(ctx, clockEvery, b.doubt) == nil {
 		if err := b.askTime(ctx); err != nil && ctx.Err() == nil {
@@ -363,7 +330,7 @@ func (b *Broker) watchClock(ctx context.Context) {
 
 // doubtClock has the server asked at once: the stream that is asked may have a new leader, with
 // another clock, of which the timer worker knows and we do not, or the other way around.
-func (b *Broker) doubtClock() {
+func (b *env) doubtClock() {
 	select {
 	case b.doubt <- struct{}{}:
 	default:
@@ -371,7 +338,7 @@ func (b *Broker) doubtClock() {
 }
 
 // askTime takes a fresh reading of the clock that stamps the records.
-func (b *Broker) askTime(ctx context.Context) error {
+func (b *env) askTime(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	for range exchanges {
@@ -385,13 +352,13 @@ func (b *Broker) askTime(ctx context.Context) error {
 	return nil
 }
 
-func (b *Broker) now() schemas.Timestamp { return schemas.At(b.clock.Now(time.Now())) }
+func (b *env) now() schemas.Timestamp { return schemas.At(b.clock.Now(time.Now())) }
 
 // latest is a time at or after that of the server: no record that is acknowledged by now has a
 // later stamp.
-func (b *Broker) latest() schemas.Timestamp {
+func (b *env) latest() schemas.Timestamp {
 	local := time.Now()
 	return max(schemas.At(b.clock.Now(local)).Add(rebaseMargin), schemas.At(b.clock.Latest(local)))
 }
 
-func (b *Broker) partitionOf(wid string) int { return subject.Partition(wid, b.o.Partitions) }
+func (b *env) partitionOf(wid string) int { return subject.Partition(wid, b.o.Partitions) }

@@ -54,7 +54,7 @@ func (p *partition) buryIfUntold(wid string, e *message, m execution.Report, f e
 // knownOutcome tells whether one of the last records of a run has this very outcome of this very
 // attempt. An older one is not looked for: who tells it again has waited for seconds, and nobody
 // shall make an owner read long histories. alone is as for [runs.Reader.LastRecord].
-func (b *Broker) knownOutcome(
+func (b *env) knownOutcome(
 	ctx context.Context,
 	partition int,
 	wid string,

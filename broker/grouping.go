@@ -13,7 +13,7 @@ const groupRecords = 256
 
 // grouping is how the records of a partition are published: in groups where each sync of the server
 // counts.
-func (b *Broker) grouping(partition int) natsconn.OutboxOptions {
+func (b *env) grouping(partition int) natsconn.OutboxOptions {
 	if b.o.Stage == nil {
 		return natsconn.OutboxOptions{}
 	}
@@ -27,7 +27,7 @@ func (b *Broker) grouping(partition int) natsconn.OutboxOptions {
 }
 
 // ensureList makes the stream of a task list, or brings it to what it should be.
-func (b *Broker) ensureList(ctx context.Context, list string) error {
+func (b *env) ensureList(ctx context.Context, list string) error {
 	if b.o.Expendable != nil {
 		if err := b.o.Expendable(b.ns.StreamTasks(list)); err != nil {
 			return err

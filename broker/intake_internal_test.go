@@ -25,7 +25,7 @@ func TestWhatTheCheckpointHasIsLeft(t *testing.T) { // P-9
 	}{
 		{9, 99, true}, {10, 100, true}, {11, 100, false}, {3, 101, false},
 	} {
-		p := &partition{b: &Broker{}, runs: map[string]*run{"o": {wid: "o", loading: true}}}
+		p := &partition{b: &env{}, runs: map[string]*run{"o": {wid: "o", loading: true}}}
 		p.checkpointed.Inbox = schemas.Position{Sequence: 10, Time: 100}
 		in, lost, err := intake.Open(t.Context(), shortStream{}, intake.Place{
 			Number: inboxLog, Checkpoint: p.checkpointed.Inbox, Witness: p.checkpointed.Inbox,

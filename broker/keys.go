@@ -27,7 +27,7 @@ func (k *keys) busy() bool { return k.locks.queue.Busy() || k.states.queue.Busy(
 const keyMarkerTTL = time.Hour
 
 // writeKey stores a key that is still at a revision, or deletes it if body is nil.
-func (b *Broker) writeKey(
+func (b *env) writeKey(
 	ctx context.Context, bucket, key string, body []byte, rev uint64,
 ) (uint64, error) {
 	if body == nil {

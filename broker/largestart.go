@@ -22,7 +22,7 @@ import (
 
 // largeOf are the payloads of a start that have to be stored before it happens: those of the new
 // run, or only the one of the signal.
-func (b *Broker) largeOf(e *message, q *schemas.StartRequest, signalOnly bool) []*schemas.Payload {
+func (b *env) largeOf(e *message, q *schemas.StartRequest, signalOnly bool) []*schemas.Payload {
 	if e.log != noLog || len(e.body) <= b.smallBody() { // the reader of a log has done it
 		return nil
 	}
@@ -39,11 +39,11 @@ func (b *Broker) largeOf(e *message, q *schemas.StartRequest, signalOnly bool) [
 
 // smallBody is the size in bytes up to which no part of a body is too large for any message: text
 // may grow threefold when it is decoded, and sixfold in JSON.
-func (b *Broker) smallBody() int { return payloads.InlineLimit(b.maxPayload()) / smallPart }
+func (b *env) smallBody() int { return payloads.InlineLimit(b.maxPayload()) / smallPart }
 
 // excess is [payloads.Excess] for a message of a log or a start, and what JSON makes too large for
 // a decider.
-func (b *Broker) excess(fields []*schemas.Payload, size int) []*schemas.Payload {
+func (b *env) excess(fields []*schemas.Payload, size int) []*schemas.Payload {
 	moved := payloads.Excess(fields, size, payloads.InlineLimit(b.maxPayload()), b.messageLimit())
 	for _, f := range fields {
 		if f != nil && b.outgrows(*f) > 0 && !slices.Contains(moved, f) {
@@ -93,7 +93,7 @@ func (p *partition) storeLarge(
 }
 
 // storeForStart stores payloads of a start if there is room for it, and else nothing.
-func (b *Broker) storeForStart(
+func (b *env) storeForStart(
 	ctx context.Context, prefix string, contents []schemas.Payload,
 ) (refs []*schemas.PayloadRef, err error) {
 	var bytes int64
@@ -140,7 +140,7 @@ func notStored(err error) *schemas.Error {
 }
 
 // dropStored removes what was stored for a start that is refused, and for nothing else.
-func (b *Broker) dropStored(e *message) {
+func (b *env) dropStored(e *message) {
 	start, ok := e.event.(execution.Start)
 	if !ok || e.verdict.refused == nil {
 		return
@@ -161,7 +161,7 @@ func (b *Broker) dropStored(e *message) {
 
 // removeObjects removes objects that nothing names. What cannot be removed now goes with the next
 // sweep.
-func (b *Broker) removeObjects(objects []string) {
+func (b *env) removeObjects(objects []string) {
 	if len(objects) == 0 {
 		return
 	}

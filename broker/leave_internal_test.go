@@ -50,7 +50,7 @@ func TestWhichDecisionsAreHanded(t *testing.T) { // ADR 0016
 		r := deciding()
 		tc.change(r)
 		former := r.ask.former
-		p := &partition{b: &Broker{}, replies: "own.", asks: map[uint64]*run{1: r}}
+		p := &partition{b: &env{}, replies: "own.", asks: map[uint64]*run{1: r}}
 		h := p.handedDecisions()
 		var want []schemas.HandedDecision
 		if tc.handed {

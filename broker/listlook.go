@@ -78,7 +78,7 @@ func (l *listLooks) wasComplete(list string, made time.Time) bool {
 
 // consumersOf lists the consumers of a list, and tells when its stream was made. A list that is not
 // there is [natsconn.ErrNoStream].
-func (b *Broker) consumersOf(
+func (b *env) consumersOf(
 	ctx context.Context,
 	list string,
 ) (made time.Time, all *natsconn.Consumers, err error) {
@@ -103,7 +103,7 @@ func lacking(all *natsconn.Consumers) (names []string) {
 }
 
 // deleted are the consumers that a list has had, and has no more.
-func (b *Broker) deleted(list string, made time.Time, all *natsconn.Consumers) []string {
+func (b *env) deleted(list string, made time.Time, all *natsconn.Consumers) []string {
 	names := lacking(all)
 	if len(names) == 0 {
 		b.looks.sawComplete(list, made)
@@ -117,7 +117,7 @@ func (b *Broker) deleted(list string, made time.Time, all *natsconn.Consumers) [
 
 // lookAtList looks in a while whether a list has its consumers, and makes those that are missing.
 // It may be called by any goroutine.
-func (b *Broker) lookAtList(list string, in time.Duration) {
+func (b *env) lookAtList(list string, in time.Duration) {
 	if !b.looks.start(list) {
 		return
 	}
@@ -136,7 +136,7 @@ func (b *Broker) lookAtList(list string, in time.Duration) {
 
 // makeConsumers makes the consumers that a list lacks. It returns false if that is not known to be
 // done.
-func (b *Broker) makeConsumers(ctx context.Context, list string) bool {
+func (b *env) makeConsumers(ctx context.Context, list string) bool {
 	log := b.o.Logger.WithField("list", list)
 	made, all, err := b.consumersOf(ctx, list)
 	if errors.Is(err, natsconn.ErrNoStream) { // whoever puts a task there makes it

@@ -70,7 +70,7 @@ func (b *Broker) lists(ctx context.Context) (*schemas.TaskListsResponse, error) 
 
 // workersOf adds up a list's consumers. Each takes a share of the tasks, by priority; a worker that
 // is idle waits at all of them, and so counts once.
-func (b *Broker) workersOf(ctx context.Context, i *schemas.TaskListInfo) (exists bool, err error) {
+func (b *env) workersOf(ctx context.Context, i *schemas.TaskListInfo) (exists bool, err error) {
 	made, consumers, err := b.consumersOf(ctx, i.List)
 	if err == nil {
 		filters := make(map[string][]string)
@@ -98,7 +98,7 @@ func (b *Broker) workersOf(ctx context.Context, i *schemas.TaskListInfo) (exists
 
 // untaken are the subjects of a list's tasks whose consumer is there and does not take them, nor
 // does another one. Of those that are not there, deleted tells.
-func (b *Broker) untaken(list string, filters map[string][]string) []string {
+func (b *env) untaken(list string, filters map[string][]string) []string {
 	var left []string
 	for _, of := range []struct {
 		consumer string

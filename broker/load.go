@@ -114,7 +114,7 @@ func (l lane) leave() { <-l }
 // readAsync reads on a goroutine of its own and hands the answer to the loop. Reads use a
 // connection of their own: a direct get keeps the connection that asked busy.
 func readAsync[T any](
-	b *Broker,
+	b *env,
 	l *loop.Loop,
 	read func(context.Context) (T, error),
 	then func(T, error),
@@ -126,7 +126,7 @@ func readAsync[T any](
 // small reads that they rest on. These do not wait for loads of runs, of which there may be many
 // thousands, each of many records.
 func writeAsync[T any](
-	b *Broker,
+	b *env,
 	l *loop.Loop,
 	write func(context.Context) (T, error),
 	then func(T, error),
@@ -135,7 +135,7 @@ func writeAsync[T any](
 }
 
 func onLane[T any](
-	b *Broker,
+	b *env,
 	on lane,
 	l *loop.Loop,
 	read func(context.Context) (T, error),

@@ -136,7 +136,7 @@ func (l *lockKeys) Write(ctx context.Context, key string, body []byte, rev uint6
 }
 
 // readLock reads a key from its leader.
-func (b *Broker) readLock(ctx context.Context, key string) (got keyed.Lock, err error) {
+func (b *env) readLock(ctx context.Context, key string) (got keyed.Lock, err error) {
 	bucket := b.ns.BucketLocks()
 	for range 2 {
 		var value []byte
@@ -262,7 +262,7 @@ func (op *lockOp) outcome(key string) execution.Message {
 }
 
 // findKin finds the ancestors of those that would have to wait: one of them may hold the lock.
-func (b *Broker) findKin(ctx context.Context, r *schemas.LockRecord, ops []*lockOp) error {
+func (b *env) findKin(ctx context.Context, r *schemas.LockRecord, ops []*lockOp) error {
 	if r == nil || len(r.Holders) == 0 {
 		return nil
 	}
@@ -281,7 +281,7 @@ func (b *Broker) findKin(ctx context.Context, r *schemas.LockRecord, ops []*lock
 
 // ancestors returns the chains of a run's ancestors, each by its first run, from its parent on.
 // They end where a history is gone.
-func (b *Broker) ancestors(
+func (b *env) ancestors(
 	ctx context.Context,
 	parent *schemas.Execution,
 ) (chains []schemas.Execution, err error) {

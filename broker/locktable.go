@@ -10,7 +10,7 @@ import (
 )
 
 // beginLocks reads the bucket of locks to its end and follows it until the broker ends.
-func (b *Broker) beginLocks(ctx context.Context) (*keyed.Table, error) {
+func (b *env) beginLocks(ctx context.Context) (*keyed.Table, error) {
 	t := keyed.NewTable(b.partitionOf, func(key string, err error) {
 		b.o.Logger.WithError(err).WithField("key", key).Warn(noLock(err))
 	})

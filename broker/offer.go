@@ -306,7 +306,7 @@ func (p *partition) inquire(r *run, f execution.Inquire) {
 }
 
 // workerHas asks a worker. Without a connection nobody is accused.
-func (b *Broker) workerHas(worker string, question []byte) bool {
+func (b *env) workerHas(worker string, question []byte) bool {
 	for range inquireTries {
 		ctx, cancel := context.WithTimeout(b.ctx, inquireWait)
 		began := time.Now()

@@ -10,7 +10,7 @@ import (
 
 // A signal that waits for the end of the inbox keeps what it has of its log's allowance until it is judged. (E8)
 func TestOrphansKeepTheirAllowance(t *testing.T) {
-	p := &partition{b: &Broker{}, runs: map[string]*run{"o": {wid: "o"}}}
+	p := &partition{b: &env{}, runs: map[string]*run{"o": {wid: "o"}}}
 	p.intake.Logs = [2]*intake.Log{{Number: inboxLog}, {Number: signalLog}}
 	p.intake.Early.Ask()
 	p.b.recordLimit.Store(1 << 30)

@@ -29,5 +29,5 @@ func owned(t *testing.T) (*partition, *claims.Lease) {
 	}
 	overdue := logrus.New()
 	overdue.SetOutput(io.Discard)
-	return newPartition(&Broker{conn: conn, ns: n.Name, o: Options{Logger: overdue, Partitions: 1}}, 0, lease), lease
+	return newPartition(&env{conn: conn, ns: n.Name, o: Options{Logger: overdue, Partitions: 1}}, 0, lease), lease
 }

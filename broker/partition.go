@@ -22,7 +22,7 @@ import (
 // partition is one term of ownership: from a fence record to the first refusal, or to the loss of
 // the claim. It is never reused; after a refusal the next term begins with nothing in memory.
 type partition struct {
-	b     *Broker
+	b     *env
 	n     int
 	lease *claims.Lease
 	log   logrus.FieldLogger
@@ -109,7 +109,7 @@ var (
 	errElsewhere = errors.New("another broker is preferred")
 )
 
-func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
+func newPartition(b *env, n int, lease *claims.Lease) *partition {
 	p := &partition{
 		b: b, n: n, lease: lease, loop: loop.New(),
 		log:  b.o.Logger.WithField("partition", n),
@@ -133,9 +133,9 @@ func newPartition(b *Broker, n int, lease *claims.Lease) *partition {
 }
 
 // run owns the partition until outer is done, the claim is lost or a write is refused; the last is
-// an error that wraps errRefused and calls for a new term. When it returns, the partition can be
-// given to another.
-func (p *partition) run(outer context.Context) (err error) {
+// an error that wraps errRefused and calls for a new term. own is called once the partition can
+// take requests. When run returns, the partition can be given to another.
+func (p *partition) run(outer context.Context, own func(*partition) (disown func())) (err error) {
 	var ctx context.Context
 	ctx, p.stop = context.WithCancelCause(context.WithoutCancel(outer))
 	passes := false
@@ -175,8 +175,7 @@ func (p *partition) run(outer context.Context) (err error) {
 		"took":  time.Since(began).Round(time.Millisecond), "recovered": len(p.recovered),
 	}).
 		Info("partition owned")
-	p.b.owned(p.n, p)
-	defer p.b.disowned(p.n, p)
+	defer own(p)()
 	p.tellOwned()
 	p.loop.After(p.b.o.CheckpointEvery, p.tick)
 	p.listKnown()

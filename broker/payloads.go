@@ -41,6 +41,7 @@ func (b *Broker) openPayloads() error {
 		return err
 	})
 	b.uploads = payloads.NewUploads(b.store, b.o.MaxObject, b.o.Logger)
+	b.promised = b.uploads.Promised
 	_, err := b.api.Subscribe(b.uploads.Subject(), "", b.uploadChunk)
 	return err
 }

@@ -88,7 +88,7 @@ func (p *partition) checkQuota() {
 }
 
 // readQuota asks what limit the stream comes to first.
-func (b *Broker) readQuota(ctx context.Context, stream string) (quota, error) {
+func (b *env) readQuota(ctx context.Context, stream string) (quota, error) {
 	js := b.reads.JetStream()
 	s, err := js.Stream(ctx, stream)
 	if err != nil {
@@ -164,8 +164,8 @@ func (b *Broker) noUploads(ctx context.Context, q *schemas.UploadRequest) *schem
 // refuseStart is the refusal of a start whose payloads of some bytes would take what is left of
 // the server, the account or the object store, beside others that are on their way; nil if there is
 // room. It looks anew each time: payloads are large.
-func (b *Broker) refuseStart(ctx context.Context, bytes int64) *schemas.Error {
-	bytes += b.storing.Load() + b.uploads.Promised()
+func (b *env) refuseStart(ctx context.Context, bytes int64) *schemas.Error {
+	bytes += b.storing.Load() + b.promised()
 	if b.o.Quota != nil {
 		r := &quota{promised: bytes}
 		if r.bytes, r.limit = b.o.Quota(); r.full() {
@@ -194,7 +194,7 @@ func (b *Broker) refuseStart(ctx context.Context, bytes int64) *schemas.Error {
 }
 
 // fullError is the refusal of what a full inbox or signals stream has not stored.
-func (b *Broker) fullError(err error) *schemas.Error {
+func (b *env) fullError(err error) *schemas.Error {
 	return schemas.Errorf(schemas.CodeLimit, "namespace %q is full: %v", b.o.Namespace, err).
 		InField("maxBytes").WithHint("it was not stored; %s", natsconn.RoomHint(err, b.o.Namespace))
 }

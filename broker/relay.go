@@ -22,7 +22,7 @@ import (
 // Considered and left: to let the requester's reply subject travel as such. A request that came
 // between two owners was lost without a word, and its sender waited for its own timeout.
 type relay struct {
-	b      *Broker
+	b      *env
 	prefix string
 
 	mu           sync.Mutex
@@ -54,7 +54,7 @@ const (
 	replyHeader = "Drover-Reply"
 )
 
-func (b *Broker) newRelay() (*relay, error) {
+func (b *env) newRelay() (*relay, error) {
 	r := &relay{b: b, prefix: b.conn.NATS().NewInbox() + ".", waiting: make(map[uint64]*relayed)}
 	var err error
 	if _, err = b.conn.Subscribe(r.prefix+">", "", r.heard); err != nil {

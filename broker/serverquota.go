@@ -13,7 +13,7 @@ import (
 // watchServerQuota follows how full the NATS server is as a whole, until ctx ends. Its limit stands
 // in no answer of JetStream's API, and after it nobody can renew a claim, fence or purge: what
 // begins has to stop before.
-func (b *Broker) watchServerQuota(ctx context.Context) {
+func (b *env) watchServerQuota(ctx context.Context) {
 	if b.o.Quota == nil {
 		return
 	}
@@ -52,7 +52,7 @@ func (p *partition) fullWith(bytes int) bool {
 	return now.full() || p.b.serverFull()
 }
 
-func (b *Broker) serverFull() bool {
+func (b *env) serverFull() bool {
 	r := b.serverQuota.Load()
 	return r != nil && r.full()
 }

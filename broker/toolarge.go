@@ -70,7 +70,7 @@ func fieldName(attributes schemas.DecisionAttributes, v *schemas.Payload) string
 
 // outgrows tells how many bytes a payload takes in a message of JSON that has little else, 0 if
 // such a message can be sent.
-func (b *Broker) outgrows(v schemas.Payload) int {
+func (b *env) outgrows(v schemas.Payload) int {
 	if 6*len(v) <= b.bodyLimit() {
 		return 0
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // beginTypes reads the registered types and follows them until the broker ends.
-func (b *Broker) beginTypes(ctx context.Context) (*types.Table, error) {
+func (b *env) beginTypes(ctx context.Context) (*types.Table, error) {
 	t, follow, err := types.Open(ctx, types.Options{
 		Conn: b.conn, Reads: b.reads, Bucket: b.ns.BucketTypes(), Require: b.o.RequireTypes,
 		Log: b.o.Logger, Now: b.now, BodyLimit: b.bodyLimit, Publish: b.setTypes,
@@ -23,7 +23,7 @@ func (b *Broker) beginTypes(ctx context.Context) (*types.Table, error) {
 }
 
 // refuseType says why a workflow of the request's type may not be started, or nil.
-func (b *Broker) refuseType(q *schemas.StartRequest) *schemas.Error {
+func (b *env) refuseType(q *schemas.StartRequest) *schemas.Error {
 	return b.types.Refusal(b.config().Types, q)
 }
 

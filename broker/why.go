@@ -92,7 +92,7 @@ func (p *partition) whyFailed(wid, run string, t *explain.Tries, tell func(claus
 // failed tells how the last attempt went, where the last record of the run says so. It is one read,
 // however long the history is; what has failed before something else happened is left to "drover
 // history".
-func (b *Broker) failed(
+func (b *env) failed(
 	ctx context.Context,
 	partition int,
 	wid, run string,
@@ -136,7 +136,7 @@ func (p *partition) whyAlwaysOn(s *execution.State, tell func(clause string)) {
 }
 
 // alwaysOn is the record of an always-on workflow; nil if it is none any more.
-func (b *Broker) alwaysOn(ctx context.Context, wid string) (*ops.AlwaysOnRecord, error) {
+func (b *env) alwaysOn(ctx context.Context, wid string) (*ops.AlwaysOnRecord, error) {
 	body, _, err := b.reads.KVGet(ctx, b.ns.BucketSchedules(), "always."+bucketkey.Escape(wid))
 	if errors.Is(err, natsconn.ErrNotFound) {
 		return nil, nil
