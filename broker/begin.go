@@ -70,7 +70,7 @@ func (p *partition) allowed(r *run, e *message, q *schemas.StartRequest) bool {
 			p.settleStart(r, e, verdict{refused: refused})
 			return false
 		}
-		if large := p.b.largeOf(e, q, false); len(large) > 0 {
+		if large := largeOf(p.b, e, q, false); len(large) > 0 {
 			p.storeLarge(r, e, q, large)
 			return false
 		}
@@ -101,7 +101,7 @@ func (p *partition) conflict(r *run, e *message, q *schemas.StartRequest) {
 		e.verdict.replaces = true
 		p.startLater(r, e)
 	case q.Signal != nil:
-		if large := p.b.largeOf(e, q, true); len(large) > 0 {
+		if large := largeOf(p.b, e, q, true); len(large) > 0 {
 			p.storeLarge(r, e, q, large)
 			return
 		}
@@ -124,7 +124,7 @@ func (p *partition) settleStart(r *run, e *message, v verdict) {
 		g.answers = append(g.answers, func() { e.answer(r, nil) })
 	}
 	if v.refused != nil {
-		g.answers = append(g.answers, func() { p.b.dropStored(e) })
+		g.answers = append(g.answers, func() { dropStored(p.b, e) })
 	}
 	if e.log != noLog {
 		r.positions[e.log] = e.pos

@@ -10,14 +10,11 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/broker/clock"
-	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/sleep"
-	"github.com/droverhq/drover/schemas"
 )
 
 // Broker serves a namespace: it takes its share of the partitions and answers the API. Start more
@@ -66,35 +63,6 @@ func New(dial Dialer, o Options) (*Broker, error) {
 	}
 	b.current.Store(&b.o.Execution)
 	return b, nil
-}
-
-// config is what the core is told of the namespace. It changes as a whole, when the registered
-// types do.
-func (b *env) config() *execution.Config { return b.current.Load() }
-
-// setTypes changes the table of registered types.
-func (b *env) setTypes(t *execution.Types) {
-	b.change(func(c *execution.Config) { c.Types = t })
-}
-
-// measure learns what the server takes. Another, or the same one after a start with another
-// configuration, may take less than what was gathered for it: a record too large for it is tried
-// for ever.
-func (b *env) measure() {
-	limit := max(int(b.conn.MaxPayload())-headerBudget, headerBudget)
-	b.recordLimit.Store(int64(limit))
-	b.change(func(c *execution.Config) { c.Details = min(b.o.Execution.Details, limit/2) })
-}
-
-func (b *env) change(fn func(*execution.Config)) {
-	for {
-		old := b.config()
-		next := *old
-		fn(&next)
-		if b.current.CompareAndSwap(old, &next) {
-			return
-		}
-	}
 }
 
 // Run serves until ctx is done; then it gives its partitions back and returns nil. It returns an
@@ -272,19 +240,6 @@ func (b *Broker) part(n int) *partition {
 	return b.parts[n]
 }
 
-// bodyLimit is the largest body that is published.
-func (b *env) bodyLimit() int { return int(b.recordLimit.Load()) }
-
-// largest is the largest message that the server takes.
-func (b *env) largest() int { return b.bodyLimit() + headerBudget }
-
-// maxPayload is that of the server.
-func (b *env) maxPayload() int64 { return int64(b.largest()) }
-
-// messageLimit is the largest message that is taken into a history: in a decision task it may stand
-// in base64, which takes a third more.
-func (b *env) messageLimit() int { return payloads.MessageLimit(b.maxPayload()) }
-
 // Started is closed when the broker has its connections and listens for requests: a broker that
 // cannot begin ends before.
 func (b *Broker) Started() <-chan struct{} { return b.started }
@@ -310,55 +265,3 @@ func (b *Broker) Fence(ctx context.Context, partition int, claim uint64) error {
 	}
 	return err
 }
-
-// clockEvery is how often the server is asked for its time. Nothing else is learned from: the
-// leaders of other streams, which stamp what is read, may be servers with another clock, and the
-// estimate would go back and forth by the difference, with all that is due.
-const clockEvery = 30 * time.Second
-
-// exchanges are asked for one after the other: deadlines are late by what the fastest takes.
-const exchanges = 3
-
-func (b *env) watchClock(ctx context.Context) {
-	var wall clock.Wall
-	for wall.Wait(ctx, clockEvery, b.doubt) == nil {
-		if err := b.askTime(ctx); err != nil && ctx.Err() == nil {
-			b.o.Logger.WithError(err).Debug("the server does not tell its time now")
-		}
-	}
-}
-
-// doubtClock has the server asked at once: the stream that is asked may have a new leader, with
-// another clock, of which the timer worker knows and we do not, or the other way around.
-func (b *env) doubtClock() {
-	select {
-	case b.doubt <- struct{}{}:
-	default:
-	}
-}
-
-// askTime takes a fresh reading of the clock that stamps the records.
-func (b *env) askTime(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	for range exchanges {
-		asked := time.Now() // of several tries the first: the bound is then too high, and still one
-		at, err := b.reads.StreamTime(ctx, b.ns.StreamHistory(0))
-		if err != nil {
-			return fmt.Errorf("stream %s: %w", b.ns.StreamHistory(0), err)
-		}
-		b.clock.ObserveExchange(asked, at, time.Now())
-	}
-	return nil
-}
-
-func (b *env) now() schemas.Timestamp { return schemas.At(b.clock.Now(time.Now())) }
-
-// latest is a time at or after that of the server: no record that is acknowledged by now has a
-// later stamp.
-func (b *env) latest() schemas.Timestamp {
-	local := time.Now()
-	return max(schemas.At(b.clock.Now(local)).Add(rebaseMargin), schemas.At(b.clock.Latest(local)))
-}
-
-func (b *env) partitionOf(wid string) int { return subject.Partition(wid, b.o.Partitions) }

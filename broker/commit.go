@@ -2,22 +2,12 @@ package broker
 
 import (
 	"crypto/sha256"
-	"time"
 
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
-
-// headerBudget is what a message may need besides its body: headers, and the record around the
-// payloads.
-const headerBudget = 64 << 10
-
-// rebaseMargin is how far at least the base of deadlines lies after the corrected clock at an
-// acknowledgement. The bound from above says that for certain, as long as both clocks go at one
-// rate.
-const rebaseMargin = schemas.Duration(500 * time.Microsecond)
 
 // commit is one record on its way.
 type commit struct {

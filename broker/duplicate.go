@@ -33,7 +33,7 @@ func (p *partition) buryUntold(r *run, e *message, f execution.Dead) {
 func (p *partition) buryIfUntold(wid string, e *message, m execution.Report, f execution.Dead) {
 	alone := p.singleReplica()
 	readAsync(p.b, p.loop, func(ctx context.Context) (bool, error) {
-		return p.b.knownOutcome(ctx, p.n, wid, m.Report, alone)
+		return knownOutcome(p.b, ctx, p.n, wid, m.Report, alone)
 	}, func(told bool, err error) {
 		switch {
 		case errors.Is(err, runs.ErrDamaged):
@@ -54,8 +54,8 @@ func (p *partition) buryIfUntold(wid string, e *message, m execution.Report, f e
 // knownOutcome tells whether one of the last records of a run has this very outcome of this very
 // attempt. An older one is not looked for: who tells it again has waited for seconds, and nobody
 // shall make an owner read long histories. alone is as for [runs.Reader.LastRecord].
-func (b *env) knownOutcome(
-	ctx context.Context,
+func knownOutcome(
+	b *env, ctx context.Context,
 	partition int,
 	wid string,
 	m *schemas.Report,

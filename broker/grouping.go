@@ -1,10 +1,7 @@
 package broker
 
 import (
-	"context"
-
 	"github.com/droverhq/drover/broker/natsconn"
-	"github.com/droverhq/drover/broker/topology"
 )
 
 // groupRecords is how many records are stored and synced together at most. They are answered
@@ -24,14 +21,4 @@ func (b *env) grouping(partition int) natsconn.OutboxOptions {
 		return natsconn.OutboxOptions{}
 	}
 	return natsconn.OutboxOptions{Group: groupRecords}
-}
-
-// ensureList makes the stream of a task list, or brings it to what it should be.
-func (b *env) ensureList(ctx context.Context, list string) error {
-	if b.o.Expendable != nil {
-		if err := b.o.Expendable(b.ns.StreamTasks(list)); err != nil {
-			return err
-		}
-	}
-	return topology.EnsureList(ctx, b.conn, b.ns, list, topology.ListOptions{})
 }

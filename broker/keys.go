@@ -22,20 +22,6 @@ func newKeys(p *partition) keys { return keys{locks: newLockKeys(p), states: new
 // busy tells whether a key is being changed.
 func (k *keys) busy() bool { return k.locks.queue.Busy() || k.states.queue.Busy() }
 
-// keyMarkerTTL is how long the marker of a deleted key stays. Other owners must have seen it by
-// then. A write that is on its way for so long would not see that the key was there meanwhile.
-const keyMarkerTTL = time.Hour
-
-// writeKey stores a key that is still at a revision, or deletes it if body is nil.
-func (b *env) writeKey(
-	ctx context.Context, bucket, key string, body []byte, rev uint64,
-) (uint64, error) {
-	if body == nil {
-		return b.conn.KVExpunge(ctx, bucket, key, rev, keyMarkerTTL)
-	}
-	return b.conn.KVUpdate(ctx, bucket, key, body, rev, 0)
-}
-
 // keyHost is the partition as package keyed sees it.
 type keyHost struct{ p *partition }
 

@@ -3,10 +3,6 @@ package broker
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
-
-	"github.com/oklog/ulid/v2"
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
@@ -22,7 +18,7 @@ import (
 
 // largeOf are the payloads of a start that have to be stored before it happens: those of the new
 // run, or only the one of the signal.
-func (b *env) largeOf(e *message, q *schemas.StartRequest, signalOnly bool) []*schemas.Payload {
+func largeOf(b *env, e *message, q *schemas.StartRequest, signalOnly bool) []*schemas.Payload {
 	if e.log != noLog || len(e.body) <= b.smallBody() { // the reader of a log has done it
 		return nil
 	}
@@ -35,22 +31,6 @@ func (b *env) largeOf(e *message, q *schemas.StartRequest, signalOnly bool) []*s
 		size, fields = len(q.Signal.Input), fields[1:]
 	}
 	return b.excess(fields, size)
-}
-
-// smallBody is the size in bytes up to which no part of a body is too large for any message: text
-// may grow threefold when it is decoded, and sixfold in JSON.
-func (b *env) smallBody() int { return payloads.InlineLimit(b.maxPayload()) / smallPart }
-
-// excess is [payloads.Excess] for a message of a log or a start, and what JSON makes too large for
-// a decider.
-func (b *env) excess(fields []*schemas.Payload, size int) []*schemas.Payload {
-	moved := payloads.Excess(fields, size, payloads.InlineLimit(b.maxPayload()), b.messageLimit())
-	for _, f := range fields {
-		if f != nil && b.outgrows(*f) > 0 && !slices.Contains(moved, f) {
-			moved = append(moved, f)
-		}
-	}
-	return moved
 }
 
 // storeLarge stores payloads of a start, which is then judged again. The workflow id waits
@@ -92,38 +72,6 @@ func (p *partition) storeLarge(
 	})
 }
 
-// storeForStart stores payloads of a start if there is room for it, and else nothing.
-func (b *env) storeForStart(
-	ctx context.Context, prefix string, contents []schemas.Payload,
-) (refs []*schemas.PayloadRef, err error) {
-	var bytes int64
-	for _, c := range contents {
-		bytes += int64(len(c))
-	}
-	b.storing.Add(bytes)
-	defer b.storing.Add(-bytes)
-	if refused := b.refuseStart(ctx, 0); refused != nil {
-		return nil, refused
-	}
-	for i, c := range contents {
-		object := prefix + ulid.Make().String()
-		ref, err := b.store.Put(ctx, object, c)
-		if err != nil {
-			b.removeObjects(objectsOf(refs, object))
-			return nil, fmt.Errorf("payload %d of the start: %w", i+1, err)
-		}
-		refs = append(refs, ref)
-	}
-	return refs, nil
-}
-
-func objectsOf(refs []*schemas.PayloadRef, more ...string) []string {
-	for _, ref := range refs {
-		more = append(more, ref.Object)
-	}
-	return more
-}
-
 // notStored is the refusal of a start whose payloads are not stored.
 func notStored(err error) *schemas.Error {
 	if refused, ok := errors.AsType[*schemas.Error](err); ok {
@@ -140,7 +88,7 @@ func notStored(err error) *schemas.Error {
 }
 
 // dropStored removes what was stored for a start that is refused, and for nothing else.
-func (b *env) dropStored(e *message) {
+func dropStored(b *env, e *message) {
 	start, ok := e.event.(execution.Start)
 	if !ok || e.verdict.refused == nil {
 		return
@@ -157,22 +105,4 @@ func (b *env) dropStored(e *message) {
 		}
 	}
 	b.removeObjects(objects)
-}
-
-// removeObjects removes objects that nothing names. What cannot be removed now goes with the next
-// sweep.
-func (b *env) removeObjects(objects []string) {
-	if len(objects) == 0 {
-		return
-	}
-	b.wg.Go(func() {
-		ctx, cancel := context.WithTimeout(b.ctx, readTimeout)
-		defer cancel()
-		for _, object := range objects {
-			if err := b.store.Remove(ctx, object); err != nil {
-				b.o.Logger.WithError(err).WithField("object", object).
-					Info("the payload of a refused start cannot be removed; it goes with the next sweep")
-			}
-		}
-	})
 }

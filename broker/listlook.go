@@ -3,11 +3,13 @@ package broker
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
@@ -162,4 +164,66 @@ func (b *env) makeConsumers(ctx context.Context, list string) bool {
 		return false
 	}
 	return true
+}
+
+// ensureList makes the stream of a task list, or brings it to what it should be.
+func (b *env) ensureList(ctx context.Context, list string) error {
+	if b.o.Expendable != nil {
+		if err := b.o.Expendable(b.ns.StreamTasks(list)); err != nil {
+			return err
+		}
+	}
+	return topology.EnsureList(ctx, b.conn, b.ns, list, topology.ListOptions{})
+}
+
+// workersOf adds up a list's consumers. Each takes a share of the tasks, by priority; a worker that
+// is idle waits at all of them, and so counts once.
+func (b *env) workersOf(ctx context.Context, i *schemas.TaskListInfo) (exists bool, err error) {
+	made, consumers, err := b.consumersOf(ctx, i.List)
+	if err == nil {
+		filters := make(map[string][]string)
+		for _, c := range consumers.Infos {
+			if filters[c.Name] = c.Config.FilterSubjects; len(c.Config.FilterSubjects) == 0 {
+				filters[c.Name] = []string{c.Config.FilterSubject} // "" for all
+			}
+			i.Pending += int64(c.NumPending)
+			i.Working += int64(c.NumAckPending)
+			i.Workers = max(i.Workers, c.NumWaiting)
+			if c.Config.MaxDeliver > 0 {
+				i.GivingUp = append(i.GivingUp, c.Name)
+			}
+			if c.Paused {
+				i.PausedUntil = max(i.PausedUntil, schemas.At(time.Now().Add(c.PauseRemaining)))
+			}
+		}
+		i.Untaken, i.Missing = b.untaken(i.List, filters), b.deleted(i.List, made, consumers)
+	}
+	if errors.Is(err, natsconn.ErrNoStream) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// untaken are the subjects of a list's tasks whose consumer is there and does not take them, nor
+// does another one. Of those that are not there, deleted tells.
+func (b *env) untaken(list string, filters map[string][]string) []string {
+	var left []string
+	for _, of := range []struct {
+		consumer string
+		priority int
+	}{{subject.ConsumerHigh, 1}, {subject.Consumer, 0}, {subject.ConsumerLow, -1}} {
+		s := b.ns.Task(list, of.priority)
+		taken := filters[of.consumer] == nil
+		for _, all := range filters {
+			taken = taken ||
+				slices.ContainsFunc(
+					all,
+					func(f string) bool { return f == "" || subject.Overlap(f, s) },
+				)
+		}
+		if !taken {
+			left = append(left, s)
+		}
+	}
+	return left
 }

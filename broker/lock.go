@@ -111,7 +111,7 @@ func (l *lockKeys) Name() string { return "lock" }
 func (l *lockKeys) Read(ctx context.Context, key string, ops []*lockOp) (keyed.Lock, error) {
 	got, err := l.p.b.readLock(ctx, key)
 	if err == nil {
-		err = l.p.b.findKin(ctx, got.Record, ops)
+		err = findKin(l.p.b, ctx, got.Record, ops)
 	}
 	return got, err
 }
@@ -133,34 +133,6 @@ func (l *lockKeys) Pending(string) bool { return false }
 // Write is part of [keyed.Bucket].
 func (l *lockKeys) Write(ctx context.Context, key string, body []byte, rev uint64) (uint64, error) {
 	return l.p.b.writeKey(ctx, l.p.b.ns.BucketLocks(), key, body, rev)
-}
-
-// readLock reads a key from its leader.
-func (b *env) readLock(ctx context.Context, key string) (got keyed.Lock, err error) {
-	bucket := b.ns.BucketLocks()
-	for range 2 {
-		var value []byte
-		if value, got.Revision, err = b.reads.KVLast(ctx, bucket, key); err != nil {
-			return got, err
-		}
-		if value != nil {
-			got.Size = len(value)
-			got.Record, err = schemas.ParseLock(key, value)
-			b.locks.Put(key, got)
-			return got, err
-		}
-		if got.Last != 0 { // absent, and it was so when the bucket ended at last
-			b.locks.Put(key, keyed.Lock{Revision: got.Last})
-			return got, nil
-		}
-		if _, got.Last, err = b.reads.StreamState(ctx, "KV_"+bucket); err != nil {
-			return got, err
-		}
-		if got.Last == 0 || b.locks.Get(key) == nil {
-			return got, nil
-		}
-	}
-	return got, nil
 }
 
 // Apply makes what was read what the runs want of it.
@@ -262,7 +234,7 @@ func (op *lockOp) outcome(key string) execution.Message {
 }
 
 // findKin finds the ancestors of those that would have to wait: one of them may hold the lock.
-func (b *env) findKin(ctx context.Context, r *schemas.LockRecord, ops []*lockOp) error {
+func findKin(b *env, ctx context.Context, r *schemas.LockRecord, ops []*lockOp) error {
 	if r == nil || len(r.Holders) == 0 {
 		return nil
 	}
@@ -270,7 +242,7 @@ func (b *env) findKin(ctx context.Context, r *schemas.LockRecord, ops []*lockOp)
 		if op.leave || op.parent == nil || op.walked {
 			continue
 		}
-		kin, err := b.ancestors(ctx, op.parent)
+		kin, err := ancestors(b, ctx, op.parent)
 		if err != nil {
 			return err
 		}
@@ -281,8 +253,8 @@ func (b *env) findKin(ctx context.Context, r *schemas.LockRecord, ops []*lockOp)
 
 // ancestors returns the chains of a run's ancestors, each by its first run, from its parent on.
 // They end where a history is gone.
-func (b *env) ancestors(
-	ctx context.Context,
+func ancestors(
+	b *env, ctx context.Context,
 	parent *schemas.Execution,
 ) (chains []schemas.Execution, err error) {
 	for x := parent; x != nil && len(chains) <= b.config().ChildDepth; {

@@ -291,7 +291,7 @@ func (p *partition) inquire(r *run, f execution.Inquire) {
 		Attempt:     f.Attempt,
 	}
 	p.b.wg.Go(func() {
-		holds := p.b.workerHas(f.Worker, body)
+		holds := workerHas(p.b, f.Worker, body)
 		p.loop.Post(func() {
 			delete(o.asking, f.Token)
 			if holds || p.leaving != nil || !p.lease.Valid() {
@@ -306,7 +306,7 @@ func (p *partition) inquire(r *run, f execution.Inquire) {
 }
 
 // workerHas asks a worker. Without a connection nobody is accused.
-func (b *env) workerHas(worker string, question []byte) bool {
+func workerHas(b *env, worker string, question []byte) bool {
 	for range inquireTries {
 		ctx, cancel := context.WithTimeout(b.ctx, inquireWait)
 		began := time.Now()

@@ -57,36 +57,6 @@ func (r *quota) share() float64 {
 	return float64(r.bytes) / float64(r.limit)
 }
 
-// checkQuota asks how full the history is, and its account, once in a while.
-func (p *partition) checkQuota() {
-	every := quotaRarely
-	if p.quota.limit > 0 {
-		every = quotaEvery
-	}
-	if p.quota.busy || time.Since(p.quota.looked) < every {
-		return
-	}
-	p.quota.busy, p.quota.looked = true, time.Now()
-	writeAsync(p.b, p.loop, func(ctx context.Context) (quota, error) {
-		return p.b.readQuota(ctx, p.b.ns.StreamHistory(p.n))
-	}, func(now quota, err error) {
-		p.quota.busy = false
-		if err != nil {
-			p.log.WithError(err).Debug("the size of the history cannot be read now")
-			return
-		}
-		was := p.quota.full()
-		p.quota.account, p.quota.limit, p.quota.bytes = now.account, now.limit, now.bytes
-		if full := p.quota.full(); full != was {
-			p.log.WithField("bytes", p.quota.bytes).
-				WithField("limit", p.quota.limit).
-				WithField("account", p.quota.account).
-				WithField("full", full).
-				Warn("the room for new workflows has changed")
-		}
-	})
-}
-
 // readQuota asks what limit the stream comes to first.
 func (b *env) readQuota(ctx context.Context, stream string) (quota, error) {
 	js := b.reads.JetStream()
@@ -122,43 +92,11 @@ func closer(stream *jetstream.StreamConfig, bytes int64, account *jetstream.Acco
 	return own
 }
 
-// refusal is the refusal of what would fill the history.
-func (p *partition) refusal() *schemas.Error {
-	switch {
-	case p.b.serverFull():
-		return p.b.serverQuota.Load().serverRefusal()
-	case p.quota.account:
-		return p.quota.noAccount()
-	}
-	return schemas.Errorf(schemas.CodeLimit, "the histories of namespace %q are full: partition "+
-		"%d has %d of %d bytes", p.b.o.Namespace, p.n, p.quota.bytes, p.quota.limit).
-		InField("maxBytes").
-		WithHint("%s", natsconn.RoomHint(nil, p.b.o.Namespace))
-}
-
 // noAccount is the refusal of what would fill the account.
 func (r *quota) noAccount() *schemas.Error {
 	return schemas.Errorf(schemas.CodeLimit, "the account of NATS is full: all that is there "+
 		"has %d of %d bytes", r.bytes, r.limit).
 		WithHint("%s", natsconn.AccountRoomHint)
-}
-
-// noUploads is the refusal of an upload that would take what is left of the account or the server,
-// or nil. Whose outcome it is, or input, is not known.
-func (b *Broker) noUploads(ctx context.Context, q *schemas.UploadRequest) *schemas.Error {
-	if q.WorkflowID != "" {
-		return b.refuseStart(ctx, q.Size)
-	}
-	if r := b.serverQuota.Load(); r != nil && r.share() >= uploadsFull {
-		return r.serverRefusal()
-	}
-	ctx, cancel := context.WithTimeout(ctx, quotaPatience)
-	defer cancel()
-	r, err := b.readQuota(ctx, b.ns.StreamPayloads())
-	if err != nil || !r.account || r.share() < uploadsFull {
-		return nil // the store is not made yet, or the upload itself will tell
-	}
-	return r.noAccount()
 }
 
 // refuseStart is the refusal of a start whose payloads of some bytes would take what is left of

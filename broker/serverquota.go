@@ -42,16 +42,6 @@ func (r *quota) lookAgain() time.Duration {
 	return diskspace.FillTime(r.limit/100*quotaFull-r.bytes, quotaSoon, quotaEvery)
 }
 
-// full tells whether the partition takes no new runs and no signals.
-func (p *partition) full() bool { return p.quota.full() || p.b.serverFull() }
-
-// fullWith is full beside so many bytes more.
-func (p *partition) fullWith(bytes int) bool {
-	now := p.quota
-	now.promised += int64(bytes)
-	return now.full() || p.b.serverFull()
-}
-
 func (b *env) serverFull() bool {
 	r := b.serverQuota.Load()
 	return r != nil && r.full()

@@ -68,19 +68,6 @@ func fieldName(attributes schemas.DecisionAttributes, v *schemas.Payload) string
 	return "payload"
 }
 
-// outgrows tells how many bytes a payload takes in a message of JSON that has little else, 0 if
-// such a message can be sent.
-func (b *env) outgrows(v schemas.Payload) int {
-	if 6*len(v) <= b.bodyLimit() {
-		return 0
-	}
-	body, err := schemas.MarshalJSON(&schemas.Report{Result: v})
-	if err != nil || len(body) <= b.bodyLimit() {
-		return 0
-	}
-	return len(body)
-}
-
 const (
 	// recordBudget is for what stands in a record beside its events, and in the first one of a run
 	// beside its start.

@@ -78,7 +78,7 @@ func (p *partition) whyTaskList(task *schemas.ActivityScheduled, tell func(claus
 // whyFailed tells how the last attempt went of what a run tries again.
 func (p *partition) whyFailed(wid, run string, t *explain.Tries, tell func(clause string)) {
 	readAsync(p.b, p.loop, func(ctx context.Context) (string, error) {
-		return p.b.failed(ctx, p.n, wid, run, t)
+		return failed(p.b, ctx, p.n, wid, run, t)
 	}, func(clause string, err error) {
 		if err != nil {
 			p.log.WithError(err).
@@ -92,8 +92,8 @@ func (p *partition) whyFailed(wid, run string, t *explain.Tries, tell func(claus
 // failed tells how the last attempt went, where the last record of the run says so. It is one read,
 // however long the history is; what has failed before something else happened is left to "drover
 // history".
-func (b *env) failed(
-	ctx context.Context,
+func failed(
+	b *env, ctx context.Context,
 	partition int,
 	wid, run string,
 	t *explain.Tries,
@@ -123,7 +123,7 @@ func (p *partition) whyAlwaysOn(s *execution.State, tell func(clause string)) {
 	}
 	wid, run := s.WorkflowID, s.Run
 	readAsync(p.b, p.loop, func(ctx context.Context) (*ops.AlwaysOnRecord, error) {
-		return p.b.alwaysOn(ctx, wid)
+		return alwaysOn(p.b, ctx, wid)
 	}, func(r *ops.AlwaysOnRecord, err error) {
 		if err != nil {
 			p.log.WithError(err).
@@ -136,7 +136,7 @@ func (p *partition) whyAlwaysOn(s *execution.State, tell func(clause string)) {
 }
 
 // alwaysOn is the record of an always-on workflow; nil if it is none any more.
-func (b *env) alwaysOn(ctx context.Context, wid string) (*ops.AlwaysOnRecord, error) {
+func alwaysOn(b *env, ctx context.Context, wid string) (*ops.AlwaysOnRecord, error) {
 	body, _, err := b.reads.KVGet(ctx, b.ns.BucketSchedules(), "always."+bucketkey.Escape(wid))
 	if errors.Is(err, natsconn.ErrNotFound) {
 		return nil, nil

@@ -1,0 +1,65 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/droverhq/drover/broker/clock"
+	"github.com/droverhq/drover/schemas"
+)
+
+// clockEvery is how often the server is asked for its time. Nothing else is learned from: the
+// leaders of other streams, which stamp what is read, may be servers with another clock, and the
+// estimate would go back and forth by the difference, with all that is due.
+const clockEvery = 30 * time.Second
+
+// exchanges are asked for one after the other: deadlines are late by what the fastest takes.
+const exchanges = 3
+
+func (b *env) watchClock(ctx context.Context) {
+	var wall clock.Wall
+	for wall.Wait(ctx, clockEvery, b.doubt) == nil {
+		if err := b.askTime(ctx); err != nil && ctx.Err() == nil {
+			b.o.Logger.WithError(err).Debug("the server does not tell its time now")
+		}
+	}
+}
+
+// doubtClock has the server asked at once: the stream that is asked may have a new leader, with
+// another clock, of which the timer worker knows and we do not, or the other way around.
+func (b *env) doubtClock() {
+	select {
+	case b.doubt <- struct{}{}:
+	default:
+	}
+}
+
+// askTime takes a fresh reading of the clock that stamps the records.
+func (b *env) askTime(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	for range exchanges {
+		asked := time.Now() // of several tries the first: the bound is then too high, and still one
+		at, err := b.reads.StreamTime(ctx, b.ns.StreamHistory(0))
+		if err != nil {
+			return fmt.Errorf("stream %s: %w", b.ns.StreamHistory(0), err)
+		}
+		b.clock.ObserveExchange(asked, at, time.Now())
+	}
+	return nil
+}
+
+func (b *env) now() schemas.Timestamp { return schemas.At(b.clock.Now(time.Now())) }
+
+// latest is a time at or after that of the server: no record that is acknowledged by now has a
+// later stamp.
+func (b *env) latest() schemas.Timestamp {
+	local := time.Now()
+	return max(schemas.At(b.clock.Now(local)).Add(rebaseMargin), schemas.At(b.clock.Latest(local)))
+}
+
+// rebaseMargin is how far at least the base of deadlines lies after the corrected clock at an
+// acknowledgement. The bound from above says that for certain, as long as both clocks go at one
+// rate.
+const rebaseMargin = schemas.Duration(500 * time.Microsecond)
