@@ -16,10 +16,6 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-const (
-	markerPrefix = "m"
-)
-
 // ask is a decision task on its way.
 //
 // The server tells at once when nobody listens, but it does not tell when somebody does. A marker

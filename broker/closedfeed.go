@@ -15,15 +15,6 @@ const (
 	fullFeed  = 512
 )
 
-// Closing is a run that has closed, and the record that says so.
-type Closing struct {
-	// Sequence is that of the record in its partition's history.
-	Sequence uint64
-	// Line is what the headers of the record tell, but for ClosedAt: that is the time of its last
-	// event, which is a little older.
-	Line runs.Line
-}
-
 // closedFeed are what Options.Closed is to be told of: records that were acknowledged, one after
 // the other, and what they have closed.
 type closedFeed struct {

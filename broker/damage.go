@@ -154,13 +154,3 @@ func damagedError(r *run) *schemas.Error {
 	).InField("workflowId").
 		About(r.wid, "")
 }
-
-// damageOf is a refusal that says what can be done about a history that cannot be followed.
-func damageOf(err error, format string, args ...any) *schemas.Error {
-	hint := "keep a copy of the store, see what drover verify says, and restore the history, " +
-		"then: drover repair; or start the work under another id"
-	if errors.Is(err, runs.ErrLater) {
-		hint = "update this server if a later version has been at work; else " + hint
-	}
-	return schemas.Errorf(schemas.CodeInternal, format, args...).WithHint("%s", hint)
-}

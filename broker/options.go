@@ -9,6 +9,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
 )
@@ -80,6 +81,9 @@ type Options struct {
 	Logger logrus.FieldLogger
 }
 
+// defaultMaxObject is the size in bytes of the largest payload by default.
+const defaultMaxObject = 64 << 20
+
 func (o Options) withDefaults() (Options, error) {
 	o.Namespace = cmp.Or(o.Namespace, "default")
 	o.Version = cmp.Or(o.Version, "0.0.0")
@@ -119,4 +123,13 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("broker: %w", err)
 	}
 	return o, nil
+}
+
+// Closing is a run that has closed, and the record that says so.
+type Closing struct {
+	// Sequence is that of the record in its partition's history.
+	Sequence uint64
+	// Line is what the headers of the record tell, but for ClosedAt: that is the time of its last
+	// event, which is a little older.
+	Line runs.Line
 }

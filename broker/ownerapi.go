@@ -306,14 +306,6 @@ func (p *partition) foldOld(verb string, q *schemas.ExecutionRequest, reply func
 	})
 }
 
-func unavailable(err error) *schemas.Error {
-	if errors.Is(err, runs.ErrDamaged) {
-		return damageOf(err, "the history cannot be read: %v", err)
-	}
-	return schemas.Errorf(schemas.CodeUnavailable, "the history cannot be read now: %v", err).
-		WithHint("try again")
-}
-
 // requestIDOf is the id of a stored signal: one that bears the id of another that the run has is
 // dropped. Whoever publishes without a library may give NATS's own, by which the server drops what
 // comes within its window, for whichever workflow it is.

@@ -53,17 +53,6 @@ func (p *partition) serveHistory(q *schemas.HistoryRequest, reply func(any)) {
 	})
 }
 
-// half is the first half of a page: its events take more room in their encoding than was foreseen.
-func half(page *schemas.HistoryResponse) *schemas.HistoryResponse {
-	return &schemas.HistoryResponse{
-		V:      page.V,
-		Run:    page.Run,
-		Events: page.Events[:len(page.Events)/2],
-		More:   true,
-		Soft:   page.Soft,
-	}
-}
-
 // ended tells whether the close is in the history.
 func (p *partition) ended(r *run) bool {
 	return r.state.Closed() && r.inflight == nil && len(r.pending) == 0

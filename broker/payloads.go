@@ -20,7 +20,6 @@ import (
 )
 
 const (
-	defaultMaxObject = 64 << 20
 	// defaultPiece is how much of a payload one answer brings, if the server's max_payload allows.
 	defaultPiece = 512 << 10
 
@@ -121,10 +120,6 @@ func (b *Broker) download(
 	}
 	return &schemas.DownloadResponse{V: schemas.Version, Data: data, Next: next}, nil
 }
-
-// smallPart is the part of the inline limit up to which a body has nothing that is too large: text
-// may grow threefold when it is decoded, and sixfold in JSON.
-const smallPart = 6
 
 // mostLarge is how many parts of a message may be large, see opened.payloads.
 const mostLarge = 2

@@ -52,6 +52,8 @@ const (
 	relayBudget = 4 << 10
 	// replyHeader is where the answer of a request to an owner goes.
 	replyHeader = "Drover-Reply"
+	// markerPrefix begins the last token of a marker's subject.
+	markerPrefix = "m"
 )
 
 func (b *env) newRelay() (*relay, error) {

@@ -88,3 +88,7 @@ func (b *env) outgrows(v schemas.Payload) int {
 	}
 	return len(body)
 }
+
+// smallPart is the part of the inline limit up to which a body has nothing that is too large: text
+// may grow threefold when it is decoded, and sixfold in JSON.
+const smallPart = 6

@@ -1,6 +1,9 @@
 package broker
 
 import (
+	"errors"
+
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -42,4 +45,33 @@ func (b *env) respond(to, content string, v any) {
 
 func (b *env) refuseTo(reply, content string, e *schemas.Error) {
 	b.respond(reply, content, &schemas.AckResponse{V: schemas.Version, Error: e})
+}
+
+// half is the first half of a page: its events take more room in their encoding than was foreseen.
+func half(page *schemas.HistoryResponse) *schemas.HistoryResponse {
+	return &schemas.HistoryResponse{
+		V:      page.V,
+		Run:    page.Run,
+		Events: page.Events[:len(page.Events)/2],
+		More:   true,
+		Soft:   page.Soft,
+	}
+}
+
+func unavailable(err error) *schemas.Error {
+	if errors.Is(err, runs.ErrDamaged) {
+		return damageOf(err, "the history cannot be read: %v", err)
+	}
+	return schemas.Errorf(schemas.CodeUnavailable, "the history cannot be read now: %v", err).
+		WithHint("try again")
+}
+
+// damageOf is a refusal that says what can be done about a history that cannot be followed.
+func damageOf(err error, format string, args ...any) *schemas.Error {
+	hint := "keep a copy of the store, see what drover verify says, and restore the history, " +
+		"then: drover repair; or start the work under another id"
+	if errors.Is(err, runs.ErrLater) {
+		hint = "update this server if a later version has been at work; else " + hint
+	}
+	return schemas.Errorf(schemas.CodeInternal, format, args...).WithHint("%s", hint)
 }
