@@ -95,7 +95,7 @@ func (p *partition) judge(r *run, e *message) {
 // happen lets a message happen. Its events are in the state at once and in the history once a
 // record with them is acknowledged; its effects come after that.
 func (p *partition) happen(r *run, e *message) {
-	events, effects := r.state.Step(p.b.config(), e.event, e.at)
+	events, effects := r.state.Step(p.b.Config(), e.event, e.at)
 	switch {
 	case e.log == noLog:
 	case len(events) == 0 && slices.ContainsFunc(effects, onlyOnce):

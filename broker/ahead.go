@@ -68,13 +68,13 @@ func (p *partition) offerAhead(r *run, a *execution.Activity, t *completion) boo
 		p.scratch.ahead = schemas.AheadTask{
 			Task:      p.activityTask(r, a, false),
 			At:        of.at,
-			Scheduled: *r.state.NextDecider(p.b.config()),
+			Scheduled: *r.state.NextDecider(p.b.Config()),
 		}
 		task.Ahead = &p.scratch.ahead
 		task.Ahead.Task.Input, task.Context = nil, nil // both stand in the window
-		to := p.b.ns.DecideSticky(r.state.Start.WorkflowType, r.sticky)
+		to := p.b.NS.DecideSticky(r.state.Start.WorkflowType, r.sticky)
 		return schemas.MarshalTo(task, func(body []byte) error {
-			return p.b.conn.PublishReply(
+			return p.b.Conn.PublishReply(
 				to,
 				p.offerReply(f),
 				natsconn.Header{schemas.AheadHeader: {a.Scheduled.List, a.Scheduled.ActivityType}},
@@ -105,7 +105,7 @@ func (p *partition) foreseeable(r *run, a *execution.Activity) bool {
 		r.windowFrom > d.Previous {
 		return false
 	}
-	return len(s.Context)+runs.SizeOfAll(r.window) <= min(deferSize, p.b.bodyLimit()/4) &&
+	return len(s.Context)+runs.SizeOfAll(r.window) <= min(deferSize, p.b.BodyLimit()/4) &&
 		!p.vain.Skip(aheadTypeOf(r, a))
 }
 
@@ -128,7 +128,7 @@ func (p *partition) decideAhead(r *run, e *message) bool {
 	}
 	e.at = e.ahead.At
 	p.happen(r, e)
-	w, wanted := r.state.WantsDecider(p.b.config())
+	w, wanted := r.state.WantsDecider(p.b.Config())
 	if !wanted || w.Started || w.NotBefore != 0 || w.StartedID != last+schemas.AheadEvents {
 		return true
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/schemas"
 )
@@ -48,8 +49,8 @@ const (
 // wantedAlarm is the earliest instant at which somebody must look at the run, even if this owner is
 // gone.
 func (p *partition) wantedAlarm(r *run) schemas.Timestamp {
-	due := r.state.NextDue(p.b.config())
-	w, wanted := r.state.WantsDecider(p.b.config())
+	due := r.state.NextDue(p.b.Config())
+	w, wanted := r.state.WantsDecider(p.b.Config())
 	look := p.now().Add(askCover)
 	switch {
 	case r.dispatching():
@@ -95,7 +96,7 @@ func (p *partition) cover(r *run) {
 		p.uncover(r)
 		return
 	}
-	if due.Sub(p.now()) <= 2*p.b.o.AlarmDelay || p.leaving != nil {
+	if due.Sub(p.now()) <= 2*p.b.Options.AlarmDelay || p.leaving != nil {
 		p.arm(r, due)
 		return
 	}
@@ -142,7 +143,7 @@ func (p *partition) arm(r *run, due schemas.Timestamp) {
 		r.uncovered, r.alarm.way = nil, way
 		p.sends++
 		p.outside.Send(
-			p.b.ns.Alarm(p.n, r.wid, id),
+			p.b.NS.Alarm(p.n, r.wid, id),
 			p.scratch.alarmHead,
 			body,
 			func(a natsconn.Ack) {
@@ -255,8 +256,8 @@ func (p *partition) dropAlarm(r *run) {
 // dropStrange looks for an alarm of a closed run that somebody else has armed, and deletes it: it
 // may be due in a year.
 func (p *partition) dropStrange(wid, id string) {
-	readAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
-		m, err := p.b.reads.LastBySubject(ctx, p.b.ns.StreamAlarms(p.n), p.b.ns.Alarm(p.n, wid, id))
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
+		m, err := p.b.Reads.LastBySubject(ctx, p.b.NS.StreamAlarms(p.n), p.b.NS.Alarm(p.n, wid, id))
 		if err != nil {
 			return 0, err
 		}
@@ -280,7 +281,7 @@ func (p *partition) eraseSome() {
 		if !ok {
 			return
 		}
-		p.outside.Delete(p.b.ns.StreamAlarms(p.n), seq, func(err error) {
+		p.outside.Delete(p.b.NS.StreamAlarms(p.n), seq, func(err error) {
 			p.loop.Post(func() {
 				p.deadlines.Eraser.Done()
 				if err != nil && !errors.Is(err, natsconn.ErrNotFound) {
@@ -297,8 +298,8 @@ func (p *partition) eraseAgain(seq uint64) {
 	if !p.canWrite() { // the sequence may be another message's by now
 		return
 	}
-	writeAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, p.b.conn.DeleteMsg(ctx, p.b.ns.StreamAlarms(p.n), seq)
+	env.WriteAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, p.b.Conn.DeleteMsg(ctx, p.b.NS.StreamAlarms(p.n), seq)
 	}, func(_ struct{}, err error) {
 		if err != nil && !errors.Is(err, natsconn.ErrNotFound) {
 			p.log.WithError(err).Debug("an alarm of a closed run stays and will ring in vain")

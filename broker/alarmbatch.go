@@ -56,7 +56,7 @@ func (p *partition) takeAlarms(q *schemas.Rings, answer func(*schemas.RingsAnswe
 	// (P-15).
 	wait := latest.Sub(p.now())
 	if mine && wait > firePatience {
-		p.b.doubtClock()
+		p.b.DoubtClock()
 	}
 	if !mine || wait > firePatience {
 		answer(&schemas.RingsAnswer{Refused: true})
@@ -136,7 +136,7 @@ func (p *partition) answerAlarms(to string, a *schemas.RingsAnswer) {
 	a.V = schemas.Version
 	body, err := schemas.Marshal(a)
 	if err == nil {
-		err = p.b.conn.Publish(to, nil, body)
+		err = p.b.Conn.Publish(to, nil, body)
 	}
 	if err != nil {
 		p.log.WithError(err).

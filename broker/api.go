@@ -9,6 +9,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/types"
 	"github.com/droverhq/drover/broker/validate"
 	"github.com/droverhq/drover/internal/runid"
@@ -139,8 +140,8 @@ var verbs = []struct {
 // answer by then.
 func (b *Broker) serveAPI() error {
 	service, err := micro.AddService(b.api.NATS(), micro.Config{
-		Name: "drover", Version: b.o.Version, Description: "Drover workflow service, namespace " + b.o.Namespace,
-		Metadata: map[string]string{"namespace": b.o.Namespace, "node": b.o.Node},
+		Name: "drover", Version: b.Options.Version, Description: "Drover workflow service, namespace " + b.Options.Namespace,
+		Metadata: map[string]string{"namespace": b.Options.Namespace, "node": b.Options.Node},
 	})
 	if err != nil {
 		return fmt.Errorf("register the API: %w", err)
@@ -156,7 +157,7 @@ func (b *Broker) serveAPI() error {
 		err := service.AddEndpoint(
 			v.name,
 			handler,
-			micro.WithEndpointSubject(b.ns.API(v.name)),
+			micro.WithEndpointSubject(b.NS.API(v.name)),
 			micro.WithEndpointMetadata(map[string]string{"about": v.about}),
 		)
 		if err != nil {
@@ -168,7 +169,7 @@ func (b *Broker) serveAPI() error {
 
 func content(r micro.Request) string { return r.Headers().Get(schemas.ContentTypeHeader) }
 
-func (b *Broker) refuse(r micro.Request, e *schemas.Error) { b.refuseTo(r.Reply(), content(r), e) }
+func (b *Broker) refuse(r micro.Request, e *schemas.Error) { b.RefuseTo(r.Reply(), content(r), e) }
 
 // passOn sends a request on to the owner of its workflow's partition; the owner answers the
 // requester itself. While there is none the request waits for a moment.
@@ -259,9 +260,9 @@ func requestHeader(verb, content string) natsconn.Header {
 
 // toOwner hands a request to the owner of its workflow's partition, which may be in this process.
 func (b *Broker) toOwner(wid, reply string, h natsconn.Header, body []byte) {
-	n := b.partitionOf(wid)
+	n := b.PartitionOf(wid)
 	if p := b.part(n); p == nil || !p.serve(natsconn.Msg{Reply: reply, Header: h, Data: body}) {
-		b.relay.send(n, reply, h, body)
+		b.Relay.Send(n, reply, h, body)
 	}
 }
 
@@ -321,7 +322,7 @@ func (b *Broker) accept(r micro.Request, q *schemas.StartRequest) {
 // tooLargeToPass is the refusal of a request of some bytes that cannot be sent to its owner, or
 // nil. What is large of others goes into the object store.
 func (b *Broker) tooLargeToPass(bytes int, field string) *schemas.Error {
-	most := b.largest() - relayBudget
+	most := b.Largest() - env.RelayBudget
 	if bytes <= most {
 		return nil
 	}
@@ -340,18 +341,18 @@ func fieldOf(verb string) string {
 
 // background answers a request from a goroutine of its own.
 func (b *Broker) background(r micro.Request, serve func(context.Context) (any, error)) {
-	b.answering.run(func() {
-		ctx, cancel := context.WithTimeout(b.ctx, readTimeout)
+	b.Answering.Run(func() {
+		ctx, cancel := context.WithTimeout(b.Background, env.ReadTimeout)
 		defer cancel()
 		v, err := serve(ctx)
 		if err != nil {
 			e, ok := errors.AsType[*schemas.Error](err)
 			if !ok {
-				e = unavailable(err)
+				e = env.Unavailable(err)
 			}
 			b.refuse(r, e)
 			return
 		}
-		b.respond(r.Reply(), content(r), v)
+		b.Respond(r.Reply(), content(r), v)
 	})
 }

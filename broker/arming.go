@@ -5,9 +5,9 @@ import "time"
 // armLater lets the run stand in the line of those whose alarm is made durable once AlarmDelay is
 // over.
 func (p *partition) armLater(r *run) {
-	place, alone := p.deadlines.Line.Enter(r, time.Now().Add(p.b.o.AlarmDelay))
+	place, alone := p.deadlines.Line.Enter(r, time.Now().Add(p.b.Options.AlarmDelay))
 	if alone {
-		p.loop.After(p.b.o.AlarmDelay, p.armDelayed)
+		p.loop.After(p.b.Options.AlarmDelay, p.armDelayed)
 	}
 	r.alarm.queued, r.alarm.place = true, place
 }

@@ -17,7 +17,7 @@ const mostKept = 256
 
 // setAside lets nothing wait for a run whose history is damaged.
 func (p *partition) setAside(r *run) {
-	p.sayDamaged(p.b.ns.HistoryOfWorkflow(p.n, r.wid), r.broken)
+	p.sayDamaged(p.b.NS.HistoryOfWorkflow(p.n, r.wid), r.broken)
 	delete(p.inheriting, r.wid)
 	p.uncover(r)
 }
@@ -107,7 +107,7 @@ func (p *partition) turnAway(r *run, e *message) {
 		}
 	default:
 		if q := requestIn(m); q != nil && q.ReplyTo != "" {
-			p.b.respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Error: damagedError(r)})
+			p.b.Respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Error: damagedError(r)})
 			return
 		}
 	}
@@ -151,7 +151,7 @@ func (p *partition) sayDamaged(subj string, err error) {
 		Stream:      "history",
 		Incarnation: dead.Digest(subj, []byte(err.Error())),
 	}
-	to, h, body, err := dead.Compose(p.b.ns, place, letter, p.b.conn.MaxPayload())
+	to, h, body, err := dead.Compose(p.b.NS, place, letter, p.b.Conn.MaxPayload())
 	if err != nil {
 		p.log.WithError(err).Error("a dead letter cannot be encoded")
 		return

@@ -12,6 +12,7 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/deciders"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
@@ -41,7 +42,7 @@ func (p *partition) consult(r *run) {
 	if r.ask != nil || r.noPoller || p.leaving != nil {
 		return
 	}
-	w, wanted := r.state.WantsDecider(p.b.config())
+	w, wanted := r.state.WantsDecider(p.b.Config())
 	if !wanted {
 		return
 	}
@@ -62,7 +63,7 @@ func (p *partition) wantsNow(r *run) bool {
 	if r.ask != nil || r.noPoller || !r.open() {
 		return false
 	}
-	w, wanted := r.state.WantsDecider(p.b.config())
+	w, wanted := r.state.WantsDecider(p.b.Config())
 	return wanted && w.NotBefore <= p.now()
 }
 
@@ -81,8 +82,8 @@ func (p *partition) backOff(r *run, wait time.Duration) {
 func (p *partition) loadWindow(r *run) {
 	r.loading = true
 	previous, upTo, id := r.state.Decision.Previous, r.windowFrom, r.state.Run
-	readAsync(p.b, p.loop, func(ctx context.Context) ([]schemas.Event, error) {
-		events, _, err := p.b.runs.Events(
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) ([]schemas.Event, error) {
+		events, _, err := p.b.Histories.Events(
 			ctx,
 			p.n,
 			r.wid,
@@ -146,18 +147,18 @@ func (p *partition) request(r *run, w execution.Wanted) {
 		a.id,
 		36,
 	)
-	subj, encode := p.b.ns.Decide(r.state.Start.WorkflowType), schemas.MarshalJSONTo
+	subj, encode := p.b.NS.Decide(r.state.Start.WorkflowType), schemas.MarshalJSONTo
 	if a.sticky {
-		subj, encode = p.b.ns.DecideSticky(r.state.Start.WorkflowType, r.sticky), schemas.MarshalTo
+		subj, encode = p.b.NS.DecideSticky(r.state.Start.WorkflowType, r.sticky), schemas.MarshalTo
 	}
 	task := p.task(r, a)
 	send := func(body []byte) error {
-		if len(body) > p.b.largest() && len(task.Events) > 0 {
+		if len(body) > p.b.Largest() && len(task.Events) > 0 {
 			return errWindowTooLarge
 		}
 		r.ask, r.queued = a, false
 		p.asks[a.id] = r
-		if err := p.b.conn.PublishReply(subj, p.replies+strconv.FormatUint(a.id, 36), nil, body); err != nil {
+		if err := p.b.Conn.PublishReply(subj, p.replies+strconv.FormatUint(a.id, 36), nil, body); err != nil {
 			p.log.WithError(err).Warn("a decision task cannot be sent")
 		}
 		return nil
@@ -182,13 +183,13 @@ func (p *partition) request(r *run, w execution.Wanted) {
 func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 	d, t := &r.state.Decision, &p.scratch.task
 	*t = schemas.DecisionTask{
-		V: schemas.Version, Namespace: p.b.o.Namespace, WorkflowID: r.wid, Run: r.state.Run,
+		V: schemas.Version, Namespace: p.b.Options.Namespace, WorkflowID: r.wid, Run: r.state.Run,
 		Type: r.state.Start.WorkflowType, TypeVersion: r.state.Start.WorkflowTypeVersion,
 		PreviousStartedID: d.Previous, StartedID: a.startedID, Token: a.token,
 		Context: r.state.Context, Attempt: d.Failures + 1,
 		StartMode: r.state.Start.Mode(),
 	}
-	t.EventsLeft = p.b.config().EventsLeft(r.state.LastID)
+	t.EventsLeft = p.b.Config().EventsLeft(r.state.LastID)
 	t.ContinueReasons = continueReasons(r.state, t.EventsLeft)
 	t.SuggestContinueAsNew = len(t.ContinueReasons) > 0
 	t.Deadline = p.answerBy(r, a)
@@ -196,7 +197,7 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 		p.scratch.base = r.state.Base
 		t.Base = &p.scratch.base
 	}
-	quota := p.b.bodyLimit()/2 - len(t.Context)
+	quota := p.b.BodyLimit()/2 - len(t.Context)
 	events := p.scratch.emptyEvents()
 	for e := range r.unseen() {
 		if e.ID <= d.Previous {
@@ -241,7 +242,7 @@ func (p *partition) answerBy(r *run, a *ask) schemas.Timestamp {
 	case limit.Limited():
 		return a.at.Add(limit)
 	case limit == 0:
-		return a.at.Add(p.b.config().DeciderTimeout)
+		return a.at.Add(p.b.Config().DeciderTimeout)
 	}
 	return 0
 }
@@ -250,7 +251,7 @@ func (p *partition) answerBy(r *run, a *ask) schemas.Timestamp {
 // goroutine.
 func (p *partition) answered(m natsconn.Msg) {
 	key := strings.TrimPrefix(m.Subject, p.replies)
-	if id, marker := strings.CutPrefix(key, markerPrefix+"."); marker {
+	if id, marker := strings.CutPrefix(key, env.MarkerPrefix+"."); marker {
 		n, err := strconv.ParseUint(id, 36, 64)
 		if err == nil {
 			p.loop.Post(func() { p.marked(n) })
@@ -313,7 +314,7 @@ func (p *partition) confirm(r *run) {
 
 func (p *partition) sendMarker(a *ask) {
 	a.marked = true
-	if err := p.b.conn.Publish(p.replies+markerPrefix+"."+strconv.FormatUint(a.id, 36), nil, nil); err != nil {
+	if err := p.b.Conn.Publish(p.replies+env.MarkerPrefix+"."+strconv.FormatUint(a.id, 36), nil, nil); err != nil {
 		p.log.WithError(err).Warn("a marker cannot be sent")
 	}
 }

@@ -3,17 +3,18 @@ package broker
 import (
 	"context"
 
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
 // withAttempts adds to the description of a run how it was replayed.
 func (p *partition) withAttempts(d *schemas.DescribeResponse, reply func(any)) {
-	readAsync(p.b, p.loop, func(ctx context.Context) ([]schemas.ReplayAttempt, error) {
-		return p.b.runs.Attempts(ctx, p.n, d.Execution.WorkflowID, d.Execution.Run)
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) ([]schemas.ReplayAttempt, error) {
+		return p.b.Histories.Attempts(ctx, p.n, d.Execution.WorkflowID, d.Execution.Run)
 	}, func(all []schemas.ReplayAttempt, err error) {
 		if err != nil {
-			reply(&schemas.AckResponse{V: schemas.Version, Error: unavailable(err)})
+			reply(&schemas.AckResponse{V: schemas.Version, Error: env.Unavailable(err)})
 			return
 		}
 		if d.Attempts = all; d.Soft && len(all) > 0 {

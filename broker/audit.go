@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/droverhq/drover/broker/explain"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
@@ -32,16 +33,16 @@ func (b *Broker) serveAudit(r micro.Request) {
 		b.refuse(r, err)
 		return
 	}
-	if err := b.conn.PublishReply(b.ns.Owner(q.Partition), r.Reply(),
+	if err := b.Conn.PublishReply(b.NS.Owner(q.Partition), r.Reply(),
 		requestHeader(verbAudit, content(r)), r.Data()); err != nil {
-		b.refuse(r, unavailable(err))
+		b.refuse(r, env.Unavailable(err))
 	}
 }
 
 func (b *Broker) validateAudit(q *schemas.AuditRequest) *schemas.Error {
-	if q.Partition < 0 || q.Partition >= b.o.Partitions {
+	if q.Partition < 0 || q.Partition >= b.Options.Partitions {
 		return schemas.Errorf(schemas.CodeInvalid, "partition %d: the namespace has %d, from 0",
-			q.Partition, b.o.Partitions).
+			q.Partition, b.Options.Partitions).
 			InField("partition")
 	}
 	if len(q.Workflows) > schemas.MaxAudit {
@@ -58,7 +59,7 @@ func (b *Broker) validateAudit(q *schemas.AuditRequest) *schemas.Error {
 		if err := schemas.ValidateID("workflows", wid); err != nil {
 			return schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("workflows")
 		}
-		if p := b.partitionOf(wid); p != q.Partition {
+		if p := b.PartitionOf(wid); p != q.Partition {
 			return schemas.Errorf(schemas.CodeInvalid, "workflow %q belongs to partition %d", wid, p).
 				InField("workflows")
 		}
@@ -71,7 +72,7 @@ func (b *Broker) validateAudit(q *schemas.AuditRequest) *schemas.Error {
 // at work, nor take all readers.
 func (p *partition) audit(q *schemas.AuditRequest, reply func(any)) {
 	a := &schemas.AuditResponse{
-		V: schemas.Version, Partition: p.n, Owner: p.b.o.Node, Time: p.now(), Recovering: p.recovering(),
+		V: schemas.Version, Partition: p.n, Owner: p.b.Options.Node, Time: p.now(), Recovering: p.recovering(),
 		Inbox: p.intake.Logs[inboxLog].At(), Runs: make([]schemas.AuditRun, 0, len(q.Workflows)),
 	}
 	var unread []unread
@@ -92,10 +93,10 @@ func (p *partition) audit(q *schemas.AuditRequest, reply func(any)) {
 		reply(a)
 		return
 	}
-	p.b.scans.Enter("audit", func(done func()) {
-		p.b.answering.run(func() {
+	p.b.Scans.Enter("audit", func(done func()) {
+		p.b.Answering.Run(func() {
 			defer done()
-			ctx, cancel := context.WithTimeout(p.b.ctx, readTimeout)
+			ctx, cancel := context.WithTimeout(p.b.Background, env.ReadTimeout)
 			defer cancel()
 			p.auditUnread(ctx, unread, a.Runs)
 			reply(a)
@@ -114,7 +115,7 @@ func (p *partition) audited(r *run) schemas.AuditRun {
 		a.Busy = r.loading || len(r.mailbox) > 0
 		return a
 	}
-	explain.Audit(&a, r.state, p.b.config(), p.now())
+	explain.Audit(&a, r.state, p.b.Config(), p.now())
 	a.Busy = r.loading || r.inflight != nil ||
 		len(r.pending)+len(r.mailbox)+len(r.uncovered)+len(r.offers) > 0 ||
 		r.alarm.way != nil ||
@@ -124,7 +125,7 @@ func (p *partition) audited(r *run) schemas.AuditRun {
 		p.stating(r)
 	switch {
 	case r.noPoller: // what is armed may be of a time when the backlog was longer
-		a.Due = explain.DueAtLast(r.state, p.b.config(), p.now(), mostReask)
+		a.Due = explain.DueAtLast(r.state, p.b.Config(), p.now(), mostReask)
 	case r.open():
 		a.Due = p.wantedAlarm(r)
 	}

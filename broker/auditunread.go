@@ -53,7 +53,7 @@ func (p *partition) loadStored(ctx context.Context, wid, run string) (*runs.Run,
 			return l, err
 		}
 	}
-	return p.b.runs.Latest(ctx, p.n, wid, p.singleReplica())
+	return p.b.Histories.Latest(ctx, p.n, wid, p.singleReplica())
 }
 
 // auditLoaded is what a run waits for that was read from its history. It was in no memory, so
@@ -68,7 +68,7 @@ func (p *partition) auditLoaded(u *unread, l *runs.Run, err error) schemas.Audit
 	case l == nil || l.State.Start == nil:
 		return a
 	}
-	explain.AuditStored(&a, l.State, b.config(), b.now(), u.noPoller, mostReask)
+	explain.AuditStored(&a, l.State, b.Config(), b.Now(), u.noPoller, mostReask)
 	a.RequestIDsSince = u.requestsSince
 	return a
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/broker/partition/deciders"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/schemas"
 )
@@ -21,7 +22,7 @@ func TestNothingIsKeptOfTypesThatNobodyListenedFor(t *testing.T) {
 		{"its run is asked again by the audit", func(p *partition, r *run) { p.repairRun(r) }},
 		{"a decider begins to listen", func(p *partition, r *run) { p.deciders.Backlog.Announced(r.state.Start.WorkflowType) }},
 	} {
-		p, r := &partition{b: &env{}, loop: loop.New(), asks: map[uint64]*run{}, runs: map[string]*run{}}, openRun()
+		p, r := &partition{b: &env.Env{}, loop: loop.New(), asks: map[uint64]*run{}, runs: map[string]*run{}}, openRun()
 		p.keys, p.deciders = newKeys(p), deciders.New(deciderHost{p})
 		p.runs[r.wid] = r
 		r.ask = &ask{id: 1}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -45,7 +46,7 @@ func (p *partition) startDecides(r *run, e *message, q *schemas.StartRequest) bo
 // and starts the same run again cannot know whether that run has been purged meanwhile. The owner
 // judges it, as late as it can: a fence refuses what comes later.
 func (p *partition) startsLate(q *schemas.StartRequest) bool {
-	return q.NotAfter != 0 && p.b.latest() > q.NotAfter
+	return q.NotAfter != 0 && p.b.Latest() > q.NotAfter
 }
 
 func tooLate(q *schemas.StartRequest) *schemas.Error {
@@ -60,7 +61,7 @@ func tooLate(q *schemas.StartRequest) *schemas.Error {
 // That of a child was judged when it was decided.
 func (p *partition) allowed(r *run, e *message, q *schemas.StartRequest) bool {
 	if q.Origin == nil {
-		refused := p.b.refuseType(q)
+		refused := p.b.RefuseType(q)
 		// What stands in the inbox, as former versions put large ones there, could begin after a
 		// refusal.
 		if p.fullWith(len(e.body)) && e.log == noLog {
@@ -75,7 +76,7 @@ func (p *partition) allowed(r *run, e *message, q *schemas.StartRequest) bool {
 			return false
 		}
 		if e.log == noLog {
-			p.quota.promised += int64(len(e.body))
+			p.quota.Promised += int64(len(e.body))
 		}
 	}
 	p.reset(r, e, q)
@@ -170,11 +171,11 @@ func notReusable(r *run, q *schemas.StartRequest) *schemas.Error {
 func (p *partition) checkFresh(r *run, e *message, q *schemas.StartRequest) {
 	r.loading = true
 	r.mailbox = append([]*message{e}, r.mailbox...)
-	readAsync(p.b, p.loop, func(ctx context.Context) (bool, error) {
-		_, err := p.b.reads.LastBySubject(
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (bool, error) {
+		_, err := p.b.Reads.LastBySubject(
 			ctx,
-			p.b.ns.StreamHistory(p.n),
-			p.b.ns.History(p.n, r.wid, q.Run),
+			p.b.NS.StreamHistory(p.n),
+			p.b.NS.History(p.n, r.wid, q.Run),
 		)
 		if errors.Is(err, natsconn.ErrNotFound) {
 			return false, nil
@@ -227,7 +228,7 @@ func (p *partition) reset(r *run, e *message, q *schemas.StartRequest) {
 	if r.live() {
 		start, _ := e.event.(execution.Start)
 		start.Request = q
-		start.Received, _ = latestIDs(r.state.ReceivedFromWorkflows(), p.b.bodyLimit()-len(e.body))
+		start.Received, _ = latestIDs(r.state.ReceivedFromWorkflows(), p.b.BodyLimit()-len(e.body))
 		e.event = start
 	}
 	p.renew(r, q, append(waiting, r.mailbox...))
@@ -294,7 +295,7 @@ func (p *partition) limitIDs(q *schemas.StartRequest) {
 		return
 	}
 	// a little more than the checker wants to be there, whatever else the record has
-	quota := p.b.bodyLimit() + headerBudget/2 - firstRecord(q)
+	quota := p.b.BodyLimit() + env.HeaderBudget/2 - firstRecord(q)
 	o.RequestIDs, quota = latestIDs(o.RequestIDs, quota)
 	o.SignalIDs, _ = latestIDs(o.SignalIDs, quota)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
@@ -20,7 +21,7 @@ import (
 // Broker serves a namespace: it takes its share of the partitions and answers the API. Start more
 // of them to spread the work; they find each other through the claims.
 type Broker struct {
-	*env
+	*env.Env
 	dial    Dialer
 	api     *natsconn.Conn
 	holders sync.WaitGroup // of claims, and what they need
@@ -33,6 +34,12 @@ type Broker struct {
 	mu    sync.Mutex
 	parts map[int]*partition // owned now
 }
+
+// Options configure a broker. The zero value of every field is its default.
+type Options = env.Options
+
+// Closing is a run that has closed, and the record that says so.
+type Closing = env.Closing
 
 // maxReaders bounds how many reads of histories a broker has under way, maxWriters how many short
 // writes that are not acknowledged on the loop.
@@ -48,20 +55,20 @@ type Dialer func(ctx context.Context, name string) (*natsconn.Conn, error)
 // New returns a broker. It opens three connections with dial while it runs: one to write; one to
 // read histories, since a read keeps its connection busy and commits must not wait for it; one for
 // the API, which ends with it.
-func New(dial Dialer, o Options) (*Broker, error) {
-	o, err := o.withDefaults()
+func New(dial Dialer, o env.Options) (*Broker, error) {
+	o, err := o.WithDefaults()
 	if err != nil {
 		return nil, err
 	}
 	b := &Broker{
-		env: &env{
-			o: o, ns: subject.Namespace(o.Namespace), doubt: make(chan struct{}, 1),
-			readers: make(lane, maxReaders), writers: make(lane, maxWriters),
-			replays: make(chan struct{}, mostReplays),
+		Env: &env.Env{
+			Options: o, NS: subject.Namespace(o.Namespace), Doubt: make(chan struct{}, 1),
+			Readers: make(env.Lane, maxReaders), Writers: make(env.Lane, maxWriters),
+			Replays: make(chan struct{}, mostReplays),
 		},
 		dial: dial, started: make(chan struct{}), parts: make(map[int]*partition),
 	}
-	b.current.Store(&b.o.Execution)
+	b.Current.Store(&b.Options.Execution)
 	return b, nil
 }
 
@@ -71,7 +78,7 @@ func New(dial Dialer, o Options) (*Broker, error) {
 func (b *Broker) Run(ctx context.Context) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	b.ctx = work
+	b.Background = work
 	closeAll, err := b.connect(ctx)
 	defer closeAll()
 	if err != nil {
@@ -80,29 +87,29 @@ func (b *Broker) Run(ctx context.Context) error {
 	close(b.started)
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
-	for _, c := range []*natsconn.Conn{b.conn, b.reads, b.api} {
+	for _, c := range []*natsconn.Conn{b.Conn, b.Reads, b.api} {
 		// a broker that serves nobody any more would keep its claims, and look healthy
 		defer c.OnClose(func() { cut(natsconn.ErrClosed) })()
 	}
-	b.o.Logger.WithField("namespace", b.o.Namespace).
-		WithField("partitions", b.o.Partitions).
-		WithField("node", b.o.Node).
+	b.Options.Logger.WithField("namespace", b.Options.Namespace).
+		WithField("partitions", b.Options.Partitions).
+		WithField("node", b.Options.Node).
 		Info("broker runs")
 	if _,
-		err := natsconn.Retry(ctx, b.o.Logger,
-		func(ctx context.Context) (struct{}, error) { return struct{}{}, b.askTime(ctx) }); err != nil &&
+		err := natsconn.Retry(ctx, b.Options.Logger,
+		func(ctx context.Context) (struct{}, error) { return struct{}{}, b.AskTime(ctx) }); err != nil &&
 		ctx.Err() == nil {
 		return fmt.Errorf("broker: %w", err)
 	}
-	b.share = b.o.Claims.Share(claims.RoleBroker)
+	b.Share = b.Options.Claims.Share(claims.RoleBroker)
 	stopped := b.ownPartitions(ctx)() // the API answers until the last partition is given back
 	cause := context.Cause(ctx)
 	b.finish(stopped)
 	b.api.Close()
 	b.uploads.Close()
 	cancel()
-	<-b.answering.idle()
-	b.wg.Wait()
+	<-b.Answering.Idle()
+	b.Work.Wait()
 	if errors.Is(cause, natsconn.ErrClosed) {
 		return fmt.Errorf("broker: connection: %w", cause)
 	}
@@ -121,34 +128,34 @@ func (b *Broker) connect(ctx context.Context) (closeAll func(), err error) {
 	for _, c := range []struct {
 		name string
 		conn **natsconn.Conn
-	}{{"commits", &b.conn}, {"reads", &b.reads}, {"api", &b.api}} {
-		if *c.conn, err = b.dial(ctx, b.o.Node+" "+c.name); err != nil {
+	}{{"commits", &b.Conn}, {"reads", &b.Reads}, {"api", &b.api}} {
+		if *c.conn, err = b.dial(ctx, b.Options.Node+" "+c.name); err != nil {
 			return closeAll, err
 		}
 		open = append(open, *c.conn)
 	}
-	if most := b.conn.MaxPayload(); most < 2*headerBudget {
+	if most := b.Conn.MaxPayload(); most < 2*env.HeaderBudget {
 		return closeAll, fmt.Errorf(
 			"the server's max_payload is %d bytes; want at least %d",
 			most,
-			2*headerBudget,
+			2*env.HeaderBudget,
 		)
 	}
-	b.measure()
-	b.runs = &runs.Reader{
-		Conn: b.reads, Namespace: b.ns, Partitions: b.o.Partitions, BodyLimit: b.bodyLimit, Log: b.o.Logger,
+	b.Measure()
+	b.Histories = &runs.Reader{
+		Conn: b.Reads, Namespace: b.NS, Partitions: b.Options.Partitions, BodyLimit: b.BodyLimit, Log: b.Options.Logger,
 	}
-	b.conn.OnReconnect(b.measure)
-	if b.relay, err = b.newRelay(); err != nil {
+	b.Conn.OnReconnect(b.Measure)
+	if b.Relay, err = b.NewRelay(); err != nil {
 		return closeAll, err
 	}
 	if err := b.openPayloads(); err != nil {
 		return closeAll, err
 	}
-	if b.types, err = b.beginTypes(ctx); err != nil {
+	if b.Types, err = b.BeginTypes(ctx); err != nil {
 		return closeAll, err
 	}
-	if b.locks, err = b.beginLocks(ctx); err != nil {
+	if b.Locks, err = b.BeginLocks(ctx); err != nil {
 		return closeAll, err
 	}
 	return closeAll, b.serveAPI()
@@ -157,21 +164,21 @@ func (b *Broker) connect(ctx context.Context) (closeAll func(), err error) {
 // ownPartition claims a partition again and again, and owns it while the claim lasts.
 func (b *Broker) ownPartition(ctx context.Context, n int) {
 	key := fmt.Sprintf("partition.%d", n)
-	prefer := func() bool { return b.share.Mine(n) }
-	err := b.o.Claims.Hold(
+	prefer := func() bool { return b.Share.Mine(n) }
+	err := b.Options.Claims.Hold(
 		ctx,
 		key,
-		claims.HoldOptions{Prefer: prefer, Backoff: headStart, Conn: b.conn},
+		claims.HoldOptions{Prefer: prefer, Backoff: headStart, Conn: b.Conn},
 		func(ctx context.Context, l *claims.Lease) error {
 			gone := 0      // terms in a row that missed a stream, or all of JetStream
 			isOff := false // that was told of
 			for l.Valid() && ctx.Err() == nil {
-				err := newPartition(b.env, n, l).run(ctx, b.own)
+				err := newPartition(b.Env, n, l).run(ctx, b.own)
 				switch {
 				case err == nil || ctx.Err() != nil || errors.Is(err, errElsewhere):
 					return nil
 				case errors.Is(err, ErrNewerFence):
-					b.o.Logger.WithError(err).
+					b.Options.Logger.WithError(err).
 						WithField("partition", n).
 						Warn("another broker owns the partition")
 					return err
@@ -182,12 +189,12 @@ func (b *Broker) ownPartition(ctx context.Context, n int) {
 				case errors.Is(err, natsconn.ErrSwitchedOff):
 					if !isOff {
 						isOff = true
-						b.o.Logger.WithError(err).
+						b.Options.Logger.WithError(err).
 							WithField("partition", n).
 							Error("the partition cannot be served without JetStream: " + natsconn.SwitchedOffHint)
 					}
 				default:
-					b.o.Logger.WithError(err).
+					b.Options.Logger.WithError(err).
 						WithField("partition", n).
 						Error("the partition cannot be served; trying again")
 				}
@@ -195,13 +202,13 @@ func (b *Broker) ownPartition(ctx context.Context, n int) {
 				if errors.Is(err, natsconn.ErrFull) || errors.Is(err, natsconn.ErrManyConsumers) ||
 					errors.Is(err, natsconn.ErrPermission) ||
 					unreadable(err) {
-					again = fullPause // somebody must change something first
+					again = env.FullPause // somebody must change something first
 				}
 				if errors.Is(err, natsconn.ErrNoStream) || errors.Is(err, natsconn.ErrSwitchedOff) {
 					// a cluster that elects looks like that too, but not for long; each try writes a
 					// fence
-					again = min(again<<gone, fullPause)
-					gone = min(gone+1, maxDoublings)
+					again = min(again<<gone, env.FullPause)
+					gone = min(gone+1, env.MaxDoublings)
 				} else {
 					gone = 0
 				}
@@ -213,7 +220,7 @@ func (b *Broker) ownPartition(ctx context.Context, n int) {
 		},
 	)
 	if err != nil && ctx.Err() == nil {
-		b.o.Logger.WithError(err).WithField("partition", n).Error("the partition is given up")
+		b.Options.Logger.WithError(err).WithField("partition", n).Error("the partition is given up")
 	}
 }
 
@@ -222,14 +229,14 @@ func (b *Broker) own(p *partition) (disown func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.parts[p.n] = p
-	b.locks.Own(p.n, p.keys.locks)
+	b.Locks.Own(p.n, p.keys.locks)
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if b.parts[p.n] == p {
 			delete(b.parts, p.n)
 		}
-		b.locks.Disown(p.n, p.keys.locks)
+		b.Locks.Disown(p.n, p.keys.locks)
 	}
 }
 
@@ -259,7 +266,7 @@ func (b *Broker) Owned() []int {
 // nothing its holder may still send is stored. The health master calls it before it deletes the
 // claim (P-16).
 func (b *Broker) Fence(ctx context.Context, partition int, claim uint64) error {
-	_, err := Fence(ctx, b.conn, b.ns, partition, claim, b.o.Node)
+	_, err := Fence(ctx, b.Conn, b.NS, partition, claim, b.Options.Node)
 	if errors.Is(err, ErrNewerFence) {
 		return nil
 	}

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/schemas"
 )
 
 // tick writes the checkpoint and tidies the logs.
 func (p *partition) tick() {
-	p.loop.After(p.b.o.CheckpointEvery, p.tick)
+	p.loop.After(p.b.Options.CheckpointEvery, p.tick)
 	if p.leaving != nil || !p.canWrite() {
 		return
 	}
@@ -20,15 +21,15 @@ func (p *partition) tick() {
 	if p.checkpointing {
 		return
 	}
-	if p.unwanted++; p.b.share.Mine(p.n) {
+	if p.unwanted++; p.b.Share.Mine(p.n) {
 		p.unwanted = 0
-	} else if time.Duration(p.unwanted)*p.b.o.CheckpointEvery > 2*p.b.o.Claims.LookEvery() {
+	} else if time.Duration(p.unwanted)*p.b.Options.CheckpointEvery > 2*p.b.Options.Claims.LookEvery() {
 		p.log.Info("handing the partition over: another broker is preferred")
 		p.leave(errElsewhere)
 		return
 	}
-	if id := p.b.conn.NATS().ConnectedServerId(); id != "" && id != p.server && !p.replicated &&
-		!p.b.o.Synced {
+	if id := p.b.Conn.NATS().ConnectedServerId(); id != "" && id != p.server && !p.replicated &&
+		!p.b.Options.Synced {
 		p.log.Info("the NATS server is another one: taking over anew, to see what it has")
 		p.stop(fmt.Errorf("%w: the server has changed", errRefused))
 		return
@@ -42,7 +43,7 @@ func (p *partition) tick() {
 		return
 	}
 	p.checkpointing = true
-	writeAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
+	env.WriteAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
 		return p.writeCheckpoint(ctx, next)
 	}, func(rev uint64, err error) {
 		if p.sealed() {
@@ -73,11 +74,11 @@ func (p *partition) writeCheckpoint(ctx context.Context, c schemas.Checkpoint) (
 	if err != nil {
 		return 0, err
 	}
-	bucket, key := p.b.ns.BucketCheckpoints(), p.checkpointKey()
+	bucket, key := p.b.NS.BucketCheckpoints(), p.checkpointKey()
 	if p.checkpointRev == 0 {
-		return p.b.conn.KVCreate(ctx, bucket, key, body, 0)
+		return p.b.Conn.KVCreate(ctx, bucket, key, body, 0)
 	}
-	return p.b.conn.KVUpdate(ctx, bucket, key, body, p.checkpointRev, 0)
+	return p.b.Conn.KVUpdate(ctx, bucket, key, body, p.checkpointRev, 0)
 }
 
 // tidy purges both logs up to the checkpoint. The message at the checkpoint stays: it is the
@@ -88,8 +89,8 @@ func (p *partition) tidy() {
 		return
 	}
 	rest := intake.RestEvery
-	if p.quota.limit > 0 {
-		rest = min(rest, quotaEvery) // few large messages fill a limited log too
+	if p.quota.Limit > 0 {
+		rest = min(rest, env.QuotaEvery) // few large messages fill a limited log too
 	}
 	for number, log := range p.intake.Logs {
 		keep := p.positionOf(number)
@@ -97,8 +98,8 @@ func (p *partition) tidy() {
 			continue
 		}
 		p.intake.Purging = true
-		writeAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, p.b.conn.Purge(ctx, log.Stream, log.Filter, keep.Sequence)
+		env.WriteAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, p.b.Conn.Purge(ctx, log.Stream, log.Filter, keep.Sequence)
 		}, func(_ struct{}, err error) {
 			p.intake.Purging = false
 			if err != nil {

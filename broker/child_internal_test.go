@@ -17,7 +17,7 @@ func TestAnswerToAStartThatIsReadAgain(t *testing.T) { // P-1, P-5
 		p, lease := owned(t)
 		defer func() { _ = lease.Release(t.Context()) }()
 		var err error
-		if p.outside, err = p.b.conn.NewOutbox(natsconn.OutboxOptions{}); err != nil {
+		if p.outside, err = p.b.Conn.NewOutbox(natsconn.OutboxOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		defer p.outside.Close()
@@ -38,7 +38,7 @@ func TestAnswerToAStartThatIsReadAgain(t *testing.T) { // P-1, P-5
 			tc.change(r)
 			p.answerChildLate(r, &message{completion: &completion{}}, q)
 			synctest.Wait()
-			m, err := p.b.conn.LastBySubject(t.Context(), p.b.ns.StreamIn(0), p.b.ns.In(0, "o", kindChild))
+			m, err := p.b.Conn.LastBySubject(t.Context(), p.b.NS.StreamIn(0), p.b.NS.In(0, "o", kindChild))
 			var got schemas.ChildReport
 			if err == nil {
 				err = schemas.Unmarshal(m.Data, &got)

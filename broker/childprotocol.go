@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
@@ -74,7 +75,7 @@ func (p *partition) probed(r *run, e *message, q *schemas.StartRequest) {
 // after so many tries: the open one waits for the answer.
 func (p *partition) childOfOld(e *message, c *schemas.ChildReport, tries int) {
 	e.completion.Retain()
-	readAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
 		return p.loadRun(ctx, e.wid, c.ParentRun)
 	}, func(l *runs.Run, err error) {
 		switch {
@@ -90,7 +91,7 @@ func (p *partition) childOfOld(e *message, c *schemas.ChildReport, tries int) {
 			return
 		}
 		if l != nil && l.State.Closed() {
-			_, effects := l.State.Step(p.b.config(), e.event, e.at)
+			_, effects := l.State.Step(p.b.Config(), e.event, e.at)
 			for _, f := range effects {
 				p.exchange(l.State, effect{Effect: f, cause: e}, nil)
 			}

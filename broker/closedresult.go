@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/droverhq/drover/broker/explain"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -38,8 +39,8 @@ func (p *partition) nothingKnown(wid string) bool {
 // if it cannot be told like this.
 func (p *partition) readResult(q *schemas.ExecutionRequest, reply func(any), otherwise func()) {
 	alone := p.singleReplica()
-	readAsync(p.b, p.loop, func(ctx context.Context) (*schemas.ResultResponse, error) {
-		s, err := p.b.runs.Closed(ctx, p.n, q.WorkflowID, q.Run, alone)
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*schemas.ResultResponse, error) {
+		s, err := p.b.Histories.Closed(ctx, p.n, q.WorkflowID, q.Run, alone)
 		if err != nil || s == nil {
 			return nil, err
 		}

@@ -75,9 +75,9 @@ func (p *partition) publish(r *run) {
 		Inbox: c.positions[inboxLog], Signals: c.positions[signalLog],
 		Fence: p.fence, Previous: r.end.Hash, SnapshotSequence: r.end.Snapshot,
 	}
-	if r.end.Since+len(c.events) >= p.b.o.SnapshotEvents && len(r.pending) == 0 &&
+	if r.end.Since+len(c.events) >= p.b.Options.SnapshotEvents && len(r.pending) == 0 &&
 		!r.state.Closed() {
-		if b, err := r.state.Snapshot(); err == nil && len(b)+c.size < p.b.bodyLimit() {
+		if b, err := r.state.Snapshot(); err == nil && len(b)+c.size < p.b.BodyLimit() {
 			record.Snapshot, c.snapshot = b, true
 		}
 	}
@@ -88,9 +88,9 @@ func (p *partition) publish(r *run) {
 		r.inflight = c
 		p.commits++
 		p.last = c.sequence
-		p.quota.bytes += int64(len(body)) // until it is looked at again
+		p.quota.Bytes += int64(len(body)) // until it is looked at again
 		p.history.Send(
-			p.b.ns.History(p.n, r.wid, r.state.Run),
+			p.b.NS.History(p.n, r.wid, r.state.Run),
 			p.headers(r, c),
 			body,
 			func(a natsconn.Ack) {
@@ -109,7 +109,7 @@ func (p *partition) publish(r *run) {
 func (p *partition) batch(r *run) *commit {
 	c := &commit{first: r.pending[0].events[0].ID, sequence: p.last + 1}
 	n := 0
-	for n < len(r.pending) && (n == 0 || c.size+r.pending[n].size < p.b.bodyLimit()/2) {
+	for n < len(r.pending) && (n == 0 || c.size+r.pending[n].size < p.b.BodyLimit()/2) {
 		c.size += r.pending[n].size
 		n++
 	}
@@ -139,7 +139,7 @@ func (p *partition) headers(r *run, c *commit) natsconn.Header {
 	h := p.head
 	natsconn.ExpectLastSeq(h, c.sequence-1)
 	if r.unproved {
-		natsconn.ExpectNone(h, p.b.ns.HistoryOfWorkflow(p.n, r.wid))
+		natsconn.ExpectNone(h, p.b.NS.HistoryOfWorkflow(p.n, r.wid))
 	} else {
 		natsconn.ExpectLastSubjectSeq(h, r.end.Sequence)
 	}
@@ -165,7 +165,7 @@ func (p *partition) acked(r *run, c *commit, a natsconn.Ack) {
 	}
 	r.inflight, r.unproved = nil, false
 	r.committed = c.first + int64(len(c.events)) - 1
-	r.end.Append(c.sequence, c.hash, p.b.latest(), c.first, len(c.events), c.snapshot)
+	r.end.Append(c.sequence, c.hash, p.b.Latest(), c.first, len(c.events), c.snapshot)
 	p.reached(c.sequence, c.hash)
 	p.noteClosing(r, c)
 	p.noteRequests(r, c)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
@@ -146,7 +147,7 @@ func (p *partition) whenSound(r *run, reply func(any), f func()) {
 }
 
 func damagedError(r *run) *schemas.Error {
-	return damageOf(
+	return env.DamageOf(
 		r.broken,
 		"workflow %q does not go on: %v",
 		r.wid,

@@ -27,11 +27,11 @@ func (b *Broker) serveDead(r micro.Request) {
 		b.refuse(r, invalid(err))
 		return
 	}
-	letters := &dead.Reader{Conn: b.reads, Namespace: b.ns, Reasons: deadReasons}
+	letters := &dead.Reader{Conn: b.Reads, Namespace: b.NS, Reasons: deadReasons}
 	b.scan(r, func(ctx context.Context) (any, error) {
 		if q.Count {
 			return letters.Count(ctx, &q)
 		}
-		return letters.List(ctx, &q, runs.Limit(q.Limit), b.bodyLimit()/2)
+		return letters.List(ctx, &q, runs.Limit(q.Limit), b.BodyLimit()/2)
 	})
 }

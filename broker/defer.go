@@ -39,7 +39,7 @@ func (p *partition) deferRecord(r *run) bool {
 	if r.state.Base.CompletedID > r.committed {
 		return false // a decision is among what waits: it takes effect first
 	}
-	w, wanted := r.state.WantsDecider(p.b.config())
+	w, wanted := r.state.WantsDecider(p.b.Config())
 	if !wanted || w.Started || w.NotBefore != 0 || r.windowFrom > r.state.Decision.Previous ||
 		!p.worthDeferring(r) {
 		return false
@@ -74,7 +74,7 @@ func (p *partition) worthDeferring(r *run) bool {
 	for i := range r.pending {
 		size += r.pending[i].size
 	}
-	if size > min(deferSize, p.b.bodyLimit()/4) {
+	if size > min(deferSize, p.b.BodyLimit()/4) {
 		return false
 	}
 	return !p.deciders.Deferrals.Skip(r.state.Start.WorkflowType, r.firedOnly())

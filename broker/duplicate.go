@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
@@ -32,7 +33,7 @@ func (p *partition) buryUntold(r *run, e *message, f execution.Dead) {
 // cannot be read now it is read again.
 func (p *partition) buryIfUntold(wid string, e *message, m execution.Report, f execution.Dead) {
 	alone := p.singleReplica()
-	readAsync(p.b, p.loop, func(ctx context.Context) (bool, error) {
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (bool, error) {
 		return knownOutcome(p.b, ctx, p.n, wid, m.Report, alone)
 	}, func(told bool, err error) {
 		switch {
@@ -55,7 +56,7 @@ func (p *partition) buryIfUntold(wid string, e *message, m execution.Report, f e
 // attempt. An older one is not looked for: who tells it again has waited for seconds, and nobody
 // shall make an owner read long histories. alone is as for [runs.Reader.LastRecord].
 func knownOutcome(
-	b *env, ctx context.Context,
+	b *env.Env, ctx context.Context,
 	partition int,
 	wid string,
 	m *schemas.Report,
@@ -65,12 +66,12 @@ func knownOutcome(
 	if err != nil || schemas.ValidateID("run", run) != nil { // a worker may say anything
 		return false, nil
 	}
-	last, newest, err := b.runs.Newest(ctx, partition, b.ns.History(partition, wid, run), alone)
+	last, newest, err := b.Histories.Newest(ctx, partition, b.NS.History(partition, wid, run), alone)
 	if err != nil || newest == nil {
 		return false, err
 	}
 	var ends []int64
-	for _, r := range b.runs.Backwards(ctx, partition, last, newest) {
+	for _, r := range b.Histories.Backwards(ctx, partition, last, newest) {
 		for _, e := range slices.Backward(r.Events) {
 			began, ok := e.Attributes.(*schemas.ActivityStarted)
 			if ok && began.ScheduledEventID == scheduled && began.Attempt == attempt {

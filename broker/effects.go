@@ -10,6 +10,7 @@ import (
 	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/keyed"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
@@ -69,7 +70,7 @@ func (p *partition) dispatchAnyone(r *run, a *execution.Activity, t *completion,
 	o := a.Scheduled
 	task := p.activityTask(r, a, ask)
 	body, err := schemas.MarshalJSON(&task)
-	if err == nil && len(body) > p.b.largest() && len(task.HeartbeatDetails) > 0 {
+	if err == nil && len(body) > p.b.Largest() && len(task.HeartbeatDetails) > 0 {
 		// the input alone fits
 		task.HeartbeatDetails = nil
 		p.log.WithField("workflow", r.wid).
@@ -88,8 +89,8 @@ func (p *partition) dispatchAnyone(r *run, a *execution.Activity, t *completion,
 		r.loose++
 	}
 	c := taskCopy{run: r.state.Run, list: o.List, scheduled: a.ScheduledID, attempt: a.Attempt}
-	p.send(p.b.ns.Task(o.List, o.TaskPriority), o.List, nil, body, func(seq uint64) {
-		p.b.lookAtList(c.list, listLook)
+	p.send(p.b.NS.Task(o.List, o.TaskPriority), o.List, nil, body, func(seq uint64) {
+		p.b.LookAtList(c.list, env.ListLook)
 		if t.Release(); t == nil && r.state.Run == c.run {
 			// else the run has ended, and its count with it
 			r.loose--
@@ -105,7 +106,7 @@ func (p *partition) dispatchAnyone(r *run, a *execution.Activity, t *completion,
 func (p *partition) activityTask(r *run, a *execution.Activity, ask bool) schemas.ActivityTask {
 	o := a.Scheduled
 	task := schemas.ActivityTask{
-		V: schemas.Version, Namespace: p.b.o.Namespace, WorkflowID: r.wid, Run: r.state.Run,
+		V: schemas.Version, Namespace: p.b.Options.Namespace, WorkflowID: r.wid, Run: r.state.Run,
 		WorkflowType: r.state.Start.WorkflowType,
 		ActivityID:   o.ActivityID, Type: o.ActivityType, TypeVersion: o.ActivityTypeVersion,
 		Input: o.Input, List: o.List,
@@ -117,7 +118,7 @@ func (p *partition) activityTask(r *run, a *execution.Activity, ask bool) schema
 			0,
 		), Token: execution.Token(r.state.Run, a.ScheduledID, a.Attempt),
 		HeartbeatDetails: a.Resume,
-		Fence:            p.fence, Report: p.b.ns.ActOutcome(p.n, r.wid, o.List), Beat: p.b.ns.Beat(p.n, r.wid, o.List),
+		Fence:            p.fence, Report: p.b.NS.ActOutcome(p.n, r.wid, o.List), Beat: p.b.NS.Beat(p.n, r.wid, o.List),
 		StartToClose: max(o.StartToCloseTimeout, 0), Heartbeat: max(o.HeartbeatTimeout, 0),
 	}
 	if o.ScheduleToCloseTimeout.Limited() {
@@ -174,8 +175,8 @@ func (p *partition) openList(list string, then func()) {
 	if len(p.missingStreams[list]) > 1 {
 		return
 	}
-	writeAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, p.b.ensureList(ctx, list)
+	env.WriteAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, p.b.EnsureList(ctx, list)
 	}, func(_ struct{}, err error) {
 		waiting, before := p.missingStreams[list], p.refusedLists[list]
 		delete(p.missingStreams, list)
@@ -222,7 +223,7 @@ func (p *partition) permit(f execution.Permit) {
 	permission.V = schemas.Version
 	body, err := schemas.MarshalJSON(&permission)
 	if err == nil {
-		err = p.b.conn.Publish(f.To, nil, body)
+		err = p.b.Conn.Publish(f.To, nil, body)
 	}
 	if err != nil {
 		p.log.WithError(err).Warn("a worker's question cannot be answered; it will ask again")
@@ -244,13 +245,13 @@ func (p *partition) bury(e *message, reason, details string) {
 		Body:    e.body,
 	}
 	place := p.place(e)
-	subj, h, body, err := dead.Compose(p.b.ns, place, letter, p.b.conn.MaxPayload())
+	subj, h, body, err := dead.Compose(p.b.NS, place, letter, p.b.Conn.MaxPayload())
 	if err != nil {
 		p.log.WithError(err).Error("a dead letter cannot be encoded")
 		e.judged()
 		return
 	}
-	natsconn.ExpectNone(h, p.b.ns.DeadAt(place.Tokens()...))
+	natsconn.ExpectNone(h, p.b.NS.DeadAt(place.Tokens()...))
 	e.completion.Retain()
 	p.send(subj, "", h, body, func(uint64) { e.judged(); e.completion.Release() })
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
@@ -81,7 +82,7 @@ func (p *partition) startChild(s *execution.State, c *execution.ChildRun, t *com
 		return
 	}
 	t.Retain()
-	to := p.b.ns.In(p.b.partitionOf(q.WorkflowID), q.WorkflowID, kindStart)
+	to := p.b.NS.In(p.b.PartitionOf(q.WorkflowID), q.WorkflowID, kindStart)
 	p.sendUntil(
 		to,
 		"",
@@ -123,7 +124,7 @@ func (p *partition) tell(wid, kind string, v any, completions ...*completion) {
 	for _, t := range completions {
 		t.Retain()
 	}
-	to := p.b.ns.In(p.b.partitionOf(wid), wid, kind)
+	to := p.b.NS.In(p.b.PartitionOf(wid), wid, kind)
 	p.send(to, "", natsconn.Addressed(to), body, func(uint64) {
 		watermark.Release(completions)
 	})
@@ -197,7 +198,7 @@ func (p *partition) answerChildLate(r *run, e *message, q *schemas.StartRequest)
 // tries is how often that was tried before.
 func (p *partition) reportOld(e *message, q *schemas.StartRequest, tries int) {
 	e.completion.Retain()
-	readAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
 		return p.loadRun(ctx, q.WorkflowID, q.Run)
 	}, func(l *runs.Run, err error) {
 		switch {
@@ -240,7 +241,7 @@ func (p *partition) control(f execution.CancelRunning) {
 		},
 	)
 	if err == nil {
-		err = p.b.conn.Publish(p.b.ns.Control(f.Worker), nil, body)
+		err = p.b.Conn.Publish(p.b.NS.Control(f.Worker), nil, body)
 	}
 	if err != nil {
 		p.log.WithError(err).Debug("a worker cannot be told; its next heartbeat will")

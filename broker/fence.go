@@ -17,7 +17,7 @@ import (
 // nobody wrote another since it was read (P-2).
 func (p *partition) writeFence(ctx context.Context) error {
 	for {
-		seq, before, err := fence(ctx, p.b.conn, p.b.ns, p.n, p.lease.Number(), p.b.o.Node)
+		seq, before, err := fence(ctx, p.b.Conn, p.b.NS, p.n, p.lease.Number(), p.b.Options.Node)
 		if errors.Is(err, natsconn.ErrInFlight) {
 			if err := sleep.For(ctx, 5*time.Millisecond); err != nil {
 				return err

@@ -82,7 +82,7 @@ func (p *partition) decided(m natsconn.Msg) {
 		if p.leaving != nil && p.leaving.stage != settling {
 			return // the next owner confirms it
 		}
-		if err := p.b.conn.Publish(m.Reply, nil, []byte("+")); err != nil {
+		if err := p.b.Conn.Publish(m.Reply, nil, []byte("+")); err != nil {
 			p.log.WithError(err).
 				Debug("a passed on decision cannot be confirmed; it will come again")
 		}
@@ -127,7 +127,7 @@ func (p *partition) probeFormer() {
 			asked[former] = true
 			n := p.formerNumber(former)
 			// No number of an ask: it would be taken for the answer to that.
-			if err := p.b.conn.PublishReply(former+probePrefix+".0",
+			if err := p.b.Conn.PublishReply(former+probePrefix+".0",
 				p.replies+probePrefix+"."+strconv.Itoa(n), nil, nil); err != nil {
 				p.log.WithError(err).Debug("a former owner cannot be asked at this moment")
 			}

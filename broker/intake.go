@@ -20,7 +20,7 @@ func (p *partition) openLog(
 	stream, filter string,
 	witness schemas.Position,
 ) error {
-	log, lost, err := intake.Open(ctx, p.b.conn, intake.Place{
+	log, lost, err := intake.Open(ctx, p.b.Conn, intake.Place{
 		Number: number, Stream: stream, Filter: filter, Checkpoint: p.positionOf(number), Witness: witness,
 	})
 	if lost != 0 {
@@ -37,7 +37,7 @@ func (p *partition) follow(ctx context.Context, in *intake.Log) (*natsconn.Reade
 	if in.Filter != "" {
 		options.FilterSubjects = []string{in.Filter}
 	}
-	return p.b.conn.Read(ctx, in.Stream, options, func(m natsconn.Stored) {
+	return p.b.Conn.Read(ctx, in.Stream, options, func(m natsconn.Stored) {
 		e := p.open(in, m)
 		if !p.lookUp(ctx, in, e) || !p.spill(ctx, in, m, e) ||
 			!in.Allowance.Take(ctx, len(e.body)) {
@@ -155,7 +155,7 @@ func (p *partition) takeMessage(in *intake.Log, o *opened) {
 	e.pos, e.completion = in.Enter(o.seq, e.at)
 	// The leader of this stream may be a server whose clock is ahead. Nothing is due by that, and
 	// nothing is to count from it (P-15).
-	e.at = min(e.at, p.b.latest())
+	e.at = min(e.at, p.b.Latest())
 	defer p.progress()
 	switch {
 	case !p.positionOf(in.Number).Before(e.pos):
@@ -175,7 +175,7 @@ func (p *partition) takeMessage(in *intake.Log, o *opened) {
 		)
 		e.completion.Release()
 		return
-	case len(e.body)-o.spilled > p.b.messageLimit():
+	case len(e.body)-o.spilled > p.b.MessageLimit():
 		p.bury(
 			e,
 			deadTooLarge,
@@ -183,7 +183,7 @@ func (p *partition) takeMessage(in *intake.Log, o *opened) {
 				"%d bytes; at most %d fit into a decision task: pass a reference instead, or "+
 					"raise the server's max_payload",
 				len(e.body)-o.spilled,
-				p.b.messageLimit(),
+				p.b.MessageLimit(),
 			),
 		)
 		e.completion.Release()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/keyed"
 	"github.com/droverhq/drover/schemas"
 )
@@ -30,7 +31,7 @@ func (h keyHost) CanWrite() bool { return h.p.canWrite() }
 
 // Work is part of [keyed.Host].
 func (h keyHost) Work(work func(context.Context) error, done func(error)) {
-	writeAsync(h.p.b, h.p.loop, func(ctx context.Context) (struct{}, error) {
+	env.WriteAsync(h.p.b, h.p.loop, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, work(ctx)
 	}, func(_ struct{}, err error) { done(err) })
 }
@@ -45,7 +46,7 @@ func (h keyHost) After(d time.Duration, f func()) (cancel func()) {
 func (h keyHost) Now() schemas.Timestamp { return h.p.now() }
 
 // Ours is part of [keyed.ViewHost].
-func (h keyHost) Ours(wid string) bool { return h.p.b.partitionOf(wid) == h.p.n }
+func (h keyHost) Ours(wid string) bool { return h.p.b.PartitionOf(wid) == h.p.n }
 
 // Compare is part of [keyed.ViewHost].
 func (h keyHost) Compare(key string, at keyed.Place) { h.p.judgeLock(key, at) }
@@ -67,7 +68,7 @@ func (h keyHost) Warn(key string, err error, text string) {
 // Fenced fails with [ErrNewerFence] if somebody has fenced the partition after us.
 func (h keyHost) Fenced(ctx context.Context) error {
 	p := h.p
-	last, err := p.b.reads.LastBySubject(ctx, p.b.ns.StreamHistory(p.n), p.b.ns.Fence(p.n))
+	last, err := p.b.Reads.LastBySubject(ctx, p.b.NS.StreamHistory(p.n), p.b.NS.Fence(p.n))
 	if err != nil {
 		return fmt.Errorf("read the fence: %w", err)
 	}

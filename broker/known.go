@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -27,11 +28,11 @@ func (p *partition) listKnown() {
 	if !p.singleReplica() {
 		return
 	}
-	readAsync(p.b, p.loop, func(ctx context.Context) ([]string, error) {
-		all, complete, err := p.b.reads.StreamSubjects(
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) ([]string, error) {
+		all, complete, err := p.b.Reads.StreamSubjects(
 			ctx,
-			p.b.ns.StreamHistory(p.n),
-			p.b.ns.AllRuns(p.n),
+			p.b.NS.StreamHistory(p.n),
+			p.b.NS.AllRuns(p.n),
 			listedSubjects,
 		)
 		if !complete {
@@ -67,7 +68,7 @@ func (p *partition) fresh(q *schemas.StartRequest) *run {
 	if !p.intake.Known.Unused(q.WorkflowID) || p.runs[q.WorkflowID] != nil || !p.singleReplica() {
 		return nil
 	}
-	if p.full() || p.b.refuseType(q) != nil {
+	if p.full() || p.b.RefuseType(q) != nil {
 		return nil // a repeat is not refused: look
 	}
 	r := &run{wid: q.WorkflowID, unproved: true}

@@ -12,6 +12,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/schemas"
 )
@@ -46,13 +47,13 @@ func (p *partition) unfit(
 	at schemas.Timestamp,
 	size int,
 ) string {
-	if size+256*len(reply.Decisions) > p.b.bodyLimit() {
+	if size+256*len(reply.Decisions) > p.b.BodyLimit() {
 		return fmt.Sprintf(
 			"%d bytes in %d decisions do not fit one record of at most %d bytes; pass "+
 				"references instead of data, or decide in several steps",
 			size,
 			len(reply.Decisions),
-			p.b.bodyLimit(),
+			p.b.BodyLimit(),
 		)
 	}
 	return p.tooLarge(r.state, reply, at, size)
@@ -65,13 +66,13 @@ func (p *partition) unfitting(r *run, reply *schemas.DecisionReply, size int) []
 	for _, d := range reply.Decisions {
 		fields = append(fields, portions(d.Attributes)...)
 	}
-	most := p.b.bodyLimit() - recordBudget - max(
-		p.mostSaid(r.state, reply, p.b.config()),
+	most := p.b.BodyLimit() - recordBudget - max(
+		p.mostSaid(r.state, reply, p.b.Config()),
 		256*len(reply.Decisions),
 	)
 	moved := payloads.Excess(fields, size, math.MaxInt, most)
 	for _, f := range fields {
-		if _, is := f.Ref(); !is && p.b.outgrows(*f) > 0 && !slices.Contains(moved, f) {
+		if _, is := f.Ref(); !is && p.b.Outgrows(*f) > 0 && !slices.Contains(moved, f) {
 			moved = append(moved, f)
 		}
 	}
@@ -110,9 +111,9 @@ func (p *partition) storeReply(
 	}
 	r.loading = true
 	p.sends++ // an owner that leaves waits for it
-	readAsync(p.b, p.loop, func(ctx context.Context) (refs []schemas.Payload, err error) {
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (refs []schemas.Payload, err error) {
 		for _, c := range contents {
-			ref, err := p.b.store.Put(ctx, "reply-"+ulid.Make().String(), c)
+			ref, err := p.b.Store.Put(ctx, "reply-"+ulid.Make().String(), c)
 			if err != nil {
 				return nil, err
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/schemas"
 )
@@ -18,8 +19,8 @@ import (
 
 // largeOf are the payloads of a start that have to be stored before it happens: those of the new
 // run, or only the one of the signal.
-func largeOf(b *env, e *message, q *schemas.StartRequest, signalOnly bool) []*schemas.Payload {
-	if e.log != noLog || len(e.body) <= b.smallBody() { // the reader of a log has done it
+func largeOf(b *env.Env, e *message, q *schemas.StartRequest, signalOnly bool) []*schemas.Payload {
+	if e.log != noLog || len(e.body) <= b.SmallBody() { // the reader of a log has done it
 		return nil
 	}
 	fields := []*schemas.Payload{&q.Input, nil}
@@ -30,7 +31,7 @@ func largeOf(b *env, e *message, q *schemas.StartRequest, signalOnly bool) []*sc
 	if signalOnly {
 		size, fields = len(q.Signal.Input), fields[1:]
 	}
-	return b.excess(fields, size)
+	return b.Excess(fields, size)
 }
 
 // storeLarge stores payloads of a start, which is then judged again. The workflow id waits
@@ -53,8 +54,8 @@ func (p *partition) storeLarge(
 	for i, f := range fields {
 		contents[i] = *f
 	}
-	readAsync(p.b, p.loop, func(ctx context.Context) ([]*schemas.PayloadRef, error) {
-		return p.b.storeForStart(ctx, prefix, contents)
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) ([]*schemas.PayloadRef, error) {
+		return p.b.StoreForStart(ctx, prefix, contents)
 	}, func(refs []*schemas.PayloadRef, err error) {
 		r.loading = false
 		if err != nil {
@@ -88,7 +89,7 @@ func notStored(err error) *schemas.Error {
 }
 
 // dropStored removes what was stored for a start that is refused, and for nothing else.
-func dropStored(b *env, e *message) {
+func dropStored(b *env.Env, e *message) {
 	start, ok := e.event.(execution.Start)
 	if !ok || e.verdict.refused == nil {
 		return
@@ -104,5 +105,5 @@ func dropStored(b *env, e *message) {
 			objects = append(objects, ref.Object)
 		}
 	}
-	b.removeObjects(objects)
+	b.RemoveObjects(objects)
 }

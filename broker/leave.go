@@ -74,7 +74,7 @@ func (p *partition) leave(cause error) {
 	if p.leaving != nil {
 		return
 	}
-	if !p.lease.Valid() || !p.b.conn.NATS().IsConnected() {
+	if !p.lease.Valid() || !p.b.Conn.NATS().IsConnected() {
 		p.stop(cause)
 		return
 	}
@@ -118,7 +118,7 @@ func (p *partition) part() {
 		p.storeOffers()
 		if p.settledAll() || p.outOfTime() {
 			l.stage = announceClosed
-			p.b.wg.Go(func() {
+			p.b.Work.Go(func() {
 				p.closeSubscriptions()
 				p.loop.Post(func() { l.stage = quiet })
 			})
@@ -138,8 +138,8 @@ func (p *partition) part() {
 // decidersFirst tells whether deciders must answer before the owner may go: nobody else is there to
 // take their answers.
 func (p *partition) decidersFirst() bool {
-	if !p.b.share.Alone() || !p.b.conn.NATS().IsConnected() || !p.lease.Valid() ||
-		time.Since(p.leaving.began) > p.b.o.DrainTimeout {
+	if !p.b.Share.Alone() || !p.b.Conn.NATS().IsConnected() || !p.lease.Valid() ||
+		time.Since(p.leaving.began) > p.b.Options.DrainTimeout {
 		return false
 	}
 	for _, r := range p.asks {
@@ -180,7 +180,7 @@ func (p *partition) hasOwed() bool { return p.intake.Effects.Position().Sequence
 
 // closeSubscriptions closes the subscriptions for requests; what has come by then is still heard.
 func (p *partition) closeSubscriptions() {
-	ctx, cancel := context.WithTimeout(p.b.ctx, leaveLimit)
+	ctx, cancel := context.WithTimeout(p.b.Background, leaveLimit)
 	defer cancel()
 	var wg sync.WaitGroup
 	for _, s := range p.subscriptions {
@@ -205,7 +205,7 @@ func (p *partition) seal() {
 	l.stage = handed
 	for reply, m := range p.requests.take() {
 		// out of time: the next owner answers, or the server says that there is none
-		p.b.relay.send(p.n, reply, m.Header, m.Data)
+		p.b.Relay.Send(p.n, reply, m.Header, m.Data)
 	}
 	p.refuseReports()
 	p.refuseAlarms()
@@ -246,7 +246,7 @@ func (p *partition) handedDecisions() *schemas.Handed {
 		if r.loading || r.ask != nil || !r.open() {
 			continue
 		}
-		if _, wanted := r.state.WantsDecider(p.b.config()); wanted &&
+		if _, wanted := r.state.WantsDecider(p.b.Config()); wanted &&
 			!slices.ContainsFunc(
 				h.Wanted,
 				func(d schemas.HandedDecision) bool { return d.WorkflowID == r.wid },
@@ -286,8 +286,8 @@ func (p *partition) passOn(a *ask, m natsconn.Msg) {
 		if p.asks[a.id] == nil {
 			return
 		}
-		err := p.b.conn.PublishReply(
-			p.b.ns.Owner(p.n),
+		err := p.b.Conn.PublishReply(
+			p.b.NS.Owner(p.n),
 			p.replies+passedPrefix+"."+strconv.FormatUint(a.id, 36),
 			h,
 			m.Data,

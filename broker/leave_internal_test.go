@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/schemas"
 )
@@ -50,7 +51,7 @@ func TestWhichDecisionsAreHanded(t *testing.T) { // ADR 0016
 		r := deciding()
 		tc.change(r)
 		former := r.ask.former
-		p := &partition{b: &env{}, replies: "own.", asks: map[uint64]*run{1: r}}
+		p := &partition{b: &env.Env{}, replies: "own.", asks: map[uint64]*run{1: r}}
 		h := p.handedDecisions()
 		var want []schemas.HandedDecision
 		if tc.handed {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
 )
 
 // An owner that dies while it makes a task list may leave a stream without consumers. From then on
@@ -37,12 +38,12 @@ func (p *partition) ensureConsumers(r *run, e execution.Effect) {
 }
 
 func (p *partition) checkList(list string) {
-	readAsync(p.b, p.loop, func(ctx context.Context) (full bool, err error) {
-		all, err := p.b.reads.Consumers(ctx, p.b.ns.StreamTasks(list))
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (full bool, err error) {
+		all, err := p.b.Reads.Consumers(ctx, p.b.NS.StreamTasks(list))
 		if errors.Is(err, natsconn.ErrNoStream) { // whoever publishes to it makes it
 			return true, nil
 		}
-		return err == nil && len(lacking(all)) == 0, err
+		return err == nil && len(env.Lacking(all)) == 0, err
 	}, func(full bool, err error) {
 		switch {
 		case err != nil:

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
 
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
@@ -27,9 +28,9 @@ func (b *Broker) serveLists(r micro.Request) {
 // streams, and one more for each. A list that is deleted meanwhile is left out.
 func (b *Broker) lists(ctx context.Context) (*schemas.TaskListsResponse, error) {
 	a := &schemas.TaskListsResponse{V: schemas.Version, Lists: []schemas.TaskListInfo{}}
-	prefix := b.ns.StreamTasks("")
-	streams := b.reads.JetStream().
-		ListStreams(ctx, jetstream.WithStreamListSubject(b.ns.AllTasks("*")))
+	prefix := b.NS.StreamTasks("")
+	streams := b.Reads.JetStream().
+		ListStreams(ctx, jetstream.WithStreamListSubject(b.NS.AllTasks("*")))
 	for s := range streams.Info() {
 		list, ok := strings.CutPrefix(s.Config.Name, prefix)
 		if !ok {
@@ -42,19 +43,19 @@ func (b *Broker) lists(ctx context.Context) (*schemas.TaskListsResponse, error) 
 		a.Lists = append(a.Lists, i)
 	}
 	if err := streams.Err(); err != nil {
-		return nil, unavailable(fmt.Errorf("list the task lists: %w", err))
+		return nil, env.Unavailable(fmt.Errorf("list the task lists: %w", err))
 	}
 	here := a.Lists[:0]
 	for _, i := range a.Lists {
-		exists, err := b.workersOf(ctx, &i)
+		exists, err := b.WorkersOf(ctx, &i)
 		if err != nil {
-			return nil, unavailable(fmt.Errorf("list %s: %w", i.List, err))
+			return nil, env.Unavailable(fmt.Errorf("list %s: %w", i.List, err))
 		}
 		if exists {
 			here = append(here, i)
 		}
 		if len(i.Missing) > 0 {
-			b.lookAtList(i.List, 0)
+			b.LookAtList(i.List, 0)
 		}
 	}
 	a.Lists = here
@@ -76,12 +77,12 @@ func (b *Broker) serveTaskList(r micro.Request) {
 		return
 	}
 	b.background(r, func(ctx context.Context) (any, error) {
-		if err := b.ensureList(ctx, q.List); err != nil {
+		if err := b.EnsureList(ctx, q.List); err != nil {
 			return nil, schemas.Errorf(schemas.CodeUnavailable, "%v", err).InField("list")
 		}
 		return &schemas.TaskListResponse{
 			V:         schemas.Version,
-			Stream:    b.ns.StreamTasks(q.List),
+			Stream:    b.NS.StreamTasks(q.List),
 			Consumer:  topology.Consumer,
 			Consumers: subject.Consumers(),
 		}, nil

@@ -100,14 +100,14 @@ func (p *partition) waitsForWorkers() *deciders.Waits {
 }
 
 func (p *partition) probeWorker(w *deciders.Worker) {
-	to, reply := p.b.ns.DecideAlive(
+	to, reply := p.b.NS.DecideAlive(
 		w.Types[0],
 		w.Name,
 	), p.replies+probeWorkerPrefix+"."+strconv.FormatUint(
 		w.Number,
 		36,
 	)
-	if err := p.b.conn.PublishReply(to, reply, nil, nil); err != nil {
+	if err := p.b.Conn.PublishReply(to, reply, nil, nil); err != nil {
 		p.log.WithError(err).Debug("a worker cannot be probed at this moment")
 	}
 }
@@ -169,7 +169,7 @@ func (p *partition) askAgain(r *run) {
 		p.twice = make(map[uint64]struct{})
 	}
 	p.twice[a.id] = struct{}{}
-	if err := p.b.conn.PublishReply(p.b.ns.Decide(r.state.Start.WorkflowType),
+	if err := p.b.Conn.PublishReply(p.b.NS.Decide(r.state.Start.WorkflowType),
 		p.replies+strconv.FormatUint(a.id, 36), nil, body); err != nil {
 		p.log.WithError(err).Warn("a decision task cannot be sent")
 	}

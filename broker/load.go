@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
@@ -42,13 +43,13 @@ func (p *partition) load(r *run) {
 		return
 	}
 	known, alone := r.passive, p.singleReplica()
-	readAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
 		if known != nil {
-			return p.b.runs.LoadKnown(ctx, p.n, r.wid, known.Known())
+			return p.b.Histories.LoadKnown(ctx, p.n, r.wid, known.Known())
 		}
-		l, err := p.b.runs.Latest(ctx, p.n, r.wid, alone)
+		l, err := p.b.Histories.Latest(ctx, p.n, r.wid, alone)
 		if err == nil && l != nil && l.State.Copying() {
-			l.Unread, err = p.b.runs.Unread(ctx, p.n, l.State, alone)
+			l.Unread, err = p.b.Histories.Unread(ctx, p.n, l.State, alone)
 		}
 		return l, err
 	}, func(l *runs.Run, err error) {
@@ -106,5 +107,5 @@ func (p *partition) ready(r *run, l *runs.Run) {
 
 // loadRun reads one run of a workflow id of the partition; nil if there is none.
 func (p *partition) loadRun(ctx context.Context, wid, id string) (*runs.Run, error) {
-	return p.b.runs.Load(ctx, p.n, wid, id, p.singleReplica())
+	return p.b.Histories.Load(ctx, p.n, wid, id, p.singleReplica())
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/locks"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/keyed"
 	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/runs"
@@ -109,7 +110,7 @@ func (l *lockKeys) Name() string { return "lock" }
 
 // Read reads a lock, and finds the ancestors of those that it might let in.
 func (l *lockKeys) Read(ctx context.Context, key string, ops []*lockOp) (keyed.Lock, error) {
-	got, err := l.p.b.readLock(ctx, key)
+	got, err := l.p.b.ReadLock(ctx, key)
 	if err == nil {
 		err = findKin(l.p.b, ctx, got.Record, ops)
 	}
@@ -119,7 +120,7 @@ func (l *lockKeys) Read(ctx context.Context, key string, ops []*lockOp) (keyed.L
 // Advice is part of [keyed.Bucket].
 func (l *lockKeys) Advice(err error) string {
 	if unreadable(err) {
-		return noLock(err)
+		return env.NoLock(err)
 	}
 	return ""
 }
@@ -132,7 +133,7 @@ func (l *lockKeys) Pending(string) bool { return false }
 
 // Write is part of [keyed.Bucket].
 func (l *lockKeys) Write(ctx context.Context, key string, body []byte, rev uint64) (uint64, error) {
-	return l.p.b.writeKey(ctx, l.p.b.ns.BucketLocks(), key, body, rev)
+	return l.p.b.WriteKey(ctx, l.p.b.NS.BucketLocks(), key, body, rev)
 }
 
 // Apply makes what was read what the runs want of it.
@@ -157,8 +158,8 @@ func (l *lockKeys) Apply(
 		case r != nil && r.live() && r.state.LockOf(key, op.asked()) == nil:
 			op.result = locks.Result{} // it has closed or let go meanwhile, and its leaving follows
 		default:
-			most := p.b.config().LockWaiters
-			if size += lockPlaceSize; size > p.b.bodyLimit() {
+			most := p.b.Config().LockWaiters
+			if size += lockPlaceSize; size > p.b.BodyLimit() {
 				most = -1
 			}
 			op.result = locks.Enter(next, locks.Entry{
@@ -199,7 +200,7 @@ func (l *lockKeys) seeWritten(key string, ops []*lockOp, e keyed.Lock) {
 	if locks.Empty(e.Record) {
 		e.Record = nil
 	}
-	l.p.b.locks.Put(key, e)
+	l.p.b.Locks.Put(key, e)
 }
 
 func (op *lockOp) asked() execution.Asked {
@@ -234,7 +235,7 @@ func (op *lockOp) outcome(key string) execution.Message {
 }
 
 // findKin finds the ancestors of those that would have to wait: one of them may hold the lock.
-func findKin(b *env, ctx context.Context, r *schemas.LockRecord, ops []*lockOp) error {
+func findKin(b *env.Env, ctx context.Context, r *schemas.LockRecord, ops []*lockOp) error {
 	if r == nil || len(r.Holders) == 0 {
 		return nil
 	}
@@ -254,15 +255,15 @@ func findKin(b *env, ctx context.Context, r *schemas.LockRecord, ops []*lockOp) 
 // ancestors returns the chains of a run's ancestors, each by its first run, from its parent on.
 // They end where a history is gone.
 func ancestors(
-	b *env, ctx context.Context,
+	b *env.Env, ctx context.Context,
 	parent *schemas.Execution,
 ) (chains []schemas.Execution, err error) {
-	for x := parent; x != nil && len(chains) <= b.config().ChildDepth; {
-		partition := b.partitionOf(x.WorkflowID)
-		page, _, err := b.reads.BatchGet(
+	for x := parent; x != nil && len(chains) <= b.Config().ChildDepth; {
+		partition := b.PartitionOf(x.WorkflowID)
+		page, _, err := b.Reads.BatchGet(
 			ctx,
-			b.ns.StreamHistory(partition),
-			b.ns.History(partition, x.WorkflowID, x.Run),
+			b.NS.StreamHistory(partition),
+			b.NS.History(partition, x.WorkflowID, x.Run),
 			1,
 			1,
 		)

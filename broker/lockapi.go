@@ -33,7 +33,7 @@ func (b *Broker) listLocks(
 ) (*schemas.LocksResponse, error) {
 	a := &schemas.LocksResponse{V: schemas.Version, Locks: []schemas.LockRecord{}}
 	if q.Lock != "" {
-		got, err := b.readLock(ctx, schemas.LockKey(q.Scope, q.Lock))
+		got, err := b.ReadLock(ctx, schemas.LockKey(q.Scope, q.Lock))
 		if err != nil {
 			return nil, schemas.Errorf(schemas.CodeUnavailable, "the lock cannot be read now: %v", err).
 				InField("lock").
@@ -44,8 +44,8 @@ func (b *Broker) listLocks(
 		}
 		return a, nil
 	}
-	limit, quota, last := runs.Limit(q.Limit), b.bodyLimit()/2, ""
-	for key, l := range b.locks.All(q.Cursor) {
+	limit, quota, last := runs.Limit(q.Limit), b.BodyLimit()/2, ""
+	for key, l := range b.Locks.All(q.Cursor) {
 		if quota -= 2 * l.Size; len(a.Locks) == limit || quota < 0 && len(a.Locks) > 0 {
 			a.Cursor = last
 			break

@@ -50,7 +50,7 @@ func (p *partition) lostRecords(ctx context.Context) (bool, error) {
 	} else {
 		// The number alone says nothing: a late write of the former owner may stand after our
 		// fence.
-		m, err := p.b.conn.GetSeq(ctx, p.b.ns.StreamHistory(p.n), c.History)
+		m, err := p.b.Conn.GetSeq(ctx, p.b.NS.StreamHistory(p.n), c.History)
 		switch {
 		case errors.Is(err, natsconn.ErrNotFound) && p.fence <= c.History:
 			why = fmt.Sprintf("records %d to %d were acknowledged and are gone", p.fence, c.History)
@@ -73,7 +73,7 @@ func (p *partition) lostRecords(ctx context.Context) (bool, error) {
 
 // sayLost writes down that something is lost, where an operator finds it after the log is gone.
 func (p *partition) sayLost(ctx context.Context, why string) error {
-	stream := p.b.ns.StreamHistory(p.n)
+	stream := p.b.NS.StreamHistory(p.n)
 	p.log.WithField("stream", stream).
 		Error("the history has lost its end: " + why + "; the messages that are still in the " +
 			"inbox and the signals are read again")
@@ -83,8 +83,8 @@ func (p *partition) sayLost(ctx context.Context, why string) error {
 		Incarnation: strconv.FormatInt(int64(p.now()), 10),
 		Sequence:    p.fence,
 	}
-	return dead.Bury(ctx, p.b.conn, p.b.ns, place, schemas.DeadLetter{
-		Reason: deadLostRecords, Subject: p.b.ns.AllHistory(p.n), Time: p.now(),
+	return dead.Bury(ctx, p.b.Conn, p.b.NS, place, schemas.DeadLetter{
+		Reason: deadLostRecords, Subject: p.b.NS.AllHistory(p.n), Time: p.now(),
 		Details: "partition " + strconv.Itoa(
 			p.n,
 		) + ": " + why + ". Runs that were in them only are begun again if their start is still " +

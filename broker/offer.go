@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/partition/deciders"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
@@ -68,7 +69,7 @@ func (p *partition) offer(r *run, a *execution.Activity, body []byte, t *complet
 		return false
 	}
 	return p.sendOffer(r, a, t, func(f *offer) error {
-		return p.b.conn.PublishReply(p.b.ns.Offer(s.List), p.offerReply(f), nil, body)
+		return p.b.Conn.PublishReply(p.b.NS.Offer(s.List), p.offerReply(f), nil, body)
 	})
 }
 
@@ -252,7 +253,7 @@ func (p *partition) dropCopies(r *run) {
 			return true // whoever was given it has begun with it: it is his now
 		}
 		// or it is dropped when it is delivered again
-		p.outside.Delete(p.b.ns.StreamTasks(c.list), c.seq, func(error) {})
+		p.outside.Delete(p.b.NS.StreamTasks(c.list), c.seq, func(error) {})
 		return true
 	})
 	if len(r.copies) == 0 {
@@ -290,7 +291,7 @@ func (p *partition) inquire(r *run, f execution.Inquire) {
 		ScheduledID: f.ScheduledID,
 		Attempt:     f.Attempt,
 	}
-	p.b.wg.Go(func() {
+	p.b.Work.Go(func() {
 		holds := workerHas(p.b, f.Worker, body)
 		p.loop.Post(func() {
 			delete(o.asking, f.Token)
@@ -306,19 +307,19 @@ func (p *partition) inquire(r *run, f execution.Inquire) {
 }
 
 // workerHas asks a worker. Without a connection nobody is accused.
-func workerHas(b *env, worker string, question []byte) bool {
+func workerHas(b *env.Env, worker string, question []byte) bool {
 	for range inquireTries {
-		ctx, cancel := context.WithTimeout(b.ctx, inquireWait)
+		ctx, cancel := context.WithTimeout(b.Background, inquireWait)
 		began := time.Now()
-		m, err := b.conn.Request(ctx, b.ns.Control(worker), nil, question)
+		m, err := b.Conn.Request(ctx, b.NS.Control(worker), nil, question)
 		cancel()
 		var a schemas.ControlAnswer
-		if b.ctx.Err() != nil || err == nil && schemas.Unmarshal(m.Data, &a) == nil && a.Holds {
+		if b.Background.Err() != nil || err == nil && schemas.Unmarshal(m.Data, &a) == nil && a.Holds {
 			return true
 		}
-		if sleep.For(b.ctx, inquireWait-time.Since(began)) != nil {
+		if sleep.For(b.Background, inquireWait-time.Since(began)) != nil {
 			return true
 		}
 	}
-	return !b.conn.NATS().IsConnected()
+	return !b.Conn.NATS().IsConnected()
 }

@@ -3,6 +3,8 @@ package broker
 import (
 	"context"
 	"time"
+
+	"github.com/droverhq/drover/broker/partition/env"
 )
 
 // orphanRetry is how soon the end of the inbox is asked for again when the server did not answer.
@@ -21,8 +23,8 @@ func (p *partition) seekEnd() {
 	if !ask {
 		return
 	}
-	writeAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
-		_, last, err := p.b.reads.StreamState(ctx, p.intake.Logs[inboxLog].Stream)
+	env.WriteAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
+		_, last, err := p.b.Reads.StreamState(ctx, p.intake.Logs[inboxLog].Stream)
 		return last, err
 	}, func(last uint64, err error) {
 		if err != nil {

@@ -5,15 +5,16 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/intake"
 )
 
 // A signal that waits for the end of the inbox keeps what it has of its log's allowance until it is judged. (E8)
 func TestOrphansKeepTheirAllowance(t *testing.T) {
-	p := &partition{b: &env{}, runs: map[string]*run{"o": {wid: "o"}}}
+	p := &partition{b: &env.Env{}, runs: map[string]*run{"o": {wid: "o"}}}
 	p.intake.Logs = [2]*intake.Log{{Number: inboxLog}, {Number: signalLog}}
 	p.intake.Early.Ask()
-	p.b.recordLimit.Store(1 << 30)
+	p.b.RecordLimit.Store(1 << 30)
 	log := p.intake.Logs[signalLog]
 	ended, end := context.WithCancel(t.Context())
 	end()

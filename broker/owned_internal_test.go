@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/topology"
 )
 
@@ -29,5 +30,5 @@ func owned(t *testing.T) (*partition, *claims.Lease) {
 	}
 	overdue := logrus.New()
 	overdue.SetOutput(io.Discard)
-	return newPartition(&env{conn: conn, ns: n.Name, o: Options{Logger: overdue, Partitions: 1}}, 0, lease), lease
+	return newPartition(&env.Env{Conn: conn, NS: n.Name, Options: env.Options{Logger: overdue, Partitions: 1}}, 0, lease), lease
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
@@ -63,7 +64,7 @@ func (p *partition) notify(r *run) {
 
 // asked takes a request that another broker has passed on to the partition's owner.
 func (p *partition) asked(m natsconn.Msg) {
-	if to := m.Header.Get(replyHeader); to != "" {
+	if to := m.Header.Get(env.ReplyHeader); to != "" {
 		m.Reply = to
 	}
 	p.serve(m)
@@ -90,7 +91,7 @@ func (p *partition) serve(m natsconn.Msg) bool {
 	content := m.Header.Get(schemas.ContentTypeHeader)
 	reply := func(v any) {
 		p.requests.done(m.Reply)
-		p.b.respond(m.Reply, content, v)
+		p.b.Respond(m.Reply, content, v)
 	}
 	// that is a part of every answer
 	refuse := func(err error) { reply(&schemas.AckResponse{V: schemas.Version, Error: invalid(err)}) }
@@ -238,9 +239,9 @@ func (p *partition) serveActor(verb string, q *schemas.ExecutionRequest, reply f
 		default:
 			d := explain.Describe(r.state)
 			if r.open() {
-				d.EventsLeft = p.b.config().EventsLeft(r.state.LastID)
+				d.EventsLeft = p.b.Config().EventsLeft(r.state.LastID)
 			}
-			d.Partition, d.Owner, d.Alarm, d.Decision = p.n, p.b.o.Node, r.alarm.due, explain.Decision(
+			d.Partition, d.Owner, d.Alarm, d.Decision = p.n, p.b.Options.Node, r.alarm.due, explain.Decision(
 				r.state,
 				p.situation(r),
 			)
@@ -268,19 +269,19 @@ func (p *partition) serveOld(verb string, q *schemas.ExecutionRequest, reply fun
 
 // foldOld is serveOld by all that the history says.
 func (p *partition) foldOld(verb string, q *schemas.ExecutionRequest, reply func(any)) {
-	readAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
 		return p.loadRun(ctx, q.WorkflowID, q.Run)
 	}, func(l *runs.Run, err error) {
 		switch {
 		case err != nil:
-			reply(&schemas.AckResponse{V: schemas.Version, Error: unavailable(err)})
+			reply(&schemas.AckResponse{V: schemas.Version, Error: env.Unavailable(err)})
 		case l == nil:
 			p.serveSoft(verb, q, reply)
 		case verb == verbResult:
 			reply(explain.Result(l.State))
 		default:
 			d := explain.Describe(l.State)
-			d.Partition, d.Owner = p.n, p.b.o.Node
+			d.Partition, d.Owner = p.n, p.b.Options.Node
 			p.withAttempts(d, func(v any) {
 				if verb == "why" && v == any(d) {
 					p.whyAlwaysOn(l.State, func(clause string) {
@@ -342,10 +343,10 @@ func (p *partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
 			if q.RequestID != "" {
 				h = natsconn.Header{schemas.RequestIDHeader: {q.RequestID}}
 			}
-			p.outside.Send(p.b.ns.Signal(q.WorkflowID, q.Name), h, q.Input, func(ack natsconn.Ack) {
+			p.outside.Send(p.b.NS.Signal(q.WorkflowID, q.Name), h, q.Input, func(ack natsconn.Ack) {
 				switch {
 				case errors.Is(ack.Err, natsconn.ErrFull):
-					a.Error = p.b.fullError(ack.Err)
+					a.Error = p.b.FullError(ack.Err)
 				case ack.Err != nil:
 					a.Error = schemas.Errorf(schemas.CodeUnavailable, "the signal was not acknowledged: %v", ack.Err).
 						WithHint("it may or may not be stored; look with: drover history %s", q.WorkflowID)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
@@ -60,15 +61,15 @@ func (p *partition) ended(r *run) bool {
 
 // readPage answers with a page of a history.
 func (p *partition) readPage(q *schemas.HistoryRequest, of runs.PageOf, reply func(any)) {
-	p.b.wg.Go(func() {
-		p.b.readers.enter()
-		defer p.b.readers.leave()
-		ctx, cancel := context.WithTimeout(p.b.ctx, readTimeout)
+	p.b.Work.Go(func() {
+		p.b.Readers.Enter()
+		defer p.b.Readers.Leave()
+		ctx, cancel := context.WithTimeout(p.b.Background, env.ReadTimeout)
 		defer cancel()
-		a, err := p.b.runs.Page(ctx, p.n, q, of)
+		a, err := p.b.Histories.Page(ctx, p.n, q, of)
 		if err != nil {
 			a = &schemas.HistoryResponse{V: schemas.Version, Run: of.Run, Events: []schemas.Event{}}
-			if a.Error = unavailable(err); errors.Is(err, runs.ErrNoRun) {
+			if a.Error = env.Unavailable(err); errors.Is(err, runs.ErrNoRun) {
 				a.Error = notFound(q.WorkflowID, of.Run)
 			}
 		}

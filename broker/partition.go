@@ -13,6 +13,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/deadlines"
 	"github.com/droverhq/drover/broker/partition/deciders"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/internal/adapt"
@@ -22,7 +23,7 @@ import (
 // partition is one term of ownership: from a fence record to the first refusal, or to the loss of
 // the claim. It is never reused; after a refusal the next term begins with nothing in memory.
 type partition struct {
-	b     *env
+	b     *env.Env
 	n     int
 	lease *claims.Lease
 	log   logrus.FieldLogger
@@ -87,7 +88,7 @@ type partition struct {
 
 	keys keys
 
-	quota          quota
+	quota          env.Quota
 	repeatedStarts map[string]bool // children, by their run, whose start this owner has repeated
 
 	server  string // the NATS server at take-over
@@ -109,10 +110,10 @@ var (
 	errElsewhere = errors.New("another broker is preferred")
 )
 
-func newPartition(b *env, n int, lease *claims.Lease) *partition {
+func newPartition(b *env.Env, n int, lease *claims.Lease) *partition {
 	p := &partition{
 		b: b, n: n, lease: lease, loop: loop.New(),
-		log:  b.o.Logger.WithField("partition", n),
+		log:  b.Options.Logger.WithField("partition", n),
 		runs: make(map[string]*run), deadlines: deadlines.New[*run](), asks: make(map[uint64]*run),
 		vain: adapt.Backoff[aheadType]{
 			Most: deciders.MostPatience,
@@ -145,11 +146,11 @@ func (p *partition) run(outer context.Context, own func(*partition) (disown func
 		}
 	}()
 	began := time.Now()
-	if p.history, err = p.b.conn.NewOutbox(p.b.grouping(p.n)); err != nil {
+	if p.history, err = p.b.Conn.NewOutbox(p.b.Grouping(p.n)); err != nil {
 		return err
 	}
 	defer p.history.Close()
-	if p.outside, err = p.b.conn.NewOutbox(natsconn.OutboxOptions{}); err != nil {
+	if p.outside, err = p.b.Conn.NewOutbox(natsconn.OutboxOptions{}); err != nil {
 		return err
 	}
 	defer p.outside.Close()
@@ -177,14 +178,14 @@ func (p *partition) run(outer context.Context, own func(*partition) (disown func
 		Info("partition owned")
 	defer own(p)()
 	p.tellOwned()
-	p.loop.After(p.b.o.CheckpointEvery, p.tick)
+	p.loop.After(p.b.Options.CheckpointEvery, p.tick)
 	p.listKnown()
 	defer context.AfterFunc(
 		outer,
 		func() { p.loop.Post(func() { p.leave(context.Cause(outer)) }) },
 	)()
 	looped := make(chan struct{})
-	p.b.wg.Go(func() {
+	p.b.Work.Go(func() {
 		defer close(looped)
 		p.loop.Run(ctx, p.flush)
 	})
@@ -205,8 +206,8 @@ func (p *partition) run(outer context.Context, own func(*partition) (disown func
 	p.log.WithField("took", time.Since(l.began).Round(time.Millisecond)).
 		Info("partition handed over")
 	if passes = l.passes; passes {
-		stop := context.AfterFunc(p.b.ctx, func() { p.stop(errLeft) })
-		p.b.passing.Go(func() {
+		stop := context.AfterFunc(p.b.Background, func() { p.stop(errLeft) })
+		p.b.Passing.Go(func() {
 			<-looped
 			stop()
 			hangUp()
@@ -242,7 +243,7 @@ func (p *partition) canWrite() bool {
 }
 
 // now is the corrected clock: never ahead of the server's (P-15).
-func (p *partition) now() schemas.Timestamp { return p.b.now() }
+func (p *partition) now() schemas.Timestamp { return p.b.Now() }
 
 // flush publishes what a batch of the loop has caused: one record for each run that has something
 // and none in flight.
@@ -261,7 +262,7 @@ func (p *partition) flush() {
 		}
 		p.clean = dirty
 	}
-	p.quota.promised = 0
+	p.quota.Promised = 0
 	p.evict()
 	switch {
 	case p.leaving != nil:
@@ -278,7 +279,7 @@ func (p *partition) touch(r *run) { p.deadlines.Usage.Touch(r, &r.use) }
 // is called when no run is marked, and none is in the middle of a step: such a one looks idle, and
 // would live on beside its successor.
 func (p *partition) evict() {
-	tooMany := func() bool { return len(p.runs) > p.b.o.CachedRuns }
+	tooMany := func() bool { return len(p.runs) > p.b.Options.CachedRuns }
 	p.deadlines.Usage.Evict(tooMany, func(r *run) bool {
 		if !r.idle() {
 			return false

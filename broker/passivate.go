@@ -28,7 +28,7 @@ const (
 func (p *partition) passivateIdle() {
 	rest := deadlines.Rest{
 		Long: p.inTicks(passivateAfter), Rested: p.inTicks(passivateRested),
-		Few: p.b.o.CachedRuns / passivateShare, AtOnce: passivateAtOnce,
+		Few: p.b.Options.CachedRuns / passivateShare, AtOnce: passivateAtOnce,
 	}
 	p.deadlines.Usage.Idle(
 		rest,
@@ -49,7 +49,7 @@ func (p *partition) passivateIdle() {
 func (p *partition) inTicks(
 	d time.Duration,
 ) uint32 {
-	return uint32(max(d/p.b.o.CheckpointEvery, 1))
+	return uint32(max(d/p.b.Options.CheckpointEvery, 1))
 }
 
 // canPassivate tells whether enough is known of a run to park it.
@@ -86,5 +86,5 @@ func (p *partition) activate(r *run) {
 // singleReplica tells whether the history has one copy. It is asked before each read: a server that
 // was no part of a cluster may become one, and only then can there be others.
 func (p *partition) singleReplica() bool {
-	return !p.replicated && p.b.reads.NATS().ConnectedClusterName() == ""
+	return !p.replicated && p.b.Reads.NATS().ConnectedClusterName() == ""
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/topology"
@@ -30,17 +31,17 @@ const (
 // openPayloads begins to take and give payloads that are too large for messages. It makes nothing:
 // the store comes with its first object.
 func (b *Broker) openPayloads() error {
-	b.store = payloads.NewStore(b.reads, b.ns, func(ctx context.Context) error {
-		err := topology.EnsurePayloads(ctx, b.reads, b.ns, b.o.Version)
+	b.Store = payloads.NewStore(b.Reads, b.NS, func(ctx context.Context) error {
+		err := topology.EnsurePayloads(ctx, b.Reads, b.NS, b.Options.Version)
 		if errors.Is(err, topology.ErrRefused) && !topology.Transient(err) {
 			// as beyond the limits of an account, which trying again does not raise
-			return schemas.Errorf(schemas.CodeLimit, "the object store of namespace %q cannot be made: %v", b.ns, err).
+			return schemas.Errorf(schemas.CodeLimit, "the object store of namespace %q cannot be made: %v", b.NS, err).
 				WithHint("it was not stored; payloads up to %d bytes need no object store", schemas.PayloadThreshold)
 		}
 		return err
 	})
-	b.uploads = payloads.NewUploads(b.store, b.o.MaxObject, b.o.Logger)
-	b.promised = b.uploads.Promised
+	b.uploads = payloads.NewUploads(b.Store, b.Options.MaxObject, b.Options.Logger)
+	b.Promised = b.uploads.Promised
 	_, err := b.api.Subscribe(b.uploads.Subject(), "", b.uploadChunk)
 	return err
 }
@@ -74,14 +75,14 @@ func (b *Broker) serveUpload(r micro.Request) {
 // uploadChunk stores a chunk in a goroutine of its own: uploads do not wait for each other, and
 // each has one chunk at a time.
 func (b *Broker) uploadChunk(m natsconn.Msg) {
-	b.wg.Go(func() {
-		ctx, cancel := context.WithTimeout(b.ctx, readTimeout)
+	b.Work.Go(func() {
+		ctx, cancel := context.WithTimeout(b.Background, env.ReadTimeout)
 		defer cancel()
 		a, refused := b.uploads.Chunk(ctx, m.Subject, m.Data)
 		if refused != nil {
 			a = &schemas.UploadResponse{V: schemas.Version, Error: refused}
 		}
-		b.respond(m.Reply, m.Header.Get(schemas.ContentTypeHeader), a)
+		b.Respond(m.Reply, m.Header.Get(schemas.ContentTypeHeader), a)
 	})
 }
 
@@ -98,14 +99,14 @@ func (b *Broker) download(
 	ctx context.Context,
 	q *schemas.DownloadRequest,
 ) (*schemas.DownloadResponse, error) {
-	most := min(defaultPiece, b.messageLimit()) // in JSON it stands as base64
+	most := min(defaultPiece, b.MessageLimit()) // in JSON it stands as base64
 	if q.Limit > 0 {
 		most = min(most, q.Limit)
 	}
 	if err := schemas.ValidateID("object", q.Object); err != nil {
 		return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("object")
 	}
-	data, next, err := b.store.Read(ctx, q.Object, q.Cursor, most)
+	data, next, err := b.Store.Read(ctx, q.Object, q.Cursor, most)
 	switch {
 	case errors.Is(err, natsconn.ErrNotFound):
 		return nil, schemas.Errorf(schemas.CodeNotFound, "%v", err).InField("object").
@@ -132,16 +133,16 @@ const mostLarge = 2
 // The object is named by where the message stands in its log, not by an id of this process: whoever
 // reads the message again finds the object and names it again.
 func (p *partition) spill(ctx context.Context, in *intake.Log, m natsconn.Stored, o *opened) bool {
-	if len(m.Data) <= p.b.smallBody() || o.err != nil {
+	if len(m.Data) <= p.b.SmallBody() || o.err != nil {
 		return true
 	}
 	fields := o.payloads()
-	moved := p.b.excess(fields, len(m.Data))
+	moved := p.b.Excess(fields, len(m.Data))
 	for i, field := range fields {
 		if !slices.Contains(moved, field) {
 			continue
 		}
-		fits := len(m.Data)-o.spilled <= p.b.messageLimit() && p.b.outgrows(*field) == 0
+		fits := len(m.Data)-o.spilled <= p.b.MessageLimit() && p.b.Outgrows(*field) == 0
 		ref, ok := p.store(ctx, objectName(p.n, in.Number, m, i), *field, fits)
 		if !ok {
 			return false
@@ -196,8 +197,8 @@ func (p *partition) store(
 	fits bool,
 ) (*schemas.PayloadRef, bool) {
 	for wait := firstSpillRetry; ; wait = min(2*wait, lastSpillRetry) {
-		once, cancel := context.WithTimeout(ctx, readTimeout)
-		ref, err := p.b.store.Put(once, object, data)
+		once, cancel := context.WithTimeout(ctx, env.ReadTimeout)
+		ref, err := p.b.Store.Put(once, object, data)
 		cancel()
 		if err == nil {
 			return ref, true
@@ -234,7 +235,7 @@ func objectName(partition, log int, m natsconn.Stored, field int) string {
 // holds the parts themselves: whoever reads it again names the same objects again. Nil if it is too
 // small for any.
 func SpillNames(p int, signals bool, m natsconn.Stored) []string {
-	if len(m.Data) <= payloads.InlineLimit(0)/smallPart { // whatever the server took at that time
+	if len(m.Data) <= payloads.InlineLimit(0)/env.SmallPart { // whatever the server took at that time
 		return nil
 	}
 	log := 0

@@ -109,16 +109,16 @@ func (a *pendingRequests) take(d time.Duration) []waiting {
 // looked at the cluster again, and whoever asked there would take its word for theirs.
 func (b *Broker) serveQuorate(r micro.Request, serve func(*Broker, micro.Request)) {
 	if what := natsconn.GivenTo(r); what != "" {
-		b.o.Logger.WithField("subject", r.Subject()).Debug("refused: it is " + what)
+		b.Options.Logger.WithField("subject", r.Subject()).Debug("refused: it is " + what)
 		b.refuse(r, natsconn.NoRequest(what))
 		return
 	}
-	if b.o.Quorum == nil {
+	if b.Options.Quorum == nil {
 		serve(b, r)
 		return
 	}
 	if b.lost.Load() != nil {
-		if err := b.o.Quorum(); err != nil {
+		if err := b.Options.Quorum(); err != nil {
 			b.refuse(r, noQuorum(err))
 			return
 		}
@@ -131,15 +131,15 @@ func (b *Broker) serveQuorate(r micro.Request, serve func(*Broker, micro.Request
 // may still wait. One who has been answered already gets a second answer then, on a subject that
 // nobody listens on any more.
 func (b *Broker) watchQuorum(ctx context.Context) {
-	if b.o.Quorum == nil {
+	if b.Options.Quorum == nil {
 		return
 	}
 	for sleep.For(ctx, quorumEvery) == nil {
-		err := b.o.Quorum()
+		err := b.Options.Quorum()
 		was := b.lost.Load()
 		if err == nil {
 			if was != nil {
-				b.o.Logger.Info("requests can be acknowledged again")
+				b.Options.Logger.Info("requests can be acknowledged again")
 			}
 			b.lost.Store(nil)
 			continue
@@ -149,11 +149,11 @@ func (b *Broker) watchQuorum(ctx context.Context) {
 			continue
 		}
 		late := b.asking.take(waitersFor)
-		b.o.Logger.WithError(err).
+		b.Options.Logger.WithError(err).
 			WithField("waiting", len(late)).
 			Error("nothing can be acknowledged: requests are refused")
 		for _, w := range late {
-			b.respond(
+			b.Respond(
 				w.to,
 				w.content,
 				&schemas.AckResponse{V: schemas.Version, Error: noQuorum(err)},

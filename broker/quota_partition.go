@@ -5,33 +5,34 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/schemas"
 )
 
 // checkQuota asks how full the history is, and its account, once in a while.
 func (p *partition) checkQuota() {
-	every := quotaRarely
-	if p.quota.limit > 0 {
-		every = quotaEvery
+	every := env.QuotaRarely
+	if p.quota.Limit > 0 {
+		every = env.QuotaEvery
 	}
-	if p.quota.busy || time.Since(p.quota.looked) < every {
+	if p.quota.Busy || time.Since(p.quota.Looked) < every {
 		return
 	}
-	p.quota.busy, p.quota.looked = true, time.Now()
-	writeAsync(p.b, p.loop, func(ctx context.Context) (quota, error) {
-		return p.b.readQuota(ctx, p.b.ns.StreamHistory(p.n))
-	}, func(now quota, err error) {
-		p.quota.busy = false
+	p.quota.Busy, p.quota.Looked = true, time.Now()
+	env.WriteAsync(p.b, p.loop, func(ctx context.Context) (env.Quota, error) {
+		return p.b.ReadQuota(ctx, p.b.NS.StreamHistory(p.n))
+	}, func(now env.Quota, err error) {
+		p.quota.Busy = false
 		if err != nil {
 			p.log.WithError(err).Debug("the size of the history cannot be read now")
 			return
 		}
-		was := p.quota.full()
-		p.quota.account, p.quota.limit, p.quota.bytes = now.account, now.limit, now.bytes
-		if full := p.quota.full(); full != was {
-			p.log.WithField("bytes", p.quota.bytes).
-				WithField("limit", p.quota.limit).
-				WithField("account", p.quota.account).
+		was := p.quota.Full()
+		p.quota.Account, p.quota.Limit, p.quota.Bytes = now.Account, now.Limit, now.Bytes
+		if full := p.quota.Full(); full != was {
+			p.log.WithField("bytes", p.quota.Bytes).
+				WithField("limit", p.quota.Limit).
+				WithField("account", p.quota.Account).
 				WithField("full", full).
 				Warn("the room for new workflows has changed")
 		}
@@ -41,23 +42,23 @@ func (p *partition) checkQuota() {
 // refusal is the refusal of what would fill the history.
 func (p *partition) refusal() *schemas.Error {
 	switch {
-	case p.b.serverFull():
-		return p.b.serverQuota.Load().serverRefusal()
-	case p.quota.account:
-		return p.quota.noAccount()
+	case p.b.ServerFull():
+		return p.b.ServerQuota.Load().ServerRefusal()
+	case p.quota.Account:
+		return p.quota.NoAccount()
 	}
 	return schemas.Errorf(schemas.CodeLimit, "the histories of namespace %q are full: partition "+
-		"%d has %d of %d bytes", p.b.o.Namespace, p.n, p.quota.bytes, p.quota.limit).
+		"%d has %d of %d bytes", p.b.Options.Namespace, p.n, p.quota.Bytes, p.quota.Limit).
 		InField("maxBytes").
-		WithHint("%s", natsconn.RoomHint(nil, p.b.o.Namespace))
+		WithHint("%s", natsconn.RoomHint(nil, p.b.Options.Namespace))
 }
 
 // full tells whether the partition takes no new runs and no signals.
-func (p *partition) full() bool { return p.quota.full() || p.b.serverFull() }
+func (p *partition) full() bool { return p.quota.Full() || p.b.ServerFull() }
 
 // fullWith is full beside so many bytes more.
 func (p *partition) fullWith(bytes int) bool {
 	now := p.quota
-	now.promised += int64(bytes)
-	return now.full() || p.b.serverFull()
+	now.Promised += int64(bytes)
+	return now.Full() || p.b.ServerFull()
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
@@ -57,7 +58,7 @@ type foundRecord struct {
 // backwardsFrom begins to make the index of a run's chain, whose records are all in the history.
 func (p *partition) backwardsFrom(r *run, at schemas.Timestamp) *readingBack {
 	return &readingBack{
-		filter: p.b.ns.HistoryOfWorkflow(p.n, r.wid), chain: r.state.FirstRun(), run: r.state.Run,
+		filter: p.b.NS.HistoryOfWorkflow(p.n, r.wid), chain: r.state.FirstRun(), run: r.state.Run,
 		from: at.Add(
 			-intake.RememberFor - schemas.Duration(clockSkew),
 		), end: r.end.Sequence, rangeRead: firstRangeRead,
@@ -66,7 +67,7 @@ func (p *partition) backwardsFrom(r *run, at schemas.Timestamp) *readingBack {
 
 // readBack makes the index and calls then on the loop.
 func (p *partition) readBack(r *run, b *readingBack, then func(error)) {
-	readAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, p.readRangeReadBack(ctx, b)
 	}, func(_ struct{}, err error) {
 		switch {
@@ -96,9 +97,9 @@ func (p *partition) index(wid string, b *readingBack) {
 
 // readRangeReadBack reads the next range read.
 func (p *partition) readRangeReadBack(ctx context.Context, b *readingBack) error {
-	stream := p.b.ns.StreamHistory(p.n)
+	stream := p.b.NS.StreamHistory(p.n)
 	if b.first == 0 {
-		s, err := p.b.reads.FirstSince(ctx, stream, b.filter, b.from.Time())
+		s, err := p.b.Reads.FirstSince(ctx, stream, b.filter, b.from.Time())
 		switch {
 		case errors.Is(err, natsconn.ErrNotFound):
 			b.first = b.end + 1
@@ -115,7 +116,7 @@ func (p *partition) readRangeReadBack(ctx context.Context, b *readingBack) error
 		StartSeq:       start,
 		EndSeq:         b.end,
 	}
-	err := p.b.reads.Scan(ctx, stream, options, func(s natsconn.Stored) error {
+	err := p.b.Reads.Scan(ctx, stream, options, func(s natsconn.Stored) error {
 		if f, ok := p.foundIn(&s); ok {
 			records = append(records, f)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/internal/sleep"
@@ -61,8 +62,8 @@ func (p *partition) nothing(ctx context.Context, payload schemas.Payload) (bad s
 		return "", true
 	}
 	for wait := firstSpillRetry; ; wait = min(2*wait, lastSpillRetry) {
-		once, cancel := context.WithTimeout(ctx, readTimeout)
-		err := p.b.store.Check(once, ref)
+		once, cancel := context.WithTimeout(ctx, env.ReadTimeout)
+		err := p.b.Store.Check(once, ref)
 		cancel()
 		switch {
 		case err == nil:
@@ -105,12 +106,12 @@ func references(all ...named) (found []named) {
 
 // referring goes on with a request once every object that it names is found.
 func (b *Broker) referring(r micro.Request, references []named, goOn func()) {
-	b.answering.run(func() {
-		ctx, cancel := context.WithTimeout(b.ctx, readTimeout)
+	b.Answering.Run(func() {
+		ctx, cancel := context.WithTimeout(b.Background, env.ReadTimeout)
 		defer cancel()
 		for _, n := range references {
 			ref, _ := n.payload.Ref()
-			if err := b.store.Check(ctx, ref); err != nil {
+			if err := b.Store.Check(ctx, ref); err != nil {
 				b.refuse(r, badReference(err).InField(n.field))
 				return
 			}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 )
 
@@ -81,8 +82,8 @@ func (p *partition) readRange(from, end uint64, asleep []*run) {
 		bodies [][]byte
 		last   uint64
 	}
-	readAsync(p.b, p.loop, func(ctx context.Context) (a answer, err error) {
-		a.bodies, a.last, err = p.b.runs.ReadRange(ctx, p.n, from, end)
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (a answer, err error) {
+		a.bodies, a.last, err = p.b.Histories.ReadRange(ctx, p.n, from, end)
 		return a, err
 	}, func(a answer, err error) {
 		st := &runs.RangeRead{From: from, End: end}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/schemas"
 )
@@ -84,7 +85,7 @@ func (p *partition) hadBefore(r *run, id execution.RequestID, then func(known bo
 func (p *partition) mayForget(r *run, id execution.RequestID) bool {
 	s := r.state.Start
 	return r.state.Forgets(id) || p.intake.Requests.Find(r.wid, r.state.FirstRun()) != nil ||
-		len(s.SignalIDs)+len(s.RequestIDs) > 0 && inheritedSize(s) > p.b.bodyLimit()/2
+		len(s.SignalIDs)+len(s.RequestIDs) > 0 && inheritedSize(s) > p.b.BodyLimit()/2
 }
 
 // inheritedSize is what there may be much of in the first record of a run, in bytes. What left no
@@ -157,7 +158,7 @@ func (p *partition) lookFor(
 		done(false)
 		return
 	}
-	readAsync(
+	env.ReadAsync(
 		p.b,
 		p.loop,
 		func(ctx context.Context) (bool, error) { return p.noted(ctx, id, sequence) },
@@ -178,7 +179,7 @@ func (p *partition) noted(
 	id execution.RequestID,
 	sequence uint64,
 ) (bool, error) {
-	s, err := p.b.reads.GetSeq(ctx, p.b.ns.StreamHistory(p.n), sequence)
+	s, err := p.b.Reads.GetSeq(ctx, p.b.NS.StreamHistory(p.n), sequence)
 	switch {
 	case errors.Is(err, natsconn.ErrNotFound):
 		return true, nil
@@ -214,7 +215,7 @@ func (p *partition) dropRepeat(r *run, e *message) {
 		run := r.state.Run
 		g.answers = append(
 			g.answers,
-			func() { p.b.respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Run: run}) },
+			func() { p.b.Respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Run: run}) },
 		)
 	default: // a start with a signal
 		e.verdict = verdict{run: r.state.Run}

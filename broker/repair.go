@@ -21,10 +21,10 @@ const repairing = 256
 // or several that hold each stream, lose nothing that they have acknowledged.
 func (p *partition) damaged(ctx context.Context) (bool, error) {
 	c := &p.checkpointed
-	p.server = p.b.conn.NATS().ConnectedServerId()
-	s, err := p.b.conn.JetStream().Stream(ctx, p.b.ns.StreamAlarms(p.n))
+	p.server = p.b.Conn.NATS().ConnectedServerId()
+	s, err := p.b.Conn.JetStream().Stream(ctx, p.b.NS.StreamAlarms(p.n))
 	if err != nil {
-		return false, fmt.Errorf("stream %s: %w", p.b.ns.StreamAlarms(p.n), err)
+		return false, fmt.Errorf("stream %s: %w", p.b.NS.StreamAlarms(p.n), err)
 	}
 	info := s.CachedInfo()
 	p.replicated = info.Config.Replicas > 1
@@ -37,11 +37,11 @@ func (p *partition) damaged(ctx context.Context) (bool, error) {
 	if later {
 		p.deadlines.Armed = info.State.LastSeq
 	}
-	if !later && slices.Contains(p.b.o.Predecessors, c.Server) {
+	if !later && slices.Contains(p.b.Options.Predecessors, c.Server) {
 		p.written = p.server // it has all that the other one had
 		return false, nil
 	}
-	return later || c.Server != p.server && !p.replicated && !p.b.o.Synced, nil
+	return later || c.Server != p.server && !p.replicated && !p.b.Options.Synced, nil
 }
 
 // meetOpen adds every open run to those whose effects are repeated, and every run that has
@@ -50,7 +50,7 @@ func (p *partition) meetOpen(ctx context.Context) error {
 	// a filter costs more than the fences that it would leave out
 	options := natsconn.ReadOptions{HeadersOnly: true}
 	var runs openruns.Runs
-	err := p.b.reads.Scan(ctx, p.b.ns.StreamHistory(p.n), options, func(s natsconn.Stored) error {
+	err := p.b.Reads.Scan(ctx, p.b.NS.StreamHistory(p.n), options, func(s natsconn.Stored) error {
 		return runs.Note(s.Seq, s.Subject, s.Header.Get(schemas.StatusHeader))
 	})
 	if err != nil {
@@ -80,9 +80,9 @@ func (p *partition) meetOpen(ctx context.Context) error {
 // partition is fenced.
 func (p *partition) dropForeign(ctx context.Context) error {
 	var foreign []uint64
-	err := p.b.reads.Scan(
+	err := p.b.Reads.Scan(
 		ctx,
-		p.b.ns.StreamAlarms(p.n),
+		p.b.NS.StreamAlarms(p.n),
 		natsconn.ReadOptions{HeadersOnly: true},
 		func(s natsconn.Stored) error {
 			if _, wid, run, err := subject.ParseAlarm(s.Subject); err == nil &&

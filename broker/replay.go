@@ -12,6 +12,7 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/internal/runid"
 	"github.com/droverhq/drover/schemas"
@@ -177,7 +178,7 @@ func (y *replay) refuse(e *schemas.Error) *schemas.ReplayResponse {
 // prepare reads the old run and asks its decider, off the loop, and begins the new run.
 func (p *partition) prepare(y *replay, reply func(any)) {
 	select {
-	case p.b.replays <- struct{}{}:
+	case p.b.Replays <- struct{}{}:
 	default:
 		reply(
 			y.refuse(
@@ -187,9 +188,9 @@ func (p *partition) prepare(y *replay, reply func(any)) {
 		)
 		return
 	}
-	p.b.wg.Go(func() {
-		defer func() { <-p.b.replays }()
-		ctx, cancel := context.WithTimeout(p.b.ctx, readTimeout)
+	p.b.Work.Go(func() {
+		defer func() { <-p.b.Replays }()
+		ctx, cancel := context.WithTimeout(p.b.Background, env.ReadTimeout)
 		defer cancel()
 		err := p.compose(ctx, y)
 		p.loop.Post(func() {
@@ -199,7 +200,7 @@ func (p *partition) prepare(y *replay, reply func(any)) {
 			case ok:
 				reply(y.refuse(refused))
 			case err != nil:
-				reply(y.refuse(unavailable(err)))
+				reply(y.refuse(env.Unavailable(err)))
 			case y.done:
 				reply(y.answer(y.run, false))
 			case y.q.DryRun:
@@ -213,10 +214,10 @@ func (p *partition) prepare(y *replay, reply func(any)) {
 
 // compose finds out what the new run begins with.
 func (p *partition) compose(ctx context.Context, y *replay) error {
-	_, err := p.b.reads.LastBySubject(
+	_, err := p.b.Reads.LastBySubject(
 		ctx,
-		p.b.ns.StreamHistory(p.n),
-		p.b.ns.History(p.n, y.q.WorkflowID, y.run),
+		p.b.NS.StreamHistory(p.n),
+		p.b.NS.History(p.n, y.q.WorkflowID, y.run),
 	)
 	if err == nil {
 		y.done = true
@@ -273,7 +274,7 @@ func (p *partition) compose(ctx context.Context, y *replay) error {
 func (p *partition) askReplay(ctx context.Context, y *replay) error {
 	s := y.old
 	task := &schemas.DecisionTask{
-		V: schemas.Version, Namespace: p.b.o.Namespace, WorkflowID: s.WorkflowID, Run: s.Run,
+		V: schemas.Version, Namespace: p.b.Options.Namespace, WorkflowID: s.WorkflowID, Run: s.Run,
 		Type:        s.Start.WorkflowType,
 		TypeVersion: s.Start.WorkflowTypeVersion, Token: s.Run + ".replay." + y.run,
 		Events: []schemas.Event{}, Context: s.Context, Attempt: 1,
@@ -287,7 +288,7 @@ func (p *partition) askReplay(ctx context.Context, y *replay) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, replayAsk.Std())
 	defer cancel()
-	m, err := p.b.conn.Request(ctx, p.b.ns.Decide(task.Type), nil, body)
+	m, err := p.b.Conn.Request(ctx, p.b.NS.Decide(task.Type), nil, body)
 	if err != nil && y.force && y.from() == schemas.ReplayFromStart {
 		// it needs no decider to begin anew with the same input
 		y.plan = &schemas.ReplayPlan{From: schemas.ReplayFromStart}
@@ -299,7 +300,7 @@ func (p *partition) askReplay(ctx context.Context, y *replay) error {
 			"no decider for type %q is listening, and only it can tell where run %s may begin again", task.Type, s.Run).
 			About(s.WorkflowID, s.Run).
 			WithHint("start one in namespace %q, or begin anew with: drover start %s --id %s",
-				p.b.o.Namespace, task.Type, s.WorkflowID)
+				p.b.Options.Namespace, task.Type, s.WorkflowID)
 	case errors.Is(err, natsconn.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		return schemas.Errorf(schemas.CodeTimeout,
 			"the decider of type %q did not tell within %v where run %s may begin again", task.Type,
@@ -358,9 +359,9 @@ func (p *partition) ownInput(ctx context.Context, y *replay) error {
 		if !ok {
 			return nil
 		}
-		w, cursor := p.b.store.NewWriter(), ""
+		w, cursor := p.b.Store.NewWriter(), ""
 		for {
-			data, next, err := p.b.store.Read(ctx, ref.Object, cursor, p.b.store.ChunkBytes())
+			data, next, err := p.b.Store.Read(ctx, ref.Object, cursor, p.b.Store.ChunkBytes())
 			if err == nil {
 				err = w.Write(ctx, data)
 			}
@@ -380,10 +381,10 @@ func (p *partition) ownInput(ctx context.Context, y *replay) error {
 		}
 		return err
 	}
-	if len(y.input) <= payloads.InlineLimit(p.b.maxPayload()) {
+	if len(y.input) <= payloads.InlineLimit(p.b.MaxPayload()) {
 		return nil
 	}
-	ref, err := p.b.store.Put(ctx, "replay-"+y.run, y.input)
+	ref, err := p.b.Store.Put(ctx, "replay-"+y.run, y.input)
 	if err == nil {
 		y.input = schemas.RefPayload(ref)
 	}
@@ -421,9 +422,9 @@ func (y *replay) start() *schemas.StartRequest {
 func (p *partition) startReplay(y *replay, reply func(any)) {
 	q := y.start()
 	body, err := schemas.Marshal(q)
-	if err == nil && len(body) > p.b.messageLimit() {
+	if err == nil && len(body) > p.b.MessageLimit() {
 		err = schemas.Errorf(schemas.CodeTooLarge,
-			"the start of the new run takes %d bytes; at most %d fit", len(body), p.b.messageLimit()).
+			"the start of the new run takes %d bytes; at most %d fit", len(body), p.b.MessageLimit()).
 			About(q.WorkflowID, y.old.Run)
 	}
 	if err != nil {
@@ -450,7 +451,7 @@ func (p *partition) startReplay(y *replay, reply func(any)) {
 		event:   start,
 		at:      p.now(),
 		log:     noLog,
-		subject: p.b.ns.API(kindReplay),
+		subject: p.b.NS.API(kindReplay),
 		body:    body,
 	}
 	e.answer = func(*run, []schemas.Event) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
@@ -51,12 +52,12 @@ func (p *partition) operate(verb string, q *schemas.ExecutionRequest, reply func
 // operateOld is a request for a run that is not the latest: it is a repeat, or meant for its chain,
 // or too late.
 func (p *partition) operateOld(r *run, verb string, q *schemas.ExecutionRequest, reply func(any)) {
-	readAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
 		return p.loadRun(ctx, q.WorkflowID, q.Run)
 	}, func(l *runs.Run, err error) {
 		switch {
 		case err != nil:
-			reply(&schemas.AckResponse{V: schemas.Version, Error: unavailable(err)})
+			reply(&schemas.AckResponse{V: schemas.Version, Error: env.Unavailable(err)})
 		case l == nil:
 			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, q.Run)})
 		case l.State.Repeated(q):
@@ -91,14 +92,14 @@ func (p *partition) enter(verb string, q *schemas.ExecutionRequest, reply func(a
 		)
 		return
 	}
-	to := p.b.ns.In(p.n, q.WorkflowID, verb)
+	to := p.b.NS.In(p.n, q.WorkflowID, verb)
 	p.outside.Send(to, natsconn.Addressed(to), body, func(a natsconn.Ack) {
 		switch {
 		case a.Err == nil:
 			// whoever owns the partition answers, once it is in the history
 			p.requests.done(q.ReplyTo)
 		case errors.Is(a.Err, natsconn.ErrFull):
-			reply(&schemas.AckResponse{V: schemas.Version, Error: p.b.fullError(a.Err)})
+			reply(&schemas.AckResponse{V: schemas.Version, Error: p.b.FullError(a.Err)})
 		case a.Err != nil:
 			reply(
 				&schemas.AckResponse{
@@ -136,7 +137,7 @@ func (p *partition) answerRequest(q *schemas.ExecutionRequest) func(*run, []sche
 		default:
 			a.Run = r.state.Run
 		}
-		p.b.respond(q.ReplyTo, q.Content, a)
+		p.b.Respond(q.ReplyTo, q.Content, a)
 	}
 }
 
@@ -144,20 +145,20 @@ func (p *partition) answerRequest(q *schemas.ExecutionRequest) func(*run, []sche
 // of the next one: an earlier try of it, stored before them, may be what ended the run (P-5).
 func (p *partition) answerLate(r *run, q *schemas.ExecutionRequest) {
 	refusal := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run, Error: otherRun(r, q)}
-	readAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
 		return p.loadRun(ctx, q.WorkflowID, q.Run)
 	}, func(l *runs.Run, err error) {
 		switch {
 		case err != nil:
-			p.b.respond(
+			p.b.Respond(
 				q.ReplyTo,
 				q.Content,
-				&schemas.AckResponse{V: schemas.Version, Error: unavailable(err)},
+				&schemas.AckResponse{V: schemas.Version, Error: env.Unavailable(err)},
 			)
 		case l != nil && l.State.Repeated(q):
-			p.b.respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Run: q.Run})
+			p.b.Respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Run: q.Run})
 		default:
-			p.b.respond(q.ReplyTo, q.Content, refusal)
+			p.b.Respond(q.ReplyTo, q.Content, refusal)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -19,18 +20,18 @@ func TestCloserLimit(t *testing.T) {
 	for name, tc := range map[string]struct {
 		stream  jetstream.StreamConfig
 		account jetstream.AccountInfo
-		want    quota
+		want    env.Quota
 	}{
-		"no limits":                {free, jetstream.AccountInfo{Tier: tier(60, -1)}, quota{limit: -1, bytes: 50}},
-		"the stream alone":         {file, jetstream.AccountInfo{Tier: tier(60, -1)}, quota{limit: 100, bytes: 50}},
-		"the account alone":        {free, jetstream.AccountInfo{Tier: tier(10, 100)}, quota{account: true, limit: 100, bytes: 10}},
-		"the account is closer":    {file, jetstream.AccountInfo{Tier: tier(60, 100)}, quota{account: true, limit: 100, bytes: 60}},
-		"the stream is closer":     {file, jetstream.AccountInfo{Tier: tier(40, 100)}, quota{limit: 100, bytes: 50}},
-		"the tier of the replicas": {file, jetstream.AccountInfo{Tiers: tiers}, quota{account: true, limit: 300, bytes: 180}},
-		"memory":                   {memory, jetstream.AccountInfo{Tier: tier(99, 100)}, quota{limit: 100, bytes: 50}},
-		"little memory":            {memory, jetstream.AccountInfo{Tier: jetstream.Tier{Memory: 3, Limits: jetstream.AccountLimits{MaxMemory: 4}}}, quota{account: true, limit: 4, bytes: 3}},
+		"no limits":                {free, jetstream.AccountInfo{Tier: tier(60, -1)}, env.Quota{Limit: -1, Bytes: 50}},
+		"the stream alone":         {file, jetstream.AccountInfo{Tier: tier(60, -1)}, env.Quota{Limit: 100, Bytes: 50}},
+		"the account alone":        {free, jetstream.AccountInfo{Tier: tier(10, 100)}, env.Quota{Account: true, Limit: 100, Bytes: 10}},
+		"the account is closer":    {file, jetstream.AccountInfo{Tier: tier(60, 100)}, env.Quota{Account: true, Limit: 100, Bytes: 60}},
+		"the stream is closer":     {file, jetstream.AccountInfo{Tier: tier(40, 100)}, env.Quota{Limit: 100, Bytes: 50}},
+		"the tier of the replicas": {file, jetstream.AccountInfo{Tiers: tiers}, env.Quota{Account: true, Limit: 300, Bytes: 180}},
+		"memory":                   {memory, jetstream.AccountInfo{Tier: tier(99, 100)}, env.Quota{Limit: 100, Bytes: 50}},
+		"little memory":            {memory, jetstream.AccountInfo{Tier: jetstream.Tier{Memory: 3, Limits: jetstream.AccountLimits{MaxMemory: 4}}}, env.Quota{Account: true, Limit: 4, Bytes: 3}},
 	} {
-		if got := closer(&tc.stream, 50, &tc.account); got != tc.want {
+		if got := env.Closer(&tc.stream, 50, &tc.account); got != tc.want {
 			t.Errorf("%s: got %+v, want %+v", name, got, tc.want)
 		}
 	}
@@ -39,18 +40,18 @@ func TestCloserLimit(t *testing.T) {
 // A server is looked at the more often the nearer it is to its limit, and one of any size now and then.
 func TestLookAgain(t *testing.T) {
 	for _, tt := range []struct {
-		r    quota
+		r    env.Quota
 		want time.Duration
 	}{
-		{quota{}, quotaEvery},
-		{quota{limit: 1 << 62, bytes: 1}, quotaEvery},
-		{quota{limit: 100_000_000_000, bytes: 89_900_000_000}, time.Second},
-		{quota{limit: 100_000_000_000, bytes: 89_990_000_000}, 100 * time.Millisecond},
-		{quota{limit: 100_000_000_000, bytes: 89_999_999_999}, quotaSoon},
-		{quota{limit: 100_000_000_000, bytes: 99_999_999_999}, quotaSoon},
-		{quota{limit: 1 << 20}, quotaSoon},
+		{env.Quota{}, env.QuotaEvery},
+		{env.Quota{Limit: 1 << 62, Bytes: 1}, env.QuotaEvery},
+		{env.Quota{Limit: 100_000_000_000, Bytes: 89_900_000_000}, time.Second},
+		{env.Quota{Limit: 100_000_000_000, Bytes: 89_990_000_000}, 100 * time.Millisecond},
+		{env.Quota{Limit: 100_000_000_000, Bytes: 89_999_999_999}, env.QuotaSoon},
+		{env.Quota{Limit: 100_000_000_000, Bytes: 99_999_999_999}, env.QuotaSoon},
+		{env.Quota{Limit: 1 << 20}, env.QuotaSoon},
 	} {
-		if got := tt.r.lookAgain(); got != tt.want {
+		if got := tt.r.LookAgain(); got != tt.want {
 			t.Errorf("%+v: got %v, want %v", tt.r, got, tt.want)
 		}
 	}

@@ -16,7 +16,7 @@ func (b *Broker) serveList(r micro.Request) {
 		b.refuse(r, invalid(err))
 		return
 	}
-	b.scan(r, func(ctx context.Context) (any, error) { return b.runs.List(ctx, &q) })
+	b.scan(r, func(ctx context.Context) (any, error) { return b.Histories.List(ctx, &q) })
 }
 
 func (b *Broker) serveCount(r micro.Request) {
@@ -25,13 +25,13 @@ func (b *Broker) serveCount(r micro.Request) {
 		b.refuse(r, invalid(err))
 		return
 	}
-	b.scan(r, func(ctx context.Context) (any, error) { return b.runs.Count(ctx, &q) })
+	b.scan(r, func(ctx context.Context) (any, error) { return b.Histories.Count(ctx, &q) })
 }
 
 // scan is [Broker.background] for a request that reads all of something.
 func (b *Broker) scan(r micro.Request, serve func(context.Context) (any, error)) {
-	b.scans.Enter(askerOf(r.Reply()), func(done func()) {
-		if b.ctx.Err() != nil { // the broker stops: whoever waits asks another
+	b.Scans.Enter(askerOf(r.Reply()), func(done func()) {
+		if b.Background.Err() != nil { // the broker stops: whoever waits asks another
 			done()
 			return
 		}

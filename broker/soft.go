@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/explain"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
@@ -21,12 +22,12 @@ func (p *partition) maybePurged(r *run) bool {
 
 // serveSoft answers describe, result and why for a run that is not in the history.
 func (p *partition) serveSoft(verb string, q *schemas.ExecutionRequest, reply func(any)) {
-	readAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
-		return p.b.runs.Soft(ctx, p.n, q.WorkflowID, q.Run)
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
+		return p.b.Histories.Soft(ctx, p.n, q.WorkflowID, q.Run)
 	}, func(l *runs.Run, err error) {
 		switch {
 		case err != nil:
-			reply(&schemas.AckResponse{V: schemas.Version, Error: unavailable(err)})
+			reply(&schemas.AckResponse{V: schemas.Version, Error: env.Unavailable(err)})
 		case l == nil:
 			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, q.Run)})
 		case verb == verbResult:
@@ -35,7 +36,7 @@ func (p *partition) serveSoft(verb string, q *schemas.ExecutionRequest, reply fu
 			reply(a)
 		default:
 			d := explain.Describe(l.State)
-			d.Partition, d.Owner, d.Soft = p.n, p.b.o.Node, true
+			d.Partition, d.Owner, d.Soft = p.n, p.b.Options.Node, true
 			p.withAttempts(d, func(v any) {
 				if verb == "why" && v == any(d) {
 					because := explain.Closed(

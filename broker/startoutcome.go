@@ -20,7 +20,7 @@ import (
 func (p *partition) start(q *schemas.StartRequest, body []byte) {
 	q.Origin, q.Replays = nil, nil
 	var r *run
-	if len(body) <= p.b.smallBody() {
+	if len(body) <= p.b.SmallBody() {
 		// else the id is waited for, and others may ask for it meanwhile
 		r = p.fresh(q)
 	}
@@ -43,7 +43,7 @@ func (p *partition) start(q *schemas.StartRequest, body []byte) {
 		event:   execution.Start{Request: q},
 		at:      p.now(),
 		log:     noLog,
-		subject: p.b.ns.API(kindStart),
+		subject: p.b.NS.API(kindStart),
 		body:    body,
 	}
 	e.answer = p.answerStart(e, q)
@@ -64,9 +64,9 @@ func (p *partition) reported(m natsconn.Msg, wid, list string, err error) {
 	if err == nil {
 		of.Run, of.ScheduledID, of.Attempt, err = execution.ParseToken(r.Token)
 	}
-	if err != nil || len(m.Data) > min(schemas.PayloadThreshold, p.b.messageLimit()) ||
-		p.b.outgrows(r.Result) > 0 ||
-		p.b.outgrows(r.Details) > 0 {
+	if err != nil || len(m.Data) > min(schemas.PayloadThreshold, p.b.MessageLimit()) ||
+		p.b.Outgrows(r.Result) > 0 ||
+		p.b.Outgrows(r.Details) > 0 {
 		p.tellWorker(m.Reply, 0)
 		return
 	}
@@ -131,10 +131,10 @@ func (p *partition) tellWorker(to string, sequence uint64) {
 	)
 	if sequence > 0 {
 		// its letters need no escape
-		body = append(append(make([]byte, 0, 96), `{"stream":"`...), p.b.ns.StreamHistory(p.n)...)
+		body = append(append(make([]byte, 0, 96), `{"stream":"`...), p.b.NS.StreamHistory(p.n)...)
 		body = append(strconv.AppendUint(append(body, `","seq":`...), sequence, 10), '}')
 	}
-	if err := p.b.conn.Publish(to, nil, body); err != nil {
+	if err := p.b.Conn.Publish(to, nil, body); err != nil {
 		p.log.WithError(err).
 			Debug("a worker is not told what became of its outcome; it puts it into the inbox")
 	}
@@ -155,7 +155,7 @@ func (p *partition) tellRefused(to string, wrong error) {
 	a.Error.Code, a.Error.Description = 400, wrong.Error()
 	body, err := json.Marshal(&a)
 	if err == nil {
-		err = p.b.conn.Publish(to, nil, body)
+		err = p.b.Conn.Publish(to, nil, body)
 	}
 	if err != nil {
 		p.log.WithError(err).Debug("a worker is not told what is wrong with its outcome")

@@ -146,7 +146,7 @@ type stateRead = keyed.Entry[schemas.StateRecord]
 
 // Read reads a key from its leader.
 func (s *stateKeys) Read(ctx context.Context, key string, _ []*stateOp) (got stateRead, err error) {
-	value, rev, err := s.p.b.reads.KVLast(ctx, s.p.b.ns.BucketState(), key)
+	value, rev, err := s.p.b.Reads.KVLast(ctx, s.p.b.NS.BucketState(), key)
 	got = stateRead{Revision: rev}
 	if err != nil || value == nil {
 		return got, err
@@ -164,10 +164,10 @@ func (s *stateKeys) Write(
 	body []byte,
 	rev uint64,
 ) (uint64, error) {
-	if len(body) > s.p.b.bodyLimit() {
+	if len(body) > s.p.b.BodyLimit() {
 		return 0, fmt.Errorf("it has too many writes that are not settled: %d bytes", len(body))
 	}
-	return s.p.b.writeKey(ctx, s.p.b.ns.BucketState(), key, body, rev)
+	return s.p.b.WriteKey(ctx, s.p.b.NS.BucketState(), key, body, rev)
 }
 
 // Apply changes the record as the runs want, and takes out what is settled if it is written anyway,

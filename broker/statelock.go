@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/keyed"
 	"github.com/droverhq/drover/schemas"
 )
@@ -42,8 +43,8 @@ func (p *partition) askLock(q *lockAsk) {
 	if !p.canWrite() {
 		return // the next owner repeats it
 	}
-	writeAsync(p.b, p.loop, func(ctx context.Context) (keyed.Lock, error) {
-		return p.b.readLock(ctx, schemas.LockKey(q.scope, q.lock))
+	env.WriteAsync(p.b, p.loop, func(ctx context.Context) (keyed.Lock, error) {
+		return p.b.ReadLock(ctx, schemas.LockKey(q.scope, q.lock))
 	}, func(got keyed.Lock, err error) {
 		var holders []schemas.LockPlace
 		switch {

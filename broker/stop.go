@@ -12,15 +12,15 @@ import (
 func (b *Broker) ownPartitions(ctx context.Context) (wait func() (stopped time.Time)) {
 	holding, release := context.WithCancel(context.WithoutCancel(ctx))
 	left := make(chan struct{})
-	b.holders.Go(func() { b.watchClock(holding) })
+	b.holders.Go(func() { b.WatchClock(holding) })
 	b.holders.Go(func() { b.watchQuorum(holding) })
-	b.holders.Go(func() { b.watchServerQuota(holding) })
+	b.holders.Go(func() { b.WatchServerQuota(holding) })
 	b.holders.Go(func() {
-		b.share.Watch(holding, ctx, func() { close(left) }, func(err error) {
-			b.o.Logger.WithError(err).Warn("the other brokers cannot be seen now")
+		b.Share.Watch(holding, ctx, func() { close(left) }, func(err error) {
+			b.Options.Logger.WithError(err).Warn("the other brokers cannot be seen now")
 		})
 	})
-	for n := range b.o.Partitions {
+	for n := range b.Options.Partitions {
 		b.holders.Go(func() { b.ownPartition(holding, n) })
 	}
 	return func() time.Time {
@@ -37,17 +37,17 @@ func (b *Broker) ownPartitions(ctx context.Context) (wait func() (stopped time.T
 // are passed on, and requests to the API, which is heard until then.
 func (b *Broker) finish(stopped time.Time) {
 	done := make(chan struct{})
-	go func() { b.passing.Wait(); close(done) }()
-	await(done, b.o.DrainTimeout-time.Since(stopped))
-	ctx, cancel := context.WithTimeout(b.ctx, leaveLimit)
+	go func() { b.Passing.Wait(); close(done) }()
+	await(done, b.Options.DrainTimeout-time.Since(stopped))
+	ctx, cancel := context.WithTimeout(b.Background, leaveLimit)
 	defer cancel()
 	if err := b.api.Drain(ctx); err != nil {
-		b.o.Logger.WithError(err).
+		b.Options.Logger.WithError(err).
 			Debug("the API did not end in time; who was not answered asks again")
 	}
-	for !b.relay.idle() && sleep.For(ctx, time.Millisecond) == nil {
+	for !b.Relay.Idle() && sleep.For(ctx, time.Millisecond) == nil {
 	}
-	await(b.answering.idle(), leaveLimit)
+	await(b.Answering.Idle(), leaveLimit)
 }
 
 // await waits until ch is closed, for d at most.

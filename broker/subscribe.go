@@ -21,18 +21,18 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 			return
 		}
 		var s natsconn.Subscription
-		if s, err = p.b.conn.Subscribe(subj, "", fn); err == nil {
+		if s, err = p.b.Conn.Subscribe(subj, "", fn); err == nil {
 			closers = append(closers, func() { s.Close() })
 			p.subscriptions = append(p.subscriptions, s)
 		}
 	}
-	p.replies = p.b.conn.NATS().NewInbox() + "."
+	p.replies = p.b.Conn.NATS().NewInbox() + "."
 	subscribe(p.replies+">", p.answered)
 	p.subscriptions = nil // that one is heard to the end
-	subscribe(p.b.ns.Owner(p.n), p.asked)
-	subscribe(p.b.ns.Fire(p.n), p.alarmsCame)
-	subscribe(p.b.ns.AllBeats(p.n), p.beat)
-	subscribe(p.b.ns.AllAnnounce(), func(m natsconn.Msg) {
+	subscribe(p.b.NS.Owner(p.n), p.asked)
+	subscribe(p.b.NS.Fire(p.n), p.alarmsCame)
+	subscribe(p.b.NS.AllBeats(p.n), p.beat)
+	subscribe(p.b.NS.AllAnnounce(), func(m natsconn.Msg) {
 		typ, err := subject.LastToken(m.Subject)
 		if err != nil {
 			return
@@ -64,7 +64,7 @@ func (p *partition) listen(ctx context.Context) (closers []func(), err error) {
 // watch begins anew when a log can no longer be followed, as after the loss of its end on a server
 // that this one is not connected to: nobody else would read what is stored from then on (P-9).
 func (p *partition) watch(reader *natsconn.Reader) {
-	p.b.wg.Go(func() {
+	p.b.Work.Go(func() {
 		<-reader.Done() // it is closed with the term
 		if err := reader.Err(); err != nil {
 			p.loop.Post(func() { p.fail("follow a log: %w", err) })
@@ -79,7 +79,7 @@ func (p *partition) tellOwned() {
 	if p.orderly && len(p.recovered) == 0 || p.before == 0 {
 		return
 	}
-	if err := p.b.conn.Publish(p.b.ns.Owned(p.n), nil, nil); err != nil {
+	if err := p.b.Conn.Publish(p.b.NS.Owned(p.n), nil, nil); err != nil {
 		p.log.WithError(err).
 			Debug("nobody is told that the partition is owned; whoever waits for an answer asks again when it is late")
 	}
@@ -99,7 +99,7 @@ func (p *partition) beat(m natsconn.Msg) {
 	answer := func(a schemas.BeatAnswer) {
 		a.V = schemas.Version
 		if body, err := json.Marshal(&a); err == nil && subject.Answerable(m.Reply) {
-			if err := p.b.conn.Publish(m.Reply, nil, body); err != nil {
+			if err := p.b.Conn.Publish(m.Reply, nil, body); err != nil {
 				p.log.WithError(err).Debug("a heartbeat cannot be answered")
 			}
 		}
@@ -149,7 +149,7 @@ func (p *partition) answerStart(e *message, q *schemas.StartRequest) func(*run, 
 // tellStarter answers a start.
 func (p *partition) tellStarter(q *schemas.StartRequest, a *schemas.StartResponse) {
 	p.requests.done(q.ReplyTo)
-	p.b.respond(q.ReplyTo, q.Content, a)
+	p.b.Respond(q.ReplyTo, q.Content, a)
 }
 
 func notFound(wid, run string) *schemas.Error {

@@ -75,9 +75,9 @@ func (p *partition) suggestContinuations(ctx context.Context) (int, error) {
 // last records.
 func (p *partition) withPolicies(ctx context.Context) ([]string, error) {
 	last := map[string]uint64{}
-	err := p.b.reads.Scan(
+	err := p.b.Reads.Scan(
 		ctx,
-		p.b.ns.StreamHistory(p.n),
+		p.b.NS.StreamHistory(p.n),
 		natsconn.ReadOptions{HeadersOnly: true},
 		func(s natsconn.Stored) error {
 			status := schemas.HeaderStatus(s.Header.Get(schemas.StatusHeader))
@@ -133,7 +133,7 @@ func (p *partition) suggestContinuation(ctx context.Context, wid string) bool {
 	case asked := <-done:
 		return asked
 	case <-ctx.Done(): // or the partition is another's by now
-	case <-p.b.ctx.Done():
+	case <-p.b.Background.Done():
 	}
 	return false
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
@@ -43,10 +44,10 @@ func (p *partition) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for log, name := range []string{p.b.ns.StreamIn(p.n), p.b.ns.StreamSignals()} {
+	for log, name := range []string{p.b.NS.StreamIn(p.n), p.b.NS.StreamSignals()} {
 		filter := ""
 		if log == signalLog {
-			filter = p.b.ns.SignalsOf(p.n)
+			filter = p.b.NS.SignalsOf(p.n)
 		}
 		if err := p.openLog(ctx, log, name, filter, seen[log]); err != nil {
 			return err
@@ -59,13 +60,13 @@ func (p *partition) takeOver(ctx context.Context) error {
 func (p *partition) checkpointKey() string { return fmt.Sprintf("partition.%d", p.n) }
 
 func (p *partition) readCheckpoint(ctx context.Context) error {
-	value, rev, err := p.b.conn.KVGet(ctx, p.b.ns.BucketCheckpoints(), p.checkpointKey())
+	value, rev, err := p.b.Conn.KVGet(ctx, p.b.NS.BucketCheckpoints(), p.checkpointKey())
 	switch {
 	case errors.Is(err, natsconn.ErrNotFound):
 		return nil
 	case err != nil:
 		if errors.Is(err, natsconn.ErrNoStream) {
-			return fmt.Errorf("read the checkpoint: %w: %s", err, topology.Remake(p.b.ns))
+			return fmt.Errorf("read the checkpoint: %w: %s", err, topology.Remake(p.b.NS))
 		}
 		return fmt.Errorf("read the checkpoint: %w", err)
 	}
@@ -86,10 +87,10 @@ func (p *partition) readCheckpoint(ctx context.Context) error {
 func (p *partition) meet(ctx context.Context) (seen [2]schemas.Position, err error) {
 	seen = [2]schemas.Position{p.checkpointed.Inbox, p.checkpointed.Signals}
 	options := natsconn.ReadOptions{
-		FilterSubjects: []string{p.b.ns.AllRuns(p.n)},
+		FilterSubjects: []string{p.b.NS.AllRuns(p.n)},
 		StartSeq:       p.intake.Effects.Position().Sequence + 1,
 	}
-	err = p.b.reads.Scan(ctx, p.b.ns.StreamHistory(p.n), options, func(s natsconn.Stored) error {
+	err = p.b.Reads.Scan(ctx, p.b.NS.StreamHistory(p.n), options, func(s natsconn.Stored) error {
 		if !runs.IsRecord(&s) {
 			return nil
 		}
@@ -125,12 +126,12 @@ func (p *partition) readBuried(ctx context.Context) error {
 	if p.intake.Logs[signalLog].End <= checkpoint.Sequence {
 		return nil
 	}
-	filter := p.b.ns.AllDeadOf(intake.Tail(p.n, signalLog)...)
+	filter := p.b.NS.AllDeadOf(intake.Tail(p.n, signalLog)...)
 	options := natsconn.ReadOptions{FilterSubjects: []string{filter}, HeadersOnly: true}
 	if at := checkpoint.Time; at != 0 {
-		first, err := p.b.conn.FirstSince(
+		first, err := p.b.Conn.FirstSince(
 			ctx,
-			p.b.ns.StreamDead(),
+			p.b.NS.StreamDead(),
 			filter,
 			at.Time().Add(-clockSkew),
 		)
@@ -142,7 +143,7 @@ func (p *partition) readBuried(ctx context.Context) error {
 		}
 		options.StartSeq = first.Seq
 	}
-	err := p.b.reads.Scan(ctx, p.b.ns.StreamDead(), options, func(s natsconn.Stored) error {
+	err := p.b.Reads.Scan(ctx, p.b.NS.StreamDead(), options, func(s natsconn.Stored) error {
 		p.intake.Letters.Wrote(s.Subject)
 		return nil
 	})
@@ -200,14 +201,14 @@ func (p *partition) repeat(r *run, runs map[string]bool) {
 // closed. tries is how often that was tried before: one that is damaged is left as it is.
 func (p *partition) repeatOld(wid, id string, tries int) {
 	p.recovery.Retain()
-	readAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
 		return p.loadRun(ctx, wid, id)
 	}, func(l *runs.Run, err error) {
 		if errors.Is(err, runs.ErrDamaged) && !errors.Is(err, runs.ErrLater) &&
 			tries >= damagedTries {
 			if r := p.runs[wid]; r == nil || r.broken == nil || r.broken.Error() != err.Error() {
 				// else it is told of
-				p.sayDamaged(p.b.ns.History(p.n, wid, id), err)
+				p.sayDamaged(p.b.NS.History(p.n, wid, id), err)
 			}
 			p.recovery.Release()
 			return

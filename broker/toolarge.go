@@ -28,11 +28,11 @@ func (p *partition) tooLarge(
 // that carries it is JSON, "" if all can. There it takes more, up to six times as much: bytes stand
 // in base64, and what is text with escapes.
 func (p *partition) tooLargeInJSON(reply *schemas.DecisionReply, size int) string {
-	if 6*size <= p.b.bodyLimit() {
+	if 6*size <= p.b.BodyLimit() {
 		return ""
 	}
 	large := func(field string, v schemas.Payload) string {
-		n := p.b.outgrows(v)
+		n := p.b.Outgrows(v)
 		if n == 0 {
 			return ""
 		}
@@ -40,7 +40,7 @@ func (p *partition) tooLargeInJSON(reply *schemas.DecisionReply, size int) strin
 			"%s: it takes %d bytes in JSON, and no message has more than %d: pass a reference instead of data",
 			field,
 			n,
-			p.b.bodyLimit(),
+			p.b.BodyLimit(),
 		)
 	}
 	if s := large("context", reply.Context); s != "" {
@@ -89,7 +89,7 @@ func (p *partition) tooLargeForRecords(
 	at schemas.Timestamp,
 	size int,
 ) string {
-	config, limit := p.b.config(), p.b.bodyLimit()
+	config, limit := p.b.Config(), p.b.BodyLimit()
 	if most := size + p.mostSaid(s, reply, config); most <= limit {
 		return ""
 	}

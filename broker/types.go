@@ -27,5 +27,5 @@ func serveType[Request any, Q interface {
 	if _, all := any(q).(*schemas.TypeListRequest); all {
 		answer = b.scan
 	}
-	answer(r, func(ctx context.Context) (any, error) { return serve(b.types, ctx, q) })
+	answer(r, func(ctx context.Context) (any, error) { return serve(b.Types, ctx, q) })
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/schemas"
 )
@@ -13,11 +14,11 @@ func (p *partition) lookForUnroutable() {
 	if !p.intake.Unroutable.Due(p.n, time.Now()) {
 		return
 	}
-	readAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, intake.BuryUnroutable(
 			ctx,
-			p.b.reads,
-			p.b.ns,
+			p.b.Reads,
+			p.b.NS,
 			p.lease.Valid,
 			deadUndecodable,
 			func(l *schemas.DeadLetter) {

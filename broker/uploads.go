@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -10,16 +11,16 @@ import (
 // or nil. Whose outcome it is, or input, is not known.
 func (b *Broker) noUploads(ctx context.Context, q *schemas.UploadRequest) *schemas.Error {
 	if q.WorkflowID != "" {
-		return b.refuseStart(ctx, q.Size)
+		return b.RefuseStart(ctx, q.Size)
 	}
-	if r := b.serverQuota.Load(); r != nil && r.share() >= uploadsFull {
-		return r.serverRefusal()
+	if r := b.ServerQuota.Load(); r != nil && r.Share() >= env.UploadsFull {
+		return r.ServerRefusal()
 	}
-	ctx, cancel := context.WithTimeout(ctx, quotaPatience)
+	ctx, cancel := context.WithTimeout(ctx, env.QuotaPatience)
 	defer cancel()
-	r, err := b.readQuota(ctx, b.ns.StreamPayloads())
-	if err != nil || !r.account || r.share() < uploadsFull {
+	r, err := b.ReadQuota(ctx, b.NS.StreamPayloads())
+	if err != nil || !r.Account || r.Share() < env.UploadsFull {
 		return nil // the store is not made yet, or the upload itself will tell
 	}
-	return r.noAccount()
+	return r.NoAccount()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/bucketkey"
@@ -19,7 +20,7 @@ import (
 // situation is what this owner knows of a run in memory beside its state.
 func (p *partition) situation(r *run) *explain.Situation {
 	in := &explain.Situation{
-		Now: p.now(), Namespace: p.b.o.Namespace, Config: p.b.config(), Lock: p.b.locks.Get,
+		Now: p.now(), Namespace: p.b.Options.Namespace, Config: p.b.Config(), Lock: p.b.Locks.Get,
 		Reasks: r.reasks, NoPoller: r.noPoller, BackingUp: r.backingUp,
 	}
 	if r.ask != nil {
@@ -52,14 +53,14 @@ func (p *partition) why(r *run, reply func(any)) {
 // whyTaskList tells how the list of a task stands that no worker has taken.
 func (p *partition) whyTaskList(task *schemas.ActivityScheduled, tell func(clause string)) {
 	list, consumer := task.List, subject.ConsumerOf(task.TaskPriority)
-	readAsync(p.b, p.loop, func(ctx context.Context) (*schemas.TaskListInfo, error) {
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*schemas.TaskListInfo, error) {
 		i := &schemas.TaskListInfo{List: list}
-		exists, err := p.b.workersOf(ctx, i)
+		exists, err := p.b.WorkersOf(ctx, i)
 		if err != nil || !exists {
 			return nil, err
 		}
 		if len(i.Missing) > 0 {
-			p.b.lookAtList(list, 0)
+			p.b.LookAtList(list, 0)
 		}
 		i.Missing = slices.DeleteFunc(i.Missing, func(name string) bool { return name != consumer })
 		return i, nil
@@ -77,7 +78,7 @@ func (p *partition) whyTaskList(task *schemas.ActivityScheduled, tell func(claus
 
 // whyFailed tells how the last attempt went of what a run tries again.
 func (p *partition) whyFailed(wid, run string, t *explain.Tries, tell func(clause string)) {
-	readAsync(p.b, p.loop, func(ctx context.Context) (string, error) {
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (string, error) {
 		return failed(p.b, ctx, p.n, wid, run, t)
 	}, func(clause string, err error) {
 		if err != nil {
@@ -93,13 +94,13 @@ func (p *partition) whyFailed(wid, run string, t *explain.Tries, tell func(claus
 // however long the history is; what has failed before something else happened is left to "drover
 // history".
 func failed(
-	b *env, ctx context.Context,
+	b *env.Env, ctx context.Context,
 	partition int,
 	wid, run string,
 	t *explain.Tries,
 ) (string, error) {
-	subj := b.ns.History(partition, wid, run)
-	m, err := b.reads.LastBySubject(ctx, b.ns.StreamHistory(partition), subj)
+	subj := b.NS.History(partition, wid, run)
+	m, err := b.Reads.LastBySubject(ctx, b.NS.StreamHistory(partition), subj)
 	if err != nil {
 		return "", fmt.Errorf("read the end of %s: %w", subj, err)
 	}
@@ -122,7 +123,7 @@ func (p *partition) whyAlwaysOn(s *execution.State, tell func(clause string)) {
 		return
 	}
 	wid, run := s.WorkflowID, s.Run
-	readAsync(p.b, p.loop, func(ctx context.Context) (*ops.AlwaysOnRecord, error) {
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*ops.AlwaysOnRecord, error) {
 		return alwaysOn(p.b, ctx, wid)
 	}, func(r *ops.AlwaysOnRecord, err error) {
 		if err != nil {
@@ -136,8 +137,8 @@ func (p *partition) whyAlwaysOn(s *execution.State, tell func(clause string)) {
 }
 
 // alwaysOn is the record of an always-on workflow; nil if it is none any more.
-func alwaysOn(b *env, ctx context.Context, wid string) (*ops.AlwaysOnRecord, error) {
-	body, _, err := b.reads.KVGet(ctx, b.ns.BucketSchedules(), "always."+bucketkey.Escape(wid))
+func alwaysOn(b *env.Env, ctx context.Context, wid string) (*ops.AlwaysOnRecord, error) {
+	body, _, err := b.Reads.KVGet(ctx, b.NS.BucketSchedules(), "always."+bucketkey.Escape(wid))
 	if errors.Is(err, natsconn.ErrNotFound) {
 		return nil, nil
 	}

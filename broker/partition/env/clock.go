@@ -1,4 +1,4 @@
-package broker
+package env
 
 import (
 	"context"
@@ -17,46 +17,46 @@ const clockEvery = 30 * time.Second
 // exchanges are asked for one after the other: deadlines are late by what the fastest takes.
 const exchanges = 3
 
-func (b *env) watchClock(ctx context.Context) {
+func (e *Env) WatchClock(ctx context.Context) {
 	var wall clock.Wall
-	for wall.Wait(ctx, clockEvery, b.doubt) == nil {
-		if err := b.askTime(ctx); err != nil && ctx.Err() == nil {
-			b.o.Logger.WithError(err).Debug("the server does not tell its time now")
+	for wall.Wait(ctx, clockEvery, e.Doubt) == nil {
+		if err := e.AskTime(ctx); err != nil && ctx.Err() == nil {
+			e.Options.Logger.WithError(err).Debug("the server does not tell its time now")
 		}
 	}
 }
 
-// doubtClock has the server asked at once: the stream that is asked may have a new leader, with
+// DoubtClock has the server asked at once: the stream that is asked may have a new leader, with
 // another clock, of which the timer worker knows and we do not, or the other way around.
-func (b *env) doubtClock() {
+func (e *Env) DoubtClock() {
 	select {
-	case b.doubt <- struct{}{}:
+	case e.Doubt <- struct{}{}:
 	default:
 	}
 }
 
-// askTime takes a fresh reading of the clock that stamps the records.
-func (b *env) askTime(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+// AskTime takes a fresh reading of the clock that stamps the records.
+func (e *Env) AskTime(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, ReadTimeout)
 	defer cancel()
 	for range exchanges {
 		asked := time.Now() // of several tries the first: the bound is then too high, and still one
-		at, err := b.reads.StreamTime(ctx, b.ns.StreamHistory(0))
+		at, err := e.Reads.StreamTime(ctx, e.NS.StreamHistory(0))
 		if err != nil {
-			return fmt.Errorf("stream %s: %w", b.ns.StreamHistory(0), err)
+			return fmt.Errorf("stream %s: %w", e.NS.StreamHistory(0), err)
 		}
-		b.clock.ObserveExchange(asked, at, time.Now())
+		e.clock.ObserveExchange(asked, at, time.Now())
 	}
 	return nil
 }
 
-func (b *env) now() schemas.Timestamp { return schemas.At(b.clock.Now(time.Now())) }
+func (e *Env) Now() schemas.Timestamp { return schemas.At(e.clock.Now(time.Now())) }
 
-// latest is a time at or after that of the server: no record that is acknowledged by now has a
+// Latest is a time at or after that of the server: no record that is acknowledged by now has a
 // later stamp.
-func (b *env) latest() schemas.Timestamp {
+func (e *Env) Latest() schemas.Timestamp {
 	local := time.Now()
-	return max(schemas.At(b.clock.Now(local)).Add(rebaseMargin), schemas.At(b.clock.Latest(local)))
+	return max(schemas.At(e.clock.Now(local)).Add(rebaseMargin), schemas.At(e.clock.Latest(local)))
 }
 
 // rebaseMargin is how far at least the base of deadlines lies after the corrected clock at an

@@ -1,4 +1,4 @@
-package broker
+package env
 
 import (
 	"cmp"
@@ -84,7 +84,7 @@ type Options struct {
 // defaultMaxObject is the size in bytes of the largest payload by default.
 const defaultMaxObject = 64 << 20
 
-func (o Options) withDefaults() (Options, error) {
+func (o Options) WithDefaults() (Options, error) {
 	o.Namespace = cmp.Or(o.Namespace, "default")
 	o.Version = cmp.Or(o.Version, "0.0.0")
 	o.MaxObject = cmp.Or(o.MaxObject, defaultMaxObject)

@@ -1,4 +1,4 @@
-package broker
+package env
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// respond encodes an answer as the requester wants it.
-func (b *env) respond(to, content string, v any) {
+// Respond encodes an answer as the requester wants it.
+func (e *Env) Respond(to, content string, v any) {
 	if !subject.Answerable(to) {
 		return
 	}
@@ -18,7 +18,7 @@ func (b *env) respond(to, content string, v any) {
 		encode = schemas.Marshal
 	}
 	body, err := encode(v)
-	for err == nil && len(body) > b.largest() {
+	for err == nil && len(body) > e.Largest() {
 		if page, ok := v.(*schemas.HistoryResponse); ok && len(page.Events) > 1 {
 			v = half(page)
 			body, err = encode(v)
@@ -36,15 +36,15 @@ func (b *env) respond(to, content string, v any) {
 		break
 	}
 	if err == nil {
-		err = b.conn.Publish(to, nil, body)
+		err = e.Conn.Publish(to, nil, body)
 	}
 	if err != nil {
-		b.o.Logger.WithError(err).Warn("a request cannot be answered")
+		e.Options.Logger.WithError(err).Warn("a request cannot be answered")
 	}
 }
 
-func (b *env) refuseTo(reply, content string, e *schemas.Error) {
-	b.respond(reply, content, &schemas.AckResponse{V: schemas.Version, Error: e})
+func (e *Env) RefuseTo(reply, content string, refused *schemas.Error) {
+	e.Respond(reply, content, &schemas.AckResponse{V: schemas.Version, Error: refused})
 }
 
 // half is the first half of a page: its events take more room in their encoding than was foreseen.
@@ -58,16 +58,16 @@ func half(page *schemas.HistoryResponse) *schemas.HistoryResponse {
 	}
 }
 
-func unavailable(err error) *schemas.Error {
+func Unavailable(err error) *schemas.Error {
 	if errors.Is(err, runs.ErrDamaged) {
-		return damageOf(err, "the history cannot be read: %v", err)
+		return DamageOf(err, "the history cannot be read: %v", err)
 	}
 	return schemas.Errorf(schemas.CodeUnavailable, "the history cannot be read now: %v", err).
 		WithHint("try again")
 }
 
-// damageOf is a refusal that says what can be done about a history that cannot be followed.
-func damageOf(err error, format string, args ...any) *schemas.Error {
+// DamageOf is a refusal that says what can be done about a history that cannot be followed.
+func DamageOf(err error, format string, args ...any) *schemas.Error {
 	hint := "keep a copy of the store, see what drover verify says, and restore the history, " +
 		"then: drover repair; or start the work under another id"
 	if errors.Is(err, runs.ErrLater) {

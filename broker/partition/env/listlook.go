@@ -1,4 +1,4 @@
-package broker
+package env
 
 import (
 	"context"
@@ -23,9 +23,9 @@ import (
 // were deleted unless the list was seen whole, or is older than making one takes.
 
 const (
-	// listLook is how long after a task was put on a list that is looked at: all that come
+	// ListLook is how long after a task was put on a list that is looked at: all that come
 	// meanwhile cost one look, of two questions.
-	listLook = 15 * time.Second
+	ListLook = 15 * time.Second
 	// listMade is how old a list is that should be whole.
 	listMade = time.Minute
 )
@@ -80,22 +80,22 @@ func (l *listLooks) wasComplete(list string, made time.Time) bool {
 
 // consumersOf lists the consumers of a list, and tells when its stream was made. A list that is not
 // there is [natsconn.ErrNoStream].
-func (b *env) consumersOf(
+func (e *Env) consumersOf(
 	ctx context.Context,
 	list string,
 ) (made time.Time, all *natsconn.Consumers, err error) {
-	stream := b.ns.StreamTasks(list)
-	if all, err = b.reads.Consumers(ctx, stream); err != nil {
+	stream := e.NS.StreamTasks(list)
+	if all, err = e.Reads.Consumers(ctx, stream); err != nil {
 		return made, nil, err
 	}
-	if made, err = b.reads.StreamMade(ctx, stream); err != nil {
+	if made, err = e.Reads.StreamMade(ctx, stream); err != nil {
 		return made, nil, err
 	}
 	return made, all, nil
 }
 
-// lacking are the consumers that a list should have, and has not.
-func lacking(all *natsconn.Consumers) (names []string) {
+// Lacking are the consumers that a list should have, and has not.
+func Lacking(all *natsconn.Consumers) (names []string) {
 	for _, name := range subject.Consumers() {
 		if !all.Has(name) {
 			names = append(names, name)
@@ -105,29 +105,29 @@ func lacking(all *natsconn.Consumers) (names []string) {
 }
 
 // deleted are the consumers that a list has had, and has no more.
-func (b *env) deleted(list string, made time.Time, all *natsconn.Consumers) []string {
-	names := lacking(all)
+func (e *Env) deleted(list string, made time.Time, all *natsconn.Consumers) []string {
+	names := Lacking(all)
 	if len(names) == 0 {
-		b.looks.sawComplete(list, made)
+		e.looks.sawComplete(list, made)
 		return nil
 	}
-	if !b.looks.wasComplete(list, made) && b.now().Sub(schemas.At(made)) < listMade {
+	if !e.looks.wasComplete(list, made) && e.Now().Sub(schemas.At(made)) < listMade {
 		return nil
 	}
 	return names
 }
 
-// lookAtList looks in a while whether a list has its consumers, and makes those that are missing.
+// LookAtList looks in a while whether a list has its consumers, and makes those that are missing.
 // It may be called by any goroutine.
-func (b *env) lookAtList(list string, in time.Duration) {
-	if !b.looks.start(list) {
+func (e *Env) LookAtList(list string, in time.Duration) {
+	if !e.looks.start(list) {
 		return
 	}
-	b.wg.Go(func() {
-		defer b.looks.end(list)
-		for ; sleep.For(b.ctx, in) == nil; in = listLook {
-			ctx, cancel := context.WithTimeout(b.ctx, readTimeout)
-			full := b.makeConsumers(ctx, list)
+	e.Work.Go(func() {
+		defer e.looks.end(list)
+		for ; sleep.For(e.Background, in) == nil; in = ListLook {
+			ctx, cancel := context.WithTimeout(e.Background, ReadTimeout)
+			full := e.makeConsumers(ctx, list)
 			cancel()
 			if full {
 				return
@@ -138,18 +138,18 @@ func (b *env) lookAtList(list string, in time.Duration) {
 
 // makeConsumers makes the consumers that a list lacks. It returns false if that is not known to be
 // done.
-func (b *env) makeConsumers(ctx context.Context, list string) bool {
-	log := b.o.Logger.WithField("list", list)
-	made, all, err := b.consumersOf(ctx, list)
+func (e *Env) makeConsumers(ctx context.Context, list string) bool {
+	log := e.Options.Logger.WithField("list", list)
+	made, all, err := e.consumersOf(ctx, list)
 	if errors.Is(err, natsconn.ErrNoStream) { // whoever puts a task there makes it
-		b.looks.sawComplete(list, time.Time{})
+		e.looks.sawComplete(list, time.Time{})
 		return true
 	}
 	if err != nil {
 		log.WithError(err).Debug("whether the list has its consumers is not known; looking again")
 		return false
 	}
-	lacks, gone := lacking(all), b.deleted(list, made, all)
+	lacks, gone := Lacking(all), e.deleted(list, made, all)
 	if len(lacks) == 0 {
 		return true
 	}
@@ -159,27 +159,27 @@ func (b *env) makeConsumers(ctx context.Context, list string) bool {
 	} else {
 		log.Debug("a task list that is being made lacks consumers; they are made")
 	}
-	if err := b.ensureList(ctx, list); err != nil {
+	if err := e.EnsureList(ctx, list); err != nil {
 		log.WithError(err).Error("the consumers of a task list cannot be made; trying again")
 		return false
 	}
 	return true
 }
 
-// ensureList makes the stream of a task list, or brings it to what it should be.
-func (b *env) ensureList(ctx context.Context, list string) error {
-	if b.o.Expendable != nil {
-		if err := b.o.Expendable(b.ns.StreamTasks(list)); err != nil {
+// EnsureList makes the stream of a task list, or brings it to what it should be.
+func (e *Env) EnsureList(ctx context.Context, list string) error {
+	if e.Options.Expendable != nil {
+		if err := e.Options.Expendable(e.NS.StreamTasks(list)); err != nil {
 			return err
 		}
 	}
-	return topology.EnsureList(ctx, b.conn, b.ns, list, topology.ListOptions{})
+	return topology.EnsureList(ctx, e.Conn, e.NS, list, topology.ListOptions{})
 }
 
-// workersOf adds up a list's consumers. Each takes a share of the tasks, by priority; a worker that
+// WorkersOf adds up a list's consumers. Each takes a share of the tasks, by priority; a worker that
 // is idle waits at all of them, and so counts once.
-func (b *env) workersOf(ctx context.Context, i *schemas.TaskListInfo) (exists bool, err error) {
-	made, consumers, err := b.consumersOf(ctx, i.List)
+func (e *Env) WorkersOf(ctx context.Context, i *schemas.TaskListInfo) (exists bool, err error) {
+	made, consumers, err := e.consumersOf(ctx, i.List)
 	if err == nil {
 		filters := make(map[string][]string)
 		for _, c := range consumers.Infos {
@@ -196,7 +196,7 @@ func (b *env) workersOf(ctx context.Context, i *schemas.TaskListInfo) (exists bo
 				i.PausedUntil = max(i.PausedUntil, schemas.At(time.Now().Add(c.PauseRemaining)))
 			}
 		}
-		i.Untaken, i.Missing = b.untaken(i.List, filters), b.deleted(i.List, made, consumers)
+		i.Untaken, i.Missing = e.untaken(i.List, filters), e.deleted(i.List, made, consumers)
 	}
 	if errors.Is(err, natsconn.ErrNoStream) {
 		return false, nil
@@ -206,13 +206,13 @@ func (b *env) workersOf(ctx context.Context, i *schemas.TaskListInfo) (exists bo
 
 // untaken are the subjects of a list's tasks whose consumer is there and does not take them, nor
 // does another one. Of those that are not there, deleted tells.
-func (b *env) untaken(list string, filters map[string][]string) []string {
+func (e *Env) untaken(list string, filters map[string][]string) []string {
 	var left []string
 	for _, of := range []struct {
 		consumer string
 		priority int
 	}{{subject.ConsumerHigh, 1}, {subject.Consumer, 0}, {subject.ConsumerLow, -1}} {
-		s := b.ns.Task(list, of.priority)
+		s := e.NS.Task(list, of.priority)
 		taken := filters[of.consumer] == nil
 		for _, all := range filters {
 			taken = taken ||

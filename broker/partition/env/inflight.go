@@ -1,17 +1,17 @@
-package broker
+package env
 
 import "sync"
 
-// inFlight counts what is under way. Unlike a sync.WaitGroup it may be entered while somebody
+// InFlight counts what is under way. Unlike a sync.WaitGroup it may be entered while somebody
 // waits, as requests do that come while a broker stops: who waits has seen one moment without any.
-type inFlight struct {
+type InFlight struct {
 	mu      sync.Mutex
 	n       int
 	waiters []chan struct{} // closed when n is 0
 }
 
-// run calls f on a goroutine of its own.
-func (g *inFlight) run(f func()) {
+// Run calls f on a goroutine of its own.
+func (g *InFlight) Run(f func()) {
 	g.mu.Lock()
 	g.n++
 	g.mu.Unlock()
@@ -21,7 +21,7 @@ func (g *inFlight) run(f func()) {
 	}()
 }
 
-func (g *inFlight) leave() {
+func (g *InFlight) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.n--; g.n > 0 {
@@ -33,8 +33,8 @@ func (g *inFlight) leave() {
 	g.waiters = nil
 }
 
-// idle is closed at the first moment at which nothing is under way.
-func (g *inFlight) idle() <-chan struct{} {
+// Idle is closed at the first moment at which nothing is under way.
+func (g *InFlight) Idle() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := make(chan struct{})

@@ -1,4 +1,4 @@
-package broker
+package env
 
 import (
 	"github.com/droverhq/drover/broker/natsconn"
@@ -8,14 +8,14 @@ import (
 // together as well, so that a longer group makes its first records wait.
 const groupRecords = 256
 
-// grouping is how the records of a partition are published: in groups where each sync of the server
+// Grouping is how the records of a partition are published: in groups where each sync of the server
 // counts.
-func (b *env) grouping(partition int) natsconn.OutboxOptions {
-	if b.o.Stage == nil {
+func (e *Env) Grouping(partition int) natsconn.OutboxOptions {
+	if e.Options.Stage == nil {
 		return natsconn.OutboxOptions{}
 	}
-	if err := b.o.Stage(b.ns.StreamHistory(partition)); err != nil {
-		b.o.Logger.WithError(err).
+	if err := e.Options.Stage(e.NS.StreamHistory(partition)); err != nil {
+		e.Options.Logger.WithError(err).
 			WithField("partition", partition).
 			Debug("records are not committed in groups")
 		return natsconn.OutboxOptions{}

@@ -1,4 +1,4 @@
-package broker
+package env
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// relay passes requests on to the owners of partitions. The owner answers the requester itself.
+// RequestRelay passes requests on to the owners of partitions. The owner answers the requester itself.
 //
 // The server tells a sender that nobody listens, and nobody else. So a request travels with a reply
 // subject of the relay's, which only ever hears that, and with the requester's own in a header;
@@ -21,8 +21,8 @@ import (
 //
 // Considered and left: to let the requester's reply subject travel as such. A request that came
 // between two owners was lost without a word, and its sender waited for its own timeout.
-type relay struct {
-	b      *env
+type RequestRelay struct {
+	e      *Env
 	prefix string
 
 	mu           sync.Mutex
@@ -47,68 +47,68 @@ const (
 	relayFor = 1500 * time.Millisecond
 	// relayRetry is the pause between two tries.
 	relayRetry = 10 * time.Millisecond
-	// relayBudget is for what a request has beside its body on the way to its owner: a subject and
+	// RelayBudget is for what a request has beside its body on the way to its owner: a subject and
 	// headers.
-	relayBudget = 4 << 10
-	// replyHeader is where the answer of a request to an owner goes.
-	replyHeader = "Drover-Reply"
-	// markerPrefix begins the last token of a marker's subject.
-	markerPrefix = "m"
+	RelayBudget = 4 << 10
+	// ReplyHeader is where the answer of a request to an owner goes.
+	ReplyHeader = "Drover-Reply"
+	// MarkerPrefix begins the last token of a marker's subject.
+	MarkerPrefix = "m"
 )
 
-func (b *env) newRelay() (*relay, error) {
-	r := &relay{b: b, prefix: b.conn.NATS().NewInbox() + ".", waiting: make(map[uint64]*relayed)}
+func (e *Env) NewRelay() (*RequestRelay, error) {
+	r := &RequestRelay{e: e, prefix: e.Conn.NATS().NewInbox() + ".", waiting: make(map[uint64]*relayed)}
 	var err error
-	if _, err = b.conn.Subscribe(r.prefix+">", "", r.heard); err != nil {
+	if _, err = e.Conn.Subscribe(r.prefix+">", "", r.heard); err != nil {
 		return nil, fmt.Errorf("relay: %w", err)
 	}
-	b.conn.OnReconnect(r.forget)
+	e.Conn.OnReconnect(r.forget)
 	return r, nil
 }
 
-// idle tells whether every request was taken or refused.
-func (r *relay) idle() bool {
+// Idle tells whether every request was taken or refused.
+func (r *RequestRelay) Idle() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.waiting)+r.waitingRetry == 0
 }
 
 // forget gives up what was on its way on a connection that was lost: it is as lost as its answers.
-func (r *relay) forget() {
+func (r *RequestRelay) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	clear(r.waiting)
 	r.marker = false
 }
 
-// send passes a request on, sooner or later, or refuses it.
-func (r *relay) send(partition int, reply string, h natsconn.Header, body []byte) {
+// Send passes a request on, sooner or later, or refuses it.
+func (r *RequestRelay) Send(partition int, reply string, h natsconn.Header, body []byte) {
 	h = maps.Clone(h)
-	h.Set(replyHeader, reply)
+	h.Set(ReplyHeader, reply)
 	r.try(&relayed{partition: partition, reply: reply, header: h, body: body, began: time.Now()})
 }
 
-func (r *relay) try(q *relayed) {
+func (r *RequestRelay) try(q *relayed) {
 	r.mu.Lock()
 	defer r.mu.Unlock() // held while sending: a marker must be after all requests below it
 	r.next++
 	id := r.next
 	r.waiting[id] = q
-	if err := r.b.conn.PublishReply(r.b.ns.Owner(q.partition), r.prefix+strconv.FormatUint(id, 36),
+	if err := r.e.Conn.PublishReply(r.e.NS.Owner(q.partition), r.prefix+strconv.FormatUint(id, 36),
 		q.header, q.body); err != nil {
 		delete(r.waiting, id)
-		r.b.refuseTo(q.reply, q.header.Get(schemas.ContentTypeHeader), unavailable(err))
+		r.e.RefuseTo(q.reply, q.header.Get(schemas.ContentTypeHeader), Unavailable(err))
 		return
 	}
 	r.mark()
 }
 
 // mark sends a marker if requests wait for one. The caller holds mu.
-func (r *relay) mark() {
+func (r *RequestRelay) mark() {
 	if r.marker || len(r.waiting) == 0 {
 		return
 	}
-	if err := r.b.conn.Publish(r.prefix+markerPrefix+"."+strconv.FormatUint(r.next, 36), nil, nil); err != nil {
+	if err := r.e.Conn.Publish(r.prefix+MarkerPrefix+"."+strconv.FormatUint(r.next, 36), nil, nil); err != nil {
 		clear(r.waiting) // as in forget
 		return
 	}
@@ -116,9 +116,9 @@ func (r *relay) mark() {
 }
 
 // heard: a request was taken by nobody, or the marker after it is back.
-func (r *relay) heard(m natsconn.Msg) {
+func (r *RequestRelay) heard(m natsconn.Msg) {
 	key := strings.TrimPrefix(m.Subject, r.prefix)
-	if id, marker := strings.CutPrefix(key, markerPrefix+"."); marker {
+	if id, marker := strings.CutPrefix(key, MarkerPrefix+"."); marker {
 		if n, err := strconv.ParseUint(id, 36, 64); err == nil {
 			r.taken(n)
 		}
@@ -139,7 +139,7 @@ func (r *relay) heard(m natsconn.Msg) {
 	switch {
 	case q == nil:
 	case !again:
-		r.b.refuseTo(
+		r.e.RefuseTo(
 			q.reply,
 			q.header.Get(schemas.ContentTypeHeader),
 			schemas.Errorf(
@@ -159,7 +159,7 @@ func (r *relay) heard(m natsconn.Msg) {
 }
 
 // taken forgets the requests up to n: somebody has them.
-func (r *relay) taken(n uint64) {
+func (r *RequestRelay) taken(n uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id := range r.waiting {

@@ -1,4 +1,4 @@
-package broker
+package env
 
 import (
 	"context"
@@ -10,28 +10,28 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// readLock reads a key from its leader.
-func (b *env) readLock(ctx context.Context, key string) (got keyed.Lock, err error) {
-	bucket := b.ns.BucketLocks()
+// ReadLock reads a key from its leader.
+func (e *Env) ReadLock(ctx context.Context, key string) (got keyed.Lock, err error) {
+	bucket := e.NS.BucketLocks()
 	for range 2 {
 		var value []byte
-		if value, got.Revision, err = b.reads.KVLast(ctx, bucket, key); err != nil {
+		if value, got.Revision, err = e.Reads.KVLast(ctx, bucket, key); err != nil {
 			return got, err
 		}
 		if value != nil {
 			got.Size = len(value)
 			got.Record, err = schemas.ParseLock(key, value)
-			b.locks.Put(key, got)
+			e.Locks.Put(key, got)
 			return got, err
 		}
 		if got.Last != 0 { // absent, and it was so when the bucket ended at last
-			b.locks.Put(key, keyed.Lock{Revision: got.Last})
+			e.Locks.Put(key, keyed.Lock{Revision: got.Last})
 			return got, nil
 		}
-		if _, got.Last, err = b.reads.StreamState(ctx, "KV_"+bucket); err != nil {
+		if _, got.Last, err = e.Reads.StreamState(ctx, "KV_"+bucket); err != nil {
 			return got, err
 		}
-		if got.Last == 0 || b.locks.Get(key) == nil {
+		if got.Last == 0 || e.Locks.Get(key) == nil {
 			return got, nil
 		}
 	}
@@ -42,35 +42,35 @@ func (b *env) readLock(ctx context.Context, key string) (got keyed.Lock, err err
 // then. A write that is on its way for so long would not see that the key was there meanwhile.
 const keyMarkerTTL = time.Hour
 
-// writeKey stores a key that is still at a revision, or deletes it if body is nil.
-func (b *env) writeKey(
+// WriteKey stores a key that is still at a revision, or deletes it if body is nil.
+func (e *Env) WriteKey(
 	ctx context.Context, bucket, key string, body []byte, rev uint64,
 ) (uint64, error) {
 	if body == nil {
-		return b.conn.KVExpunge(ctx, bucket, key, rev, keyMarkerTTL)
+		return e.Conn.KVExpunge(ctx, bucket, key, rev, keyMarkerTTL)
 	}
-	return b.conn.KVUpdate(ctx, bucket, key, body, rev, 0)
+	return e.Conn.KVUpdate(ctx, bucket, key, body, rev, 0)
 }
 
-// beginLocks reads the bucket of locks to its end and follows it until the broker ends.
-func (b *env) beginLocks(ctx context.Context) (*keyed.Table, error) {
-	t := keyed.NewTable(b.partitionOf, func(key string, err error) {
-		b.o.Logger.WithError(err).WithField("key", key).Warn(noLock(err))
+// BeginLocks reads the bucket of locks to its end and follows it until the broker ends.
+func (e *Env) BeginLocks(ctx context.Context) (*keyed.Table, error) {
+	t := keyed.NewTable(e.PartitionOf, func(key string, err error) {
+		e.Options.Logger.WithError(err).WithField("key", key).Warn(NoLock(err))
 	})
 	w := &bucket.Watch{
-		Conn: b.reads, Bucket: b.ns.BucketLocks(), Holds: "locks", Table: t, Log: b.o.Logger,
+		Conn: e.Reads, Bucket: e.NS.BucketLocks(), Holds: "locks", Table: t, Log: e.Options.Logger,
 	}
 	follow, err := w.Start(ctx)
 	if err != nil {
 		return nil, err
 	}
-	b.wg.Go(func() { follow(b.ctx) })
+	e.Work.Go(func() { follow(e.Background) })
 	return t, nil
 }
 
-// noLock says what to do about a key that holds no lock. One of a later version may be held:
+// NoLock says what to do about a key that holds no lock. One of a later version may be held:
 // whoever deletes it lets others in.
-func noLock(err error) string {
+func NoLock(err error) string {
 	if errors.Is(err, schemas.ErrVersion) {
 		return "a key of the bucket of locks is of another version; those who want the lock " +
 			"wait until this server is updated"
