@@ -81,6 +81,8 @@ var floors = map[string]int{
 	// The parts of a partition, which do not know it.
 	"broker/partition/":          23,
 	"broker/partition/watermark": 22, // all of them use it
+	"broker/partition/loop":      22,
+	"broker/partition/env":       24, // what the partitions of a broker share
 
 	// The parts of the decider worker.
 	"decider/internal/": 29,
