@@ -220,10 +220,8 @@ const deadUnknown = "unknown-workflow"
 
 // unknownID says that there is no run of a workflow id: what has closed may have been purged since.
 func unknownID(wid string) string {
-	return fmt.Sprintf(
-		"there is no workflow with the id %q: it was never started, or is purged",
-		wid,
-	)
+	return fmt.Sprintf("there is no workflow with the id %q: it was never started, or is purged",
+		wid)
 }
 
 // deadUndecodable is that of what says nothing to anybody.

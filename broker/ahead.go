@@ -46,19 +46,12 @@ func (p *partition) offerAhead(r *run, a *execution.Activity, t *completion) boo
 	return p.sendOffer(r, a, t, func(f *offer) error {
 		f.ahead = &ahead{worker: r.sticky, last: r.state.LastID}
 		of := &ask{
-			startedID: f.ahead.last + schemas.AheadEvents,
-			at:        p.now(),
-			sticky:    true,
+			startedID: f.ahead.last + schemas.AheadEvents, at: p.now(), sticky: true,
 			confirmed: true,
 		}
 		// Random for each offer: a decider that is shown one knows nothing of those of other types.
-		of.token = r.state.Run + "." + strconv.FormatInt(
-			of.startedID,
-			10,
-		) + "." + strconv.FormatUint(
-			p.fence,
-			36,
-		) + "." + rand.Text()
+		of.token = r.state.Run + "." + strconv.FormatInt(of.startedID, 10) + "." +
+			strconv.FormatUint(p.fence, 36) + "." + rand.Text()
 		f.ahead.token = of.token
 		task := p.task(r, of)
 		if task.More {
@@ -74,12 +67,9 @@ func (p *partition) offerAhead(r *run, a *execution.Activity, t *completion) boo
 		task.Ahead.Task.Input, task.Context = nil, nil // both stand in the window
 		to := p.b.NS.DecideSticky(r.state.Start.WorkflowType, r.sticky)
 		return schemas.MarshalTo(task, func(body []byte) error {
-			return p.b.Conn.PublishReply(
-				to,
-				p.offerReply(f),
+			return p.b.Conn.PublishReply(to, p.offerReply(f),
 				natsconn.Header{schemas.AheadHeader: {a.Scheduled.List, a.Scheduled.ActivityType}},
-				body,
-			)
+				body)
 		})
 	})
 }
@@ -96,9 +86,7 @@ func (p *partition) foreseeable(r *run, a *execution.Activity) bool {
 		return false // the window has no ActivityScheduled, from which the worker takes the input
 	}
 	if len(s.Activities) != 1 || a.Scheduled.NotIdempotent || d.Scheduled != 0 || d.Started != 0 ||
-		s.Paused != nil ||
-		a.CancelRequested != 0 ||
-		d.Failures != 0 {
+		s.Paused != nil || a.CancelRequested != 0 || d.Failures != 0 {
 		return false
 	}
 	if len(r.pending) > 0 || r.inflight != nil || r.ask != nil || len(r.mailbox) > 0 ||
@@ -118,10 +106,7 @@ func (p *partition) decideAhead(r *run, e *message) bool {
 	}
 	token, last := f.ahead.token, f.ahead.last
 	stands := r.state.LastID == last && len(r.pending) == 0 && r.inflight == nil && r.ask == nil &&
-		!r.noPoller &&
-		p.leaving == nil &&
-		r.state.LastTime <= e.ahead.At &&
-		e.ahead.At <= e.at
+		!r.noPoller && p.leaving == nil && r.state.LastTime <= e.ahead.At && e.ahead.At <= e.at
 	p.notedAhead(r, f.activity, stands)
 	if !stands {
 		return false
@@ -132,22 +117,11 @@ func (p *partition) decideAhead(r *run, e *message) bool {
 	if !wanted || w.Started || w.NotBefore != 0 || w.StartedID != last+schemas.AheadEvents {
 		return true
 	}
-	p.step(
-		r,
-		&message{
-			wid:   r.wid,
-			event: execution.Taken{Identity: reply.Identity},
-			at:    e.at,
-			log:   noLog,
-		},
-	)
-	p.conclude(
-		r,
-		reply,
-		token,
-		true,
-		&message{wid: r.wid, at: e.at, log: noLog, subject: e.subject, body: e.ahead.Reply},
-	)
+	p.step(r, &message{
+		wid: r.wid, event: execution.Taken{Identity: reply.Identity}, at: e.at, log: noLog,
+	})
+	p.conclude(r, reply, token, true,
+		&message{wid: r.wid, at: e.at, log: noLog, subject: e.subject, body: e.ahead.Reply})
 	return true
 }
 
@@ -157,18 +131,15 @@ func (p *partition) foreseen(r *run, e *message) (*offer, *schemas.DecisionReply
 	if !ok || e.ahead == nil || m.Report.Kind != schemas.ReportSuccess {
 		return nil, nil
 	}
-	i := slices.IndexFunc(
-		r.offers,
-		func(f *offer) bool { return f.ahead != nil && f.ahead.token == e.ahead.Token },
-	)
+	i := slices.IndexFunc(r.offers,
+		func(f *offer) bool { return f.ahead != nil && f.ahead.token == e.ahead.Token })
 	if i < 0 {
 		return nil, nil
 	}
 	f := r.offers[i]
 	reply := &schemas.DecisionReply{}
 	if a := r.state.Awaits(m); a == nil || a != f.activity || a.Started != 0 || !f.wanted() ||
-		runs.Decode(e.ahead.Reply, reply) != nil ||
-		reply.Error != nil {
+		runs.Decode(e.ahead.Reply, reply) != nil || reply.Error != nil {
 		return nil, nil
 	}
 	return f, reply

@@ -142,14 +142,10 @@ func (p *partition) arm(r *run, due schemas.Timestamp) {
 		way := &sentAlarm{run: r, id: id, due: due, covered: r.uncovered} // only what waits now
 		r.uncovered, r.alarm.way = nil, way
 		p.sends++
-		p.outside.Send(
-			p.b.NS.Alarm(p.n, r.wid, id),
-			p.scratch.alarmHead,
-			body,
+		p.outside.Send(p.b.NS.Alarm(p.n, r.wid, id), p.scratch.alarmHead, body,
 			func(a natsconn.Ack) {
 				p.loop.Post(func() { p.armed(way, a) })
-			},
-		)
+			})
 		return nil
 	})
 	if err != nil {
@@ -185,15 +181,13 @@ func (p *partition) armed(way *sentAlarm, a natsconn.Ack) {
 		r.alarm.due, r.alarm.seq, r.alarm.strange, r.alarm.firing = due, a.Seq, false, false
 		watermark.Release(covered)
 	case errors.As(a.Err, &other):
-		r.alarm.seq, r.alarm.firing, r.uncovered = other.Last, false, append(
-			covered,
+		r.alarm.seq, r.alarm.firing, r.uncovered = other.Last, false, append(covered,
 			r.uncovered...)
 	default:
 		r.uncovered = append(covered, r.uncovered...)
 		// if it is stored it has replaced what was armed, and may have rung since
 		r.alarm.due, r.alarm.strange = 0, true
-		p.log.WithError(a.Err).
-			WithField("workflow", r.wid).
+		p.log.WithError(a.Err).WithField("workflow", r.wid).
 			Warn("an alarm is not acknowledged; arming again")
 		r.alarm.queued = true
 		p.loop.After(effectRetry, func() { r.alarm.queued = false; p.mark(r) })

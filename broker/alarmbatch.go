@@ -89,27 +89,17 @@ func (p *partition) fire(q *schemas.DueRing, at schemas.Timestamp, t *completion
 	r := p.get(q.WorkflowID)
 	fire := schemas.Ring{Run: q.Run, Due: q.Due, Sequence: q.Sequence}
 	p.when(r, func() { p.fired(r, &fire, t, direct) })
-	p.deliver(
-		r,
-		&message{
-			wid:        q.WorkflowID,
-			event:      execution.AlarmFired{},
-			at:         at,
-			log:        noLog,
-			completion: t,
-		},
-	)
+	p.deliver(r, &message{
+		wid: q.WorkflowID, event: execution.AlarmFired{}, at: at, log: noLog, completion: t,
+	})
 }
 
 // fireAbsent lets a ring happen for a workflow id of which nothing is in memory: mostly its run has
 // closed, and the alarm is about to be deleted. After a backlog they are many. That the run has
 // closed its last record says, and all of them need not be read.
 func (p *partition) fireAbsent(q *schemas.DueRing, t *completion) {
-	p.readResult(
-		&schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: q.Run},
-		func(any) { t.Release() },
-		func() { p.fire(q, p.now(), t) },
-	)
+	p.readResult(&schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: q.Run},
+		func(any) { t.Release() }, func() { p.fire(q, p.now(), t) })
 }
 
 // alarmDone: an alarm is not needed any more.
@@ -139,7 +129,7 @@ func (p *partition) answerAlarms(to string, a *schemas.RingsAnswer) {
 		err = p.b.Conn.Publish(to, nil, body)
 	}
 	if err != nil {
-		p.log.WithError(err).
-			Debug("a timer worker is not told what became of its rings; it puts them into the inbox")
+		p.log.WithError(err).Debug(
+			"a timer worker is not told what became of its rings; it puts them into the inbox")
 	}
 }

@@ -140,8 +140,9 @@ var verbs = []struct {
 // answer by then.
 func (b *Broker) serveAPI() error {
 	service, err := micro.AddService(b.api.NATS(), micro.Config{
-		Name: "drover", Version: b.Options.Version, Description: "Drover workflow service, namespace " + b.Options.Namespace,
-		Metadata: map[string]string{"namespace": b.Options.Namespace, "node": b.Options.Node},
+		Name: "drover", Version: b.Options.Version,
+		Description: "Drover workflow service, namespace " + b.Options.Namespace,
+		Metadata:    map[string]string{"namespace": b.Options.Namespace, "node": b.Options.Node},
 	})
 	if err != nil {
 		return fmt.Errorf("register the API: %w", err)
@@ -154,12 +155,8 @@ func (b *Broker) serveAPI() error {
 			}
 			b.serveQuorate(r, v.serve)
 		})
-		err := service.AddEndpoint(
-			v.name,
-			handler,
-			micro.WithEndpointSubject(b.NS.API(v.name)),
-			micro.WithEndpointMetadata(map[string]string{"about": v.about}),
-		)
+		err := service.AddEndpoint(v.name, handler, micro.WithEndpointSubject(b.NS.API(v.name)),
+			micro.WithEndpointMetadata(map[string]string{"about": v.about}))
 		if err != nil {
 			return fmt.Errorf("register the API verb %s: %w", v.name, err)
 		}
@@ -227,11 +224,8 @@ func passOn(verb string) func(*Broker, micro.Request) {
 		}
 		if named := references(named{"input", q.Input}, named{"details", q.Details}); named != nil {
 			id := q.WorkflowID // or all of q would be captured, also where nothing is named
-			b.referring(
-				r,
-				named,
-				func() { b.toOwner(id, r.Reply(), requestHeader(verb, content(r)), r.Data()) },
-			)
+			b.referring(r, named,
+				func() { b.toOwner(id, r.Reply(), requestHeader(verb, content(r)), r.Data()) })
 			return
 		}
 		b.toOwner(q.WorkflowID, r.Reply(), requestHeader(verb, content(r)), r.Data())
@@ -326,9 +320,10 @@ func (b *Broker) tooLargeToPass(bytes int, field string) *schemas.Error {
 	if bytes <= most {
 		return nil
 	}
-	return schemas.Errorf(schemas.CodeTooLarge, "the request takes %d bytes; at most %d fit", bytes, most).
-		InField(field).
-		WithHint("upload it and pass the reference instead of the data, or raise the server's max_payload")
+	return schemas.Errorf(schemas.CodeTooLarge, "the request takes %d bytes; at most %d fit",
+		bytes, most).InField(field).
+		WithHint(
+			"upload it and pass the reference instead of the data, or raise the server's max_payload")
 }
 
 // fieldOf is the field of a request that may be large.

@@ -141,14 +141,10 @@ func requestIn(m execution.Message) *schemas.ExecutionRequest {
 // once for each damage, whichever owner meets it. The effects position waits for it.
 func (p *partition) sayDamaged(subj string, err error) {
 	letter := schemas.DeadLetter{
-		Reason:  deadDamaged,
-		Subject: subj,
-		Time:    p.now(),
-		Details: err.Error(),
+		Reason: deadDamaged, Subject: subj, Time: p.now(), Details: err.Error(),
 	}
 	place := dead.Place{
-		Partition:   strconv.Itoa(p.n),
-		Stream:      "history",
+		Partition: strconv.Itoa(p.n), Stream: "history",
 		Incarnation: dead.Digest(subj, []byte(err.Error())),
 	}
 	to, h, body, err := dead.Compose(p.b.NS, place, letter, p.b.Conn.MaxPayload())

@@ -83,23 +83,13 @@ func (p *partition) loadWindow(r *run) {
 	r.loading = true
 	previous, upTo, id := r.state.Decision.Previous, r.windowFrom, r.state.Run
 	env.ReadAsync(p.b, p.loop, func(ctx context.Context) ([]schemas.Event, error) {
-		events, _, err := p.b.Histories.Events(
-			ctx,
-			p.n,
-			r.wid,
-			id,
-			runs.Span{After: previous, UpTo: upTo, Least: upTo},
-		)
+		events, _, err := p.b.Histories.Events(ctx, p.n, r.wid, id,
+			runs.Span{After: previous, UpTo: upTo, Least: upTo})
 		return events, err
 	}, func(events []schemas.Event, err error) {
 		if err == nil && int64(len(events)) != upTo-previous {
-			err = fmt.Errorf(
-				"%w: %d events between %d and %d",
-				runs.ErrDamaged,
-				len(events),
-				previous,
-				upTo,
-			)
+			err = fmt.Errorf("%w: %d events between %d and %d",
+				runs.ErrDamaged, len(events), previous, upTo)
 		}
 		if err != nil {
 			p.unread(r, err, func() {
@@ -131,22 +121,11 @@ func (p *partition) request(r *run, w execution.Wanted) {
 	}
 	p.nextAsk++
 	a := &ask{
-		id:        p.nextAsk,
-		startedID: w.StartedID,
-		at:        p.now(),
-		sticky:    r.sticky != "",
+		id: p.nextAsk, startedID: w.StartedID, at: p.now(), sticky: r.sticky != "",
 		confirmed: w.Started,
 	}
-	a.token = r.state.Run + "." + strconv.FormatInt(
-		a.startedID,
-		10,
-	) + "." + strconv.FormatUint(
-		p.fence,
-		36,
-	) + "." + strconv.FormatUint(
-		a.id,
-		36,
-	)
+	a.token = r.state.Run + "." + strconv.FormatInt(a.startedID, 10) + "." +
+		strconv.FormatUint(p.fence, 36) + "." + strconv.FormatUint(a.id, 36)
 	subj, encode := p.b.NS.Decide(r.state.Start.WorkflowType), schemas.MarshalJSONTo
 	if a.sticky {
 		subj, encode = p.b.NS.DecideSticky(r.state.Start.WorkflowType, r.sticky), schemas.MarshalTo
@@ -214,14 +193,9 @@ func (p *partition) task(r *run, a *ask) *schemas.DecisionTask {
 	}
 	if !a.confirmed && !t.More {
 		p.scratch.started = schemas.DeciderStarted{ScheduledEventID: d.Scheduled}
-		events = append(
-			events,
-			schemas.Event{
-				ID:         a.startedID,
-				Time:       max(a.at, r.state.LastTime),
-				Attributes: &p.scratch.started,
-			},
-		)
+		events = append(events, schemas.Event{
+			ID: a.startedID, Time: max(a.at, r.state.LastTime), Attributes: &p.scratch.started,
+		})
 	}
 	p.scratch.setEvents(events)
 	return t
@@ -385,10 +359,7 @@ func (p *partition) unask(r *run) {
 // replied applies a decider's answer. What came before it goes first: a close must not overtake a
 // signal.
 func (p *partition) replied(
-	id uint64,
-	reply *schemas.DecisionReply,
-	m natsconn.Msg,
-	undecodable error,
+	id uint64, reply *schemas.DecisionReply, m natsconn.Msg, undecodable error,
 ) {
 	r := p.asks[id]
 	if r == nil || r.ask == nil || r.ask.id != id {
@@ -407,15 +378,9 @@ func (p *partition) replied(
 	e := &message{wid: r.wid, at: p.now(), log: noLog, subject: m.Subject, body: m.Data}
 	if !a.confirmed {
 		a.confirmed = true
-		p.step(
-			r,
-			&message{
-				wid:   r.wid,
-				event: execution.Taken{Identity: reply.Identity},
-				at:    a.at,
-				log:   noLog,
-			},
-		)
+		p.step(r, &message{
+			wid: r.wid, event: execution.Taken{Identity: reply.Identity}, at: a.at, log: noLog,
+		})
 	}
 	p.drain(r)
 	if r.ask != a { // what came before has ended this decision
@@ -451,11 +416,7 @@ func (p *partition) replied(
 // conclude applies a reply to the decision task with a token. One that was passed on by a former
 // owner is not first-hand. e has its body, and becomes its message.
 func (p *partition) conclude(
-	r *run,
-	reply *schemas.DecisionReply,
-	token string,
-	firstHand bool,
-	e *message,
+	r *run, reply *schemas.DecisionReply, token string, firstHand bool, e *message,
 ) {
 	r.reasks = 0
 	p.stick(r, reply, firstHand)
@@ -476,11 +437,9 @@ func (p *partition) conclude(
 
 // late parks an answer that nobody waits for any more.
 func (p *partition) late(m natsconn.Msg) {
-	p.bury(
-		&message{log: noLog, at: p.now(), subject: m.Subject, body: m.Data},
+	p.bury(&message{log: noLog, at: p.now(), subject: m.Subject, body: m.Data},
 		execution.DeadLateDecision,
-		"the decision came after its deadline, or was answered by another; the history has no trace of it",
-	)
+		"the decision came after its deadline, or was answered by another; the history has no trace of it")
 }
 
 // expire forgets an ask whose decision has ended some other way: timed out, or closed with the run.

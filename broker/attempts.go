@@ -19,8 +19,7 @@ func (p *partition) withAttempts(d *schemas.DescribeResponse, reply func(any)) {
 		}
 		if d.Attempts = all; d.Soft && len(all) > 0 {
 			// the history of the run itself is not there to be listed
-			d.Attempts = append(
-				[]schemas.ReplayAttempt{runs.AttemptOf(&d.Execution)},
+			d.Attempts = append([]schemas.ReplayAttempt{runs.AttemptOf(&d.Execution)},
 				all[:min(len(all), schemas.MaxReplayAttempts-1)]...)
 		}
 		reply(d)

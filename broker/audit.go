@@ -42,13 +42,11 @@ func (b *Broker) serveAudit(r micro.Request) {
 func (b *Broker) validateAudit(q *schemas.AuditRequest) *schemas.Error {
 	if q.Partition < 0 || q.Partition >= b.Options.Partitions {
 		return schemas.Errorf(schemas.CodeInvalid, "partition %d: the namespace has %d, from 0",
-			q.Partition, b.Options.Partitions).
-			InField("partition")
+			q.Partition, b.Options.Partitions).InField("partition")
 	}
 	if len(q.Workflows) > schemas.MaxAudit {
-		return schemas.Errorf(schemas.CodeInvalid, "%d workflows; want at most %d", len(q.Workflows), schemas.MaxAudit).
-			InField("workflows").
-			WithHint("ask several times")
+		return schemas.Errorf(schemas.CodeInvalid, "%d workflows; want at most %d",
+			len(q.Workflows), schemas.MaxAudit).InField("workflows").WithHint("ask several times")
 	}
 	for _, run := range q.Runs {
 		if err := schemas.ValidateID("runs", run); run != "" && err != nil {
@@ -60,8 +58,8 @@ func (b *Broker) validateAudit(q *schemas.AuditRequest) *schemas.Error {
 			return schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("workflows")
 		}
 		if p := b.PartitionOf(wid); p != q.Partition {
-			return schemas.Errorf(schemas.CodeInvalid, "workflow %q belongs to partition %d", wid, p).
-				InField("workflows")
+			return schemas.Errorf(schemas.CodeInvalid, "workflow %q belongs to partition %d",
+				wid, p).InField("workflows")
 		}
 	}
 	return nil
@@ -72,8 +70,9 @@ func (b *Broker) validateAudit(q *schemas.AuditRequest) *schemas.Error {
 // at work, nor take all readers.
 func (p *partition) audit(q *schemas.AuditRequest, reply func(any)) {
 	a := &schemas.AuditResponse{
-		V: schemas.Version, Partition: p.n, Owner: p.b.Options.Node, Time: p.now(), Recovering: p.recovering(),
-		Inbox: p.intake.Logs[inboxLog].At(), Runs: make([]schemas.AuditRun, 0, len(q.Workflows)),
+		V: schemas.Version, Partition: p.n, Owner: p.b.Options.Node, Time: p.now(),
+		Recovering: p.recovering(), Inbox: p.intake.Logs[inboxLog].At(),
+		Runs: make([]schemas.AuditRun, 0, len(q.Workflows)),
 	}
 	var unread []unread
 	for quota, i := auditBudget, 0; i < len(q.Workflows) && (quota > 0 || i == 0); i++ {
@@ -117,12 +116,8 @@ func (p *partition) audited(r *run) schemas.AuditRun {
 	}
 	explain.Audit(&a, r.state, p.b.Config(), p.now())
 	a.Busy = r.loading || r.inflight != nil ||
-		len(r.pending)+len(r.mailbox)+len(r.uncovered)+len(r.offers) > 0 ||
-		r.alarm.way != nil ||
-		r.alarm.queued ||
-		r.continues() ||
-		p.locking(r) ||
-		p.stating(r)
+		len(r.pending)+len(r.mailbox)+len(r.uncovered)+len(r.offers) > 0 || r.alarm.way != nil ||
+		r.alarm.queued || r.continues() || p.locking(r) || p.stating(r)
 	switch {
 	case r.noPoller: // what is armed may be of a time when the backlog was longer
 		a.Due = explain.DueAtLast(r.state, p.b.Config(), p.now(), mostReask)
@@ -147,26 +142,20 @@ func (p *partition) repair(q *schemas.ExecutionRequest, reply func(any)) {
 			refuse(notFound(q.WorkflowID, ""))
 			return
 		case q.Run != "" && q.Run != r.state.Run:
-			refuse(
-				schemas.Errorf(schemas.CodeConflict, "run %s is not the latest of workflow %q", q.Run, r.wid).
-					About(r.wid, r.state.Run).
-					WithHint("leave the run out to repair the latest"),
-			)
+			refuse(schemas.Errorf(schemas.CodeConflict, "run %s is not the latest of workflow %q",
+				q.Run, r.wid).
+				About(r.wid, r.state.Run).WithHint("leave the run out to repair the latest"))
 			return
 		}
 		p.wait(r, repairWait, (*run).isSettled, func(r *run) {
 			if !r.isSettled() {
-				refuse(
-					schemas.Errorf(schemas.CodeUnavailable, "workflow %q is busy", r.wid).
-						About(r.wid, r.state.Run).
-						WithHint("it moves, so it may need no repair; look again"),
-				)
+				refuse(schemas.Errorf(schemas.CodeUnavailable, "workflow %q is busy", r.wid).
+					About(r.wid, r.state.Run).
+					WithHint("it moves, so it may need no repair; look again"))
 				return
 			}
-			p.log.WithField("workflow", r.wid).
-				WithField("run", r.state.Run).
-				WithField("by", q.Identity).
-				WithField("reason", q.Reason).
+			p.log.WithField("workflow", r.wid).WithField("run", r.state.Run).WithField("by",
+				q.Identity).WithField("reason", q.Reason).
 				Info("repeating the open effects of a run")
 			p.repairRun(r)
 			reply(&schemas.AckResponse{V: schemas.Version, Run: r.state.Run})
@@ -181,13 +170,10 @@ func (p *partition) repairWhen(r *run, reply func(any), f func()) {
 		p.whenSound(r, reply, f)
 		return
 	}
-	r.then = append(
-		r.then,
-		awaited{
-			run:    f,
-			broken: func() { reply(&schemas.AckResponse{V: schemas.Version, Error: damagedError(r)}) },
-		},
-	)
+	r.then = append(r.then, awaited{
+		run:    f,
+		broken: func() { reply(&schemas.AckResponse{V: schemas.Version, Error: damagedError(r)}) },
+	})
 	p.lookNow(r)
 }
 

@@ -53,7 +53,8 @@ func tooLate(q *schemas.StartRequest) *schemas.Error {
 	const text = "the start of workflow %q comes later than %s, the latest that it allows"
 	return schemas.Errorf(schemas.CodeConflict, text, q.WorkflowID, q.NotAfter).
 		InField("notAfter").About(q.WorkflowID, q.Run).
-		WithHint("no run has begun by it: decide anew whether one is wanted, and start it with a later notAfter")
+		WithHint(
+			"no run has begun by it: decide anew whether one is wanted, and start it with a later notAfter")
 }
 
 // allowed makes the actor ready for a new run, unless its type may not be used. Only now is it
@@ -87,18 +88,13 @@ func (p *partition) allowed(r *run, e *message, q *schemas.StartRequest) bool {
 func (p *partition) conflict(r *run, e *message, q *schemas.StartRequest) {
 	switch {
 	case q.IDConflictPolicy == schemas.ConflictTerminateExisting:
-		p.happen(
-			r,
-			&message{
-				wid: r.wid,
-				at:  e.at,
-				log: noLog,
-				event: execution.Terminate{Request: &schemas.ExecutionRequest{
-					WorkflowID: r.wid, Reason: "replaced by run " + q.Run, Identity: q.Identity,
-					Origin: &schemas.RequestOrigin{Cause: schemas.CauseReplaced},
-				}},
-			},
-		)
+		p.happen(r, &message{
+			wid: r.wid, at: e.at, log: noLog,
+			event: execution.Terminate{Request: &schemas.ExecutionRequest{
+				WorkflowID: r.wid, Reason: "replaced by run " + q.Run, Identity: q.Identity,
+				Origin: &schemas.RequestOrigin{Cause: schemas.CauseReplaced},
+			}},
+		})
 		e.verdict.replaces = true
 		p.startLater(r, e)
 	case q.Signal != nil:
@@ -151,18 +147,17 @@ func reusable(policy schemas.IDReusePolicy, last schemas.Status) bool {
 }
 
 func alreadyStarted(wid, run string) *schemas.Error {
-	return schemas.Errorf(schemas.CodeAlreadyStarted, "workflow %q is open already, as run %s", wid, run).
-		InField("workflowId").
-		About(wid, run).
-		WithHint("wait until it ends, start under another id, or say with idConflictPolicy what is to happen")
+	return schemas.Errorf(schemas.CodeAlreadyStarted, "workflow %q is open already, as run %s",
+		wid, run).
+		InField("workflowId").About(wid, run).WithHint(
+		"wait until it ends, start under another id, or say with idConflictPolicy what is to happen")
 }
 
 func notReusable(r *run, q *schemas.StartRequest) *schemas.Error {
 	return schemas.Errorf(schemas.CodeAlreadyStarted,
-		"workflow %q has been run already, as run %s (%s), and idReusePolicy is %s", r.wid,
-		r.state.Run, r.state.Status, q.IDReusePolicy).
-		InField("workflowId").
-		About(r.wid, r.state.Run).
+		"workflow %q has been run already, as run %s (%s), and idReusePolicy is %s",
+		r.wid, r.state.Run, r.state.Status, q.IDReusePolicy).
+		InField("workflowId").About(r.wid, r.state.Run).
 		WithHint("start under another id, or with idReusePolicy %s", schemas.ReuseAllow)
 }
 
@@ -172,11 +167,8 @@ func (p *partition) checkFresh(r *run, e *message, q *schemas.StartRequest) {
 	r.loading = true
 	r.mailbox = append([]*message{e}, r.mailbox...)
 	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (bool, error) {
-		_, err := p.b.Reads.LastBySubject(
-			ctx,
-			p.b.NS.StreamHistory(p.n),
-			p.b.NS.History(p.n, r.wid, q.Run),
-		)
+		_, err := p.b.Reads.LastBySubject(ctx, p.b.NS.StreamHistory(p.n),
+			p.b.NS.History(p.n, r.wid, q.Run))
 		if errors.Is(err, natsconn.ErrNotFound) {
 			return false, nil
 		}
@@ -184,8 +176,7 @@ func (p *partition) checkFresh(r *run, e *message, q *schemas.StartRequest) {
 	}, func(exists bool, err error) {
 		if err != nil {
 			p.log.WithError(err).
-				WithField("workflow", r.wid).
-				Warn("a run id cannot be looked up; trying again")
+				WithField("workflow", r.wid).Warn("a run id cannot be looked up; trying again")
 			p.loop.After(loadRetry, func() { r.loading = false; p.mark(r) })
 			return
 		}
@@ -207,10 +198,8 @@ func (p *partition) answerOld(e *message, q *schemas.StartRequest) {
 		p.reportOld(e, q, 0)
 		return
 	}
-	p.tellStarter(
-		q,
-		&schemas.StartResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Run: q.Run},
-	)
+	p.tellStarter(q,
+		&schemas.StartResponse{V: schemas.Version, WorkflowID: q.WorkflowID, Run: q.Run})
 }
 
 // reset gives the workflow id a new run. It inherits the positions of its predecessor and of the
@@ -233,8 +222,7 @@ func (p *partition) reset(r *run, e *message, q *schemas.StartRequest) {
 	}
 	p.renew(r, q, append(waiting, r.mailbox...))
 	r.positions = [2]schemas.Position{
-		r.positions[inboxLog].Later(read[inboxLog]),
-		r.positions[signalLog].Later(read[signalLog]),
+		r.positions[inboxLog].Later(read[inboxLog]), r.positions[signalLog].Later(read[signalLog]),
 	}
 	e.verdict = verdict{run: q.Run, started: true}
 }
@@ -247,7 +235,8 @@ func (p *partition) renew(r *run, q *schemas.StartRequest, mailbox []*message) {
 	}
 	*r = run{
 		wid: r.wid, state: execution.New(r.wid, q.Run), mailbox: mailbox, positions: r.positions,
-		waiters: r.waiters, use: r.use, uncovered: r.uncovered, unproved: r.unproved, owing: r.owing,
+		waiters: r.waiters, use: r.use, uncovered: r.uncovered, unproved: r.unproved,
+		owing: r.owing,
 	}
 	p.intake.Known.Add(r.wid)
 	p.mark(r)
@@ -274,15 +263,9 @@ func (p *partition) continueAs(r *run) {
 func (p *partition) copySignals(r *run, unread []schemas.Event) {
 	for _, e := range unread {
 		a, _ := e.Attributes.(*schemas.Signal)
-		p.happen(
-			r,
-			&message{
-				wid:   r.wid,
-				event: execution.Copied{EventID: e.ID, Signal: a},
-				at:    p.now(),
-				log:   noLog,
-			},
-		)
+		p.happen(r, &message{
+			wid: r.wid, event: execution.Copied{EventID: e.ID, Signal: a}, at: p.now(), log: noLog,
+		})
 	}
 }
 

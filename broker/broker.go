@@ -91,14 +91,11 @@ func (b *Broker) Run(ctx context.Context) error {
 		// a broker that serves nobody any more would keep its claims, and look healthy
 		defer c.OnClose(func() { cut(natsconn.ErrClosed) })()
 	}
-	b.Options.Logger.WithField("namespace", b.Options.Namespace).
-		WithField("partitions", b.Options.Partitions).
-		WithField("node", b.Options.Node).
-		Info("broker runs")
-	if _,
-		err := natsconn.Retry(ctx, b.Options.Logger,
-		func(ctx context.Context) (struct{}, error) { return struct{}{}, b.AskTime(ctx) }); err != nil &&
-		ctx.Err() == nil {
+	b.Options.Logger.WithField("namespace", b.Options.Namespace).WithField("partitions",
+		b.Options.Partitions).WithField("node", b.Options.Node).Info("broker runs")
+	if _, err := natsconn.Retry(ctx, b.Options.Logger, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, b.AskTime(ctx)
+	}); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("broker: %w", err)
 	}
 	b.Share = b.Options.Claims.Share(claims.RoleBroker)
@@ -135,15 +132,13 @@ func (b *Broker) connect(ctx context.Context) (closeAll func(), err error) {
 		open = append(open, *c.conn)
 	}
 	if most := b.Conn.MaxPayload(); most < 2*env.HeaderBudget {
-		return closeAll, fmt.Errorf(
-			"the server's max_payload is %d bytes; want at least %d",
-			most,
-			2*env.HeaderBudget,
-		)
+		return closeAll, fmt.Errorf("the server's max_payload is %d bytes; want at least %d",
+			most, 2*env.HeaderBudget)
 	}
 	b.Measure()
 	b.Histories = &runs.Reader{
-		Conn: b.Reads, Namespace: b.NS, Partitions: b.Options.Partitions, BodyLimit: b.BodyLimit, Log: b.Options.Logger,
+		Conn: b.Reads, Namespace: b.NS, Partitions: b.Options.Partitions, BodyLimit: b.BodyLimit,
+		Log: b.Options.Logger,
 	}
 	b.Conn.OnReconnect(b.Measure)
 	if b.Relay, err = b.NewRelay(); err != nil {
@@ -165,9 +160,7 @@ func (b *Broker) connect(ctx context.Context) (closeAll func(), err error) {
 func (b *Broker) ownPartition(ctx context.Context, n int) {
 	key := fmt.Sprintf("partition.%d", n)
 	prefer := func() bool { return b.Share.Mine(n) }
-	err := b.Options.Claims.Hold(
-		ctx,
-		key,
+	err := b.Options.Claims.Hold(ctx, key,
 		claims.HoldOptions{Prefer: prefer, Backoff: headStart, Conn: b.Conn},
 		func(ctx context.Context, l *claims.Lease) error {
 			gone := 0      // terms in a row that missed a stream, or all of JetStream
@@ -178,8 +171,7 @@ func (b *Broker) ownPartition(ctx context.Context, n int) {
 				case err == nil || ctx.Err() != nil || errors.Is(err, errElsewhere):
 					return nil
 				case errors.Is(err, ErrNewerFence):
-					b.Options.Logger.WithError(err).
-						WithField("partition", n).
+					b.Options.Logger.WithError(err).WithField("partition", n).
 						Warn("another broker owns the partition")
 					return err
 				case !l.Valid(): // that the claim is lost was told of
@@ -189,19 +181,17 @@ func (b *Broker) ownPartition(ctx context.Context, n int) {
 				case errors.Is(err, natsconn.ErrSwitchedOff):
 					if !isOff {
 						isOff = true
-						b.Options.Logger.WithError(err).
-							WithField("partition", n).
-							Error("the partition cannot be served without JetStream: " + natsconn.SwitchedOffHint)
+						b.Options.Logger.WithError(err).WithField("partition", n).Error(
+							"the partition cannot be served without JetStream: " +
+								natsconn.SwitchedOffHint)
 					}
 				default:
-					b.Options.Logger.WithError(err).
-						WithField("partition", n).
+					b.Options.Logger.WithError(err).WithField("partition", n).
 						Error("the partition cannot be served; trying again")
 				}
 				again := 20*time.Millisecond + rand.N(80*time.Millisecond)
 				if errors.Is(err, natsconn.ErrFull) || errors.Is(err, natsconn.ErrManyConsumers) ||
-					errors.Is(err, natsconn.ErrPermission) ||
-					unreadable(err) {
+					errors.Is(err, natsconn.ErrPermission) || unreadable(err) {
 					again = env.FullPause // somebody must change something first
 				}
 				if errors.Is(err, natsconn.ErrNoStream) || errors.Is(err, natsconn.ErrSwitchedOff) {
@@ -217,8 +207,7 @@ func (b *Broker) ownPartition(ctx context.Context, n int) {
 				}
 			}
 			return nil
-		},
-	)
+		})
 	if err != nil && ctx.Err() == nil {
 		b.Options.Logger.WithError(err).WithField("partition", n).Error("the partition is given up")
 	}

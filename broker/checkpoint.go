@@ -63,9 +63,10 @@ func (p *partition) tick() {
 
 func (p *partition) positions() schemas.Checkpoint {
 	return schemas.Checkpoint{
-		Inbox: p.intake.Logs[inboxLog].Done.Position(), Signals: p.intake.Logs[signalLog].Done.Position(),
-		Effects: p.intake.Effects.Position().Sequence, Fence: p.fence, Server: p.written, Alarms: p.deadlines.Armed,
-		History: p.top.sequence, Witness: p.top.digest,
+		Inbox:   p.intake.Logs[inboxLog].Done.Position(),
+		Signals: p.intake.Logs[signalLog].Done.Position(),
+		Effects: p.intake.Effects.Position().Sequence, Fence: p.fence, Server: p.written,
+		Alarms: p.deadlines.Armed, History: p.top.sequence, Witness: p.top.digest,
 	}
 }
 
@@ -104,8 +105,7 @@ func (p *partition) tidy() {
 			p.intake.Purging = false
 			if err != nil {
 				p.log.WithError(err).
-					WithField("stream", log.Stream).
-					Warn("consumed messages cannot be purged")
+					WithField("stream", log.Stream).Warn("consumed messages cannot be purged")
 				return
 			}
 			log.Purged(keep.Sequence)

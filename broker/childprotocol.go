@@ -81,12 +81,11 @@ func (p *partition) childOfOld(e *message, c *schemas.ChildReport, tries int) {
 		switch {
 		case errors.Is(err, runs.ErrDamaged) && !errors.Is(err, runs.ErrLater) && tries >= damagedTries:
 			p.log.WithError(err).
-				WithField("workflow", e.wid).
-				Error("the history of a parent is damaged: a child that began after its end is left alone")
+				WithField("workflow", e.wid).Error(
+				"the history of a parent is damaged: a child that began after its end is left alone")
 		case err != nil:
 			p.log.WithError(err).
-				WithField("workflow", e.wid).
-				Warn("a parent cannot be looked up; trying again")
+				WithField("workflow", e.wid).Warn("a parent cannot be looked up; trying again")
 			p.loop.After(loadRetry, func() { p.childOfOld(e, c, tries+1); e.completion.Release() })
 			return
 		}

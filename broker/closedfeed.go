@@ -68,8 +68,6 @@ func (p *partition) tellFeed() {
 // lineOf is what [runs.ReadLine] reads off the headers of the last record, but for the time.
 func lineOf(s *execution.State) runs.Line {
 	return runs.Line{
-		ExecutionInfo: explain.Info(s),
-		Retention:     s.Keeping(),
-		FirstRun:      s.Start.FirstExecutionRun,
+		ExecutionInfo: explain.Info(s), Retention: s.Keeping(), FirstRun: s.Start.FirstExecutionRun,
 	}
 }

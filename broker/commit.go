@@ -89,14 +89,10 @@ func (p *partition) publish(r *run) {
 		p.commits++
 		p.last = c.sequence
 		p.quota.Bytes += int64(len(body)) // until it is looked at again
-		p.history.Send(
-			p.b.NS.History(p.n, r.wid, r.state.Run),
-			p.headers(r, c),
-			body,
+		p.history.Send(p.b.NS.History(p.n, r.wid, r.state.Run), p.headers(r, c), body,
 			func(a natsconn.Ack) {
 				p.loop.Post(func() { p.acked(r, c, a) })
-			},
-		)
+			})
 		return nil
 	})
 	if err != nil {
@@ -155,12 +151,8 @@ func (p *partition) acked(r *run, c *commit, a natsconn.Ack) {
 		return
 	}
 	if a.Seq != c.sequence {
-		p.fail(
-			"commit of %s: stored at %d, want %d: somebody else writes this stream",
-			r.wid,
-			a.Seq,
-			c.sequence,
-		)
+		p.fail("commit of %s: stored at %d, want %d: somebody else writes this stream",
+			r.wid, a.Seq, c.sequence)
 		return
 	}
 	r.inflight, r.unproved = nil, false

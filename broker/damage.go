@@ -49,13 +49,11 @@ func (p *partition) unread(r *run, err error, again func()) {
 	case later:
 		log.Error(
 			"the history of a workflow is damaged, or of a later version: it does not go on, " +
-				"and its messages wait; drover verify says more",
-		)
+				"and its messages wait; drover verify says more")
 	default:
 		log.Error(
 			"the history of a workflow is damaged: it does not go on, and its messages become " +
-				"dead letters; drover verify says more",
-		)
+				"dead letters; drover verify says more")
 	}
 	r.broken, r.aside = err, !later
 	p.endRecall(r)
@@ -139,19 +137,11 @@ func (p *partition) whenKept(r *run, f, aside func()) {
 // whenSound is whenKnown for those who want an answer: a run whose history is damaged gives them a
 // refusal.
 func (p *partition) whenSound(r *run, reply func(any), f func()) {
-	p.whenKnown(
-		r,
-		f,
-		func() { reply(&schemas.AckResponse{V: schemas.Version, Error: damagedError(r)}) },
-	)
+	p.whenKnown(r, f,
+		func() { reply(&schemas.AckResponse{V: schemas.Version, Error: damagedError(r)}) })
 }
 
 func damagedError(r *run) *schemas.Error {
-	return env.DamageOf(
-		r.broken,
-		"workflow %q does not go on: %v",
-		r.wid,
-		r.broken,
-	).InField("workflowId").
-		About(r.wid, "")
+	return env.DamageOf(r.broken, "workflow %q does not go on: %v", r.wid, r.broken).
+		InField("workflowId").About(r.wid, "")
 }

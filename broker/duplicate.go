@@ -56,11 +56,7 @@ func (p *partition) buryIfUntold(wid string, e *message, m execution.Report, f e
 // attempt. An older one is not looked for: who tells it again has waited for seconds, and nobody
 // shall make an owner read long histories. alone is as for [runs.Reader.LastRecord].
 func knownOutcome(
-	b *env.Env, ctx context.Context,
-	partition int,
-	wid string,
-	m *schemas.Report,
-	alone bool,
+	b *env.Env, ctx context.Context, partition int, wid string, m *schemas.Report, alone bool,
 ) (bool, error) {
 	run, scheduled, attempt, err := execution.ParseToken(m.Token)
 	if err != nil || schemas.ValidateID("run", run) != nil { // a worker may say anything

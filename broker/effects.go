@@ -73,9 +73,8 @@ func (p *partition) dispatchAnyone(r *run, a *execution.Activity, t *completion,
 	if err == nil && len(body) > p.b.Largest() && len(task.HeartbeatDetails) > 0 {
 		// the input alone fits
 		task.HeartbeatDetails = nil
-		p.log.WithField("workflow", r.wid).
-			WithField("activity", o.ActivityID).
-			Warn("the details of the last heartbeat do not fit the task beside its input; the attempt begins without")
+		p.log.WithField("workflow", r.wid).WithField("activity", o.ActivityID).Warn(
+			"the details of the last heartbeat do not fit the task beside its input; the attempt begins without")
 		body, err = schemas.MarshalJSON(&task)
 	}
 	if err != nil {
@@ -107,19 +106,15 @@ func (p *partition) activityTask(r *run, a *execution.Activity, ask bool) schema
 	o := a.Scheduled
 	task := schemas.ActivityTask{
 		V: schemas.Version, Namespace: p.b.Options.Namespace, WorkflowID: r.wid, Run: r.state.Run,
-		WorkflowType: r.state.Start.WorkflowType,
-		ActivityID:   o.ActivityID, Type: o.ActivityType, TypeVersion: o.ActivityTypeVersion,
-		Input: o.Input, List: o.List,
-		Attempt: a.Attempt, ScheduledEventID: a.ScheduledID, ScheduledAt: a.ScheduledBase,
-		NotIdempotent: o.NotIdempotent || ask,
-		IdempotencyKey: execution.Token(
-			r.state.Run,
-			a.ScheduledID,
-			0,
-		), Token: execution.Token(r.state.Run, a.ScheduledID, a.Attempt),
-		HeartbeatDetails: a.Resume,
-		Fence:            p.fence, Report: p.b.NS.ActOutcome(p.n, r.wid, o.List), Beat: p.b.NS.Beat(p.n, r.wid, o.List),
-		StartToClose: max(o.StartToCloseTimeout, 0), Heartbeat: max(o.HeartbeatTimeout, 0),
+		WorkflowType: r.state.Start.WorkflowType, ActivityID: o.ActivityID, Type: o.ActivityType,
+		TypeVersion: o.ActivityTypeVersion, Input: o.Input, List: o.List, Attempt: a.Attempt,
+		ScheduledEventID: a.ScheduledID, ScheduledAt: a.ScheduledBase,
+		NotIdempotent:  o.NotIdempotent || ask,
+		IdempotencyKey: execution.Token(r.state.Run, a.ScheduledID, 0),
+		Token:          execution.Token(r.state.Run, a.ScheduledID, a.Attempt), HeartbeatDetails: a.Resume,
+		Fence: p.fence, Report: p.b.NS.ActOutcome(p.n, r.wid, o.List),
+		Beat: p.b.NS.Beat(p.n, r.wid, o.List), StartToClose: max(o.StartToCloseTimeout, 0),
+		Heartbeat: max(o.HeartbeatTimeout, 0),
 	}
 	if o.ScheduleToCloseTimeout.Limited() {
 		task.CloseBy = a.ScheduledBase.Add(o.ScheduleToCloseTimeout)
@@ -139,10 +134,7 @@ func (p *partition) send(subj, list string, h natsconn.Header, body []byte, done
 // sendUntil is send for what may be wrong to publish again, since what became of the first is not
 // known: retry is called in place of that, and calls again if it is to be.
 func (p *partition) sendUntil(
-	subj, list string,
-	h natsconn.Header,
-	body []byte,
-	done func(seq uint64),
+	subj, list string, h natsconn.Header, body []byte, done func(seq uint64),
 	retry func(again func()),
 ) {
 	if !p.canWrite() {
@@ -160,8 +152,7 @@ func (p *partition) sendUntil(
 			case errors.Is(a.Err, natsconn.ErrNoStream) && list != "":
 				p.openList(list, again)
 			default:
-				p.log.WithError(a.Err).
-					WithField("subject", subj).
+				p.log.WithError(a.Err).WithField("subject", subj).
 					Warn("not acknowledged; publishing again")
 				p.loop.After(effectRetry, func() { retry(again) })
 			}
@@ -190,8 +181,7 @@ func (p *partition) openList(list string, then func()) {
 				level = logrus.DebugLevel
 			}
 			p.log.WithError(err).
-				WithField("list", list).
-				Log(level, "the task list cannot be made; trying again")
+				WithField("list", list).Log(level, "the task list cannot be made; trying again")
 			delay = 5 * effectRetry
 		}
 		for _, f := range waiting {
@@ -233,16 +223,11 @@ func (p *partition) permit(f execution.Permit) {
 // bury parks a message that cannot be applied. The entry's subject tells where the message stood,
 // so it is written once, however often the message is read. The message's position waits for it.
 func (p *partition) bury(e *message, reason, details string) {
-	p.log.WithField("subject", e.subject).
-		WithField("reason", reason).
+	p.log.WithField("subject", e.subject).WithField("reason", reason).
 		Warn("dead letter: " + details)
 	p.letters.Note(e.wid, e.event, e.at, reason, details)
 	letter := schemas.DeadLetter{
-		Reason:  reason,
-		Details: details,
-		Subject: e.subject,
-		Time:    e.stored(),
-		Body:    e.body,
+		Reason: reason, Details: details, Subject: e.subject, Time: e.stored(), Body: e.body,
 	}
 	place := p.place(e)
 	subj, h, body, err := dead.Compose(p.b.NS, place, letter, p.b.Conn.MaxPayload())

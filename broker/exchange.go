@@ -77,18 +77,12 @@ func (p *partition) startChild(s *execution.State, c *execution.ChildRun, t *com
 	body, err := schemas.Marshal(q)
 	if err != nil {
 		p.log.WithError(err).
-			WithField("workflow", q.WorkflowID).
-			Error("the start of a child cannot be encoded")
+			WithField("workflow", q.WorkflowID).Error("the start of a child cannot be encoded")
 		return
 	}
 	t.Retain()
 	to := p.b.NS.In(p.b.PartitionOf(q.WorkflowID), q.WorkflowID, kindStart)
-	p.sendUntil(
-		to,
-		"",
-		natsconn.Addressed(to),
-		body,
-		func(uint64) { t.Release() },
+	p.sendUntil(to, "", natsconn.Addressed(to), body, func(uint64) { t.Release() },
 		func(again func()) {
 			r := p.get(s.WorkflowID)
 			p.whenKept(r, func() {
@@ -101,8 +95,7 @@ func (p *partition) startChild(s *execution.State, c *execution.ChildRun, t *com
 				p.repeatedStarts[q.Run] = true
 				again()
 			}, t.Release)
-		},
-	)
+		})
 }
 
 func completionOf(e *message) *completion {
@@ -117,8 +110,7 @@ func (p *partition) tell(wid, kind string, v any, completions ...*completion) {
 	body, err := schemas.Marshal(v)
 	if err != nil {
 		p.log.WithError(err).
-			WithField("workflow", wid).
-			Error("a message between workflows cannot be encoded")
+			WithField("workflow", wid).Error("a message between workflows cannot be encoded")
 		return
 	}
 	for _, t := range completions {
@@ -171,8 +163,9 @@ func (p *partition) answerChild(e *message, q *schemas.StartRequest) func(*run, 
 // startedReport says that a child has begun. How it ends is told when it does.
 func startedReport(q *schemas.StartRequest) *schemas.ChildReport {
 	return &schemas.ChildReport{
-		V: schemas.Version, ParentRun: q.Origin.Parent.Run, ScheduledEventID: q.Origin.ParentScheduledEventID,
-		Child: schemas.Execution{WorkflowID: q.WorkflowID, Run: q.Run}, Status: schemas.StatusOpen,
+		V: schemas.Version, ParentRun: q.Origin.Parent.Run,
+		ScheduledEventID: q.Origin.ParentScheduledEventID,
+		Child:            schemas.Execution{WorkflowID: q.WorkflowID, Run: q.Run}, Status: schemas.StatusOpen,
 	}
 }
 
@@ -231,15 +224,10 @@ func (p *partition) answerUnknown(e *message, source schemas.Execution, event in
 // control tells a worker that an activity is not wanted any more. Nothing waits for it: the answer
 // to a heartbeat says the same.
 func (p *partition) control(f execution.CancelRunning) {
-	body, err := json.Marshal(
-		&schemas.Control{
-			V:      schemas.Version,
-			Kind:   schemas.ControlCancel,
-			Token:  f.Token,
-			Reason: f.Reason,
-			Gone:   f.Gone,
-		},
-	)
+	body, err := json.Marshal(&schemas.Control{
+		V: schemas.Version, Kind: schemas.ControlCancel, Token: f.Token, Reason: f.Reason,
+		Gone: f.Gone,
+	})
 	if err == nil {
 		err = p.b.Conn.Publish(p.b.NS.Control(f.Worker), nil, body)
 	}

@@ -41,11 +41,7 @@ var ErrNewerFence = errors.New("a later claim has fenced the partition")
 // fails with [ErrNewerFence] if a later claim has written one, and with natsconn.ErrWrongSequence
 // or natsconn.ErrInFlight if somebody else is writing one now.
 func Fence(
-	ctx context.Context,
-	conn *natsconn.Conn,
-	ns subject.Namespace,
-	partition int,
-	claim uint64,
+	ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, partition int, claim uint64,
 	owner string,
 ) (uint64, error) {
 	seq, _, err := fence(ctx, conn, ns, partition, claim, owner)
@@ -54,11 +50,7 @@ func Fence(
 
 // fence also returns the sequence of the fence before, 0 for none.
 func fence(
-	ctx context.Context,
-	conn *natsconn.Conn,
-	ns subject.Namespace,
-	partition int,
-	claim uint64,
+	ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, partition int, claim uint64,
 	owner string,
 ) (seq, before uint64, err error) {
 	name := ns.Fence(partition)
@@ -73,13 +65,8 @@ func fence(
 			return 0, 0, fmt.Errorf("read the fence: %w", err)
 		}
 		if f.Claim > claim || f.Claim == claim && f.Owner != owner {
-			return 0, 0, fmt.Errorf(
-				"%w: claim %d of %s, ours is %d",
-				ErrNewerFence,
-				f.Claim,
-				f.Owner,
-				claim,
-			)
+			return 0, 0, fmt.Errorf("%w: claim %d of %s, ours is %d",
+				ErrNewerFence, f.Claim, f.Owner, claim)
 		}
 	}
 	f := &schemas.Fence{Claim: claim, Owner: owner, Time: schemas.At(time.Now())}

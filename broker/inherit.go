@@ -24,12 +24,8 @@ func (p *partition) inherit(h *schemas.Handed) {
 	if h == nil {
 		return
 	}
-	p.inheriting, p.inherited = make(
-		map[string]schemas.HandedDecision,
-		len(h.Wanted),
-	), make(
-		map[string]string,
-	)
+	p.inheriting, p.inherited = make(map[string]schemas.HandedDecision, len(h.Wanted)),
+		make(map[string]string)
 	for _, d := range h.Wanted {
 		if d.Replies == "" {
 			d.Replies = h.Replies
@@ -62,12 +58,8 @@ func (p *partition) inheritAsk(r *run) {
 	}
 	p.nextAsk++
 	r.ask = &ask{
-		id:        p.nextAsk,
-		token:     d.Token,
-		startedID: d.StartedID,
-		at:        d.At,
-		confirmed: true,
-		former:    d.Replies,
+		id: p.nextAsk, token: d.Token, startedID: d.StartedID, at: d.At, confirmed: true,
+		former: d.Replies,
 	}
 	p.asks[r.ask.id] = r
 	p.probeFormer()

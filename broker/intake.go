@@ -15,13 +15,11 @@ import (
 // openLog decides where to read a log from. witness is the highest position that is known to be
 // consumed.
 func (p *partition) openLog(
-	ctx context.Context,
-	number int,
-	stream, filter string,
-	witness schemas.Position,
+	ctx context.Context, number int, stream, filter string, witness schemas.Position,
 ) error {
 	log, lost, err := intake.Open(ctx, p.b.Conn, intake.Place{
-		Number: number, Stream: stream, Filter: filter, Checkpoint: p.positionOf(number), Witness: witness,
+		Number: number, Stream: stream, Filter: filter, Checkpoint: p.positionOf(number),
+		Witness: witness,
 	})
 	if lost != 0 {
 		p.log.WithField("stream", stream).WithField("incarnation", lost).
@@ -167,25 +165,15 @@ func (p *partition) takeMessage(in *intake.Log, o *opened) {
 		e.completion.Release()
 		return
 	case o.foreign:
-		p.bury(
-			e,
-			deadForeign,
+		p.bury(e, deadForeign,
 			"nobody has meant this message for its subject: it is the answer to a question that "+
-				"named the subject for it, or was published by hand",
-		)
+				"named the subject for it, or was published by hand")
 		e.completion.Release()
 		return
 	case len(e.body)-o.spilled > p.b.MessageLimit():
-		p.bury(
-			e,
-			deadTooLarge,
-			fmt.Sprintf(
-				"%d bytes; at most %d fit into a decision task: pass a reference instead, or "+
-					"raise the server's max_payload",
-				len(e.body)-o.spilled,
-				p.b.MessageLimit(),
-			),
-		)
+		p.bury(e, deadTooLarge, fmt.Sprintf(
+			"%d bytes; at most %d fit into a decision task: pass a reference instead, or "+
+				"raise the server's max_payload", len(e.body)-o.spilled, p.b.MessageLimit()))
 		e.completion.Release()
 		return
 	case in.Number == signalLog && p.isBuried(e):

@@ -29,12 +29,8 @@ func (p *partition) listKnown() {
 		return
 	}
 	env.ReadAsync(p.b, p.loop, func(ctx context.Context) ([]string, error) {
-		all, complete, err := p.b.Reads.StreamSubjects(
-			ctx,
-			p.b.NS.StreamHistory(p.n),
-			p.b.NS.AllRuns(p.n),
-			listedSubjects,
-		)
+		all, complete, err := p.b.Reads.StreamSubjects(ctx, p.b.NS.StreamHistory(p.n),
+			p.b.NS.AllRuns(p.n), listedSubjects)
 		if !complete {
 			all = nil
 		} else if all == nil {

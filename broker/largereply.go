@@ -27,8 +27,7 @@ func (p *partition) judgeReply(r *run, reply *schemas.DecisionReply, e *message,
 	if unfit := p.unfit(r, reply, e.at, size); unfit == "" {
 		digest := sha256.Sum256(e.body)
 		e.event = execution.Reply{
-			Reply:  reply,
-			Digest: string(hex.AppendEncode(make([]byte, 0, 16), digest[:8])),
+			Reply: reply, Digest: string(hex.AppendEncode(make([]byte, 0, 16), digest[:8])),
 		}
 	} else {
 		if moved := p.unfitting(r, reply, size); len(moved) > 0 {
@@ -42,19 +41,13 @@ func (p *partition) judgeReply(r *run, reply *schemas.DecisionReply, e *message,
 
 // unfit says why a reply of some size cannot be applied, "" if it can.
 func (p *partition) unfit(
-	r *run,
-	reply *schemas.DecisionReply,
-	at schemas.Timestamp,
-	size int,
+	r *run, reply *schemas.DecisionReply, at schemas.Timestamp, size int,
 ) string {
 	if size+256*len(reply.Decisions) > p.b.BodyLimit() {
 		return fmt.Sprintf(
 			"%d bytes in %d decisions do not fit one record of at most %d bytes; pass "+
-				"references instead of data, or decide in several steps",
-			size,
-			len(reply.Decisions),
-			p.b.BodyLimit(),
-		)
+				"references instead of data, or decide in several steps", size,
+			len(reply.Decisions), p.b.BodyLimit())
 	}
 	return p.tooLarge(r.state, reply, at, size)
 }
@@ -66,10 +59,8 @@ func (p *partition) unfitting(r *run, reply *schemas.DecisionReply, size int) []
 	for _, d := range reply.Decisions {
 		fields = append(fields, portions(d.Attributes)...)
 	}
-	most := p.b.BodyLimit() - recordBudget - max(
-		p.mostSaid(r.state, reply, p.b.Config()),
-		256*len(reply.Decisions),
-	)
+	most := p.b.BodyLimit() - recordBudget - max(p.mostSaid(r.state, reply, p.b.Config()),
+		256*len(reply.Decisions))
 	moved := payloads.Excess(fields, size, math.MaxInt, most)
 	for _, f := range fields {
 		if _, is := f.Ref(); !is && p.b.Outgrows(*f) > 0 && !slices.Contains(moved, f) {
@@ -99,11 +90,7 @@ func portions(attributes schemas.DecisionAttributes) (all []*schemas.Payload) {
 // storeReply stores payloads of a reply, and judges it again. The run waits meanwhile. unfit is
 // what is said if they cannot be stored.
 func (p *partition) storeReply(
-	r *run,
-	reply *schemas.DecisionReply,
-	e *message,
-	moved []*schemas.Payload,
-	unfit string,
+	r *run, reply *schemas.DecisionReply, e *message, moved []*schemas.Payload, unfit string,
 ) {
 	contents := make([]schemas.Payload, len(moved))
 	for i, f := range moved {

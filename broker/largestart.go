@@ -37,20 +37,12 @@ func largeOf(b *env.Env, e *message, q *schemas.StartRequest, signalOnly bool) [
 // storeLarge stores payloads of a start, which is then judged again. The workflow id waits
 // meanwhile.
 func (p *partition) storeLarge(
-	r *run,
-	e *message,
-	q *schemas.StartRequest,
-	fields []*schemas.Payload,
+	r *run, e *message, q *schemas.StartRequest, fields []*schemas.Payload,
 ) {
 	r.loading = true
 	r.mailbox = append([]*message{e}, r.mailbox...)
-	contents, prefix := make(
-		[]schemas.Payload,
-		len(fields),
-	), payloads.StartPrefix(
-		q.WorkflowID,
-		q.Run,
-	)
+	contents, prefix := make([]schemas.Payload, len(fields)), payloads.StartPrefix(q.WorkflowID,
+		q.Run)
 	for i, f := range fields {
 		contents[i] = *f
 	}

@@ -221,12 +221,8 @@ func (p *partition) handedDecisions() *schemas.Handed {
 	}
 	for _, r := range p.asks {
 		d := schemas.HandedDecision{
-			WorkflowID: r.wid,
-			Run:        r.state.Run,
-			Token:      r.ask.token,
-			StartedID:  r.ask.startedID,
-			At:         r.ask.at,
-			Replies:    r.ask.former,
+			WorkflowID: r.wid, Run: r.state.Run, Token: r.ask.token, StartedID: r.ask.startedID,
+			At: r.ask.at, Replies: r.ask.former,
 		}
 		stands := r.ask.confirmed && r.state.Decision.Started == r.ask.startedID &&
 			r.committed >= r.ask.startedID
@@ -246,11 +242,8 @@ func (p *partition) handedDecisions() *schemas.Handed {
 		if r.loading || r.ask != nil || !r.open() {
 			continue
 		}
-		if _, wanted := r.state.WantsDecider(p.b.Config()); wanted &&
-			!slices.ContainsFunc(
-				h.Wanted,
-				func(d schemas.HandedDecision) bool { return d.WorkflowID == r.wid },
-			) {
+		if _, wanted := r.state.WantsDecider(p.b.Config()); wanted && !slices.ContainsFunc(h.Wanted,
+			func(d schemas.HandedDecision) bool { return d.WorkflowID == r.wid }) {
 			h.Wanted = append(h.Wanted, schemas.HandedDecision{WorkflowID: r.wid, Run: r.state.Run})
 		}
 	}
@@ -286,12 +279,8 @@ func (p *partition) passOn(a *ask, m natsconn.Msg) {
 		if p.asks[a.id] == nil {
 			return
 		}
-		err := p.b.Conn.PublishReply(
-			p.b.NS.Owner(p.n),
-			p.replies+passedPrefix+"."+strconv.FormatUint(a.id, 36),
-			h,
-			m.Data,
-		)
+		err := p.b.Conn.PublishReply(p.b.NS.Owner(p.n),
+			p.replies+passedPrefix+"."+strconv.FormatUint(a.id, 36), h, m.Data)
 		if err != nil {
 			p.log.WithError(err).Debug("a decision cannot be passed on now")
 		}

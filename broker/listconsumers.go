@@ -52,8 +52,8 @@ func (p *partition) checkList(list string) {
 				Debug("whether the list has its consumers is not known; looking again")
 			p.loop.After(loadRetry, func() { p.checkList(list) })
 		case !full:
-			p.log.WithField("list", list).
-				Info("a task list lacks consumers, as after the end of whoever was making it; it gets them")
+			p.log.WithField("list", list).Info(
+				"a task list lacks consumers, as after the end of whoever was making it; it gets them")
 			p.openList(list, func() { p.checkList(list) })
 		default:
 			p.recovery.Release()

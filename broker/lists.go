@@ -29,8 +29,8 @@ func (b *Broker) serveLists(r micro.Request) {
 func (b *Broker) lists(ctx context.Context) (*schemas.TaskListsResponse, error) {
 	a := &schemas.TaskListsResponse{V: schemas.Version, Lists: []schemas.TaskListInfo{}}
 	prefix := b.NS.StreamTasks("")
-	streams := b.Reads.JetStream().
-		ListStreams(ctx, jetstream.WithStreamListSubject(b.NS.AllTasks("*")))
+	streams := b.Reads.JetStream().ListStreams(ctx,
+		jetstream.WithStreamListSubject(b.NS.AllTasks("*")))
 	for s := range streams.Info() {
 		list, ok := strings.CutPrefix(s.Config.Name, prefix)
 		if !ok {
@@ -59,10 +59,8 @@ func (b *Broker) lists(ctx context.Context) (*schemas.TaskListsResponse, error) 
 		}
 	}
 	a.Lists = here
-	slices.SortFunc(
-		a.Lists,
-		func(x, y schemas.TaskListInfo) int { return strings.Compare(x.List, y.List) },
-	)
+	slices.SortFunc(a.Lists,
+		func(x, y schemas.TaskListInfo) int { return strings.Compare(x.List, y.List) })
 	return a, nil
 }
 

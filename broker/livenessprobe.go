@@ -100,13 +100,8 @@ func (p *partition) waitsForWorkers() *deciders.Waits {
 }
 
 func (p *partition) probeWorker(w *deciders.Worker) {
-	to, reply := p.b.NS.DecideAlive(
-		w.Types[0],
-		w.Name,
-	), p.replies+probeWorkerPrefix+"."+strconv.FormatUint(
-		w.Number,
-		36,
-	)
+	to, reply := p.b.NS.DecideAlive(w.Types[0], w.Name), p.replies+probeWorkerPrefix+"."+
+		strconv.FormatUint(w.Number, 36)
 	if err := p.b.Conn.PublishReply(to, reply, nil, nil); err != nil {
 		p.log.WithError(err).Debug("a worker cannot be probed at this moment")
 	}
@@ -126,9 +121,8 @@ func (p *partition) workerGone(number uint64) {
 	for _, r := range p.asks {
 		a := r.ask
 		young := time.Duration(now.Sub(a.at)) <= deciders.YoungTask
-		if a.former == "" &&
-			(a.sticky && r.sticky == name || !a.sticky && young &&
-				slices.Contains(h.Types, r.state.Start.WorkflowType)) {
+		if a.former == "" && (a.sticky && r.sticky == name ||
+			!a.sticky && young && slices.Contains(h.Types, r.state.Start.WorkflowType)) {
 			p.askAgain(r)
 			asked++
 		}
@@ -145,9 +139,7 @@ func (p *partition) workerGone(number uint64) {
 			offered++
 		}
 	}
-	p.log.WithField("worker", name).
-		WithField("decisions", asked).
-		WithField("tasks", offered).
+	p.log.WithField("worker", name).WithField("decisions", asked).WithField("tasks", offered).
 		Info("a worker is gone: others are asked for what it may have had")
 }
 

@@ -58,12 +58,8 @@ const lockPlaceSize = 1024
 // enterLock asks for a lock that the run waits for, or has by its history.
 func (p *partition) enterLock(r *run, l *execution.Lock, t *watermark.Completion, heal bool) {
 	place := schemas.LockPlace{
-		WorkflowID: r.wid,
-		Run:        l.Run,
-		EventID:    l.EventID,
-		Fence:      l.Fence,
-		Since:      l.Since,
-		Lease:      max(l.Lease, 0),
+		WorkflowID: r.wid, Run: l.Run, EventID: l.EventID, Fence: l.Fence, Since: l.Since,
+		Lease: max(l.Lease, 0),
 	}
 	if l.Expires != 0 {
 		place.Since = l.Expires.Add(-l.Lease)
@@ -72,11 +68,7 @@ func (p *partition) enterLock(r *run, l *execution.Lock, t *watermark.Completion
 		place.FirstRun = chain
 	}
 	op := &lockOp{
-		lock:   l.Lock,
-		scope:  l.Scope,
-		place:  place,
-		limit:  l.Limit,
-		try:    l.Try,
+		lock: l.Lock, scope: l.Scope, place: place, limit: l.Limit, try: l.Try,
 		parent: r.state.Start.ParentWorkflowExecution,
 	}
 	p.changeLock(op, t, heal)
@@ -84,15 +76,10 @@ func (p *partition) enterLock(r *run, l *execution.Lock, t *watermark.Completion
 
 // leaveLock gives a place back.
 func (p *partition) leaveLock(
-	lock, scope string,
-	at keyed.Place,
-	t *watermark.Completion,
-	heal bool,
+	lock, scope string, at keyed.Place, t *watermark.Completion, heal bool,
 ) {
 	place := schemas.LockPlace{
-		WorkflowID: at.WorkflowID,
-		Run:        at.Asked.Run,
-		EventID:    at.Asked.EventID,
+		WorkflowID: at.WorkflowID, Run: at.Asked.Run, EventID: at.Asked.EventID,
 	}
 	p.changeLock(&lockOp{lock: lock, scope: scope, place: place, leave: true}, t, heal)
 }
@@ -138,9 +125,7 @@ func (l *lockKeys) Write(ctx context.Context, key string, body []byte, rev uint6
 
 // Apply makes what was read what the runs want of it.
 func (l *lockKeys) Apply(
-	key string,
-	ops []*lockOp,
-	got keyed.Lock,
+	key string, ops []*lockOp, got keyed.Lock,
 ) (next *schemas.LockRecord, changed bool) {
 	p := l.p
 	if got.Record != nil {
@@ -255,18 +240,12 @@ func findKin(b *env.Env, ctx context.Context, r *schemas.LockRecord, ops []*lock
 // ancestors returns the chains of a run's ancestors, each by its first run, from its parent on.
 // They end where a history is gone.
 func ancestors(
-	b *env.Env, ctx context.Context,
-	parent *schemas.Execution,
+	b *env.Env, ctx context.Context, parent *schemas.Execution,
 ) (chains []schemas.Execution, err error) {
 	for x := parent; x != nil && len(chains) <= b.Config().ChildDepth; {
 		partition := b.PartitionOf(x.WorkflowID)
-		page, _, err := b.Reads.BatchGet(
-			ctx,
-			b.NS.StreamHistory(partition),
-			b.NS.History(partition, x.WorkflowID, x.Run),
-			1,
-			1,
-		)
+		page, _, err := b.Reads.BatchGet(ctx, b.NS.StreamHistory(partition),
+			b.NS.History(partition, x.WorkflowID, x.Run), 1, 1)
 		if err != nil {
 			return nil, fmt.Errorf("read the ancestor %s: %w", x.WorkflowID, err)
 		}

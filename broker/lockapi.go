@@ -28,16 +28,14 @@ func (b *Broker) serveLocks(r micro.Request) {
 // listLocks answers from what is seen of the bucket; about a single lock the leader of the bucket
 // is asked.
 func (b *Broker) listLocks(
-	ctx context.Context,
-	q *schemas.LocksRequest,
+	ctx context.Context, q *schemas.LocksRequest,
 ) (*schemas.LocksResponse, error) {
 	a := &schemas.LocksResponse{V: schemas.Version, Locks: []schemas.LockRecord{}}
 	if q.Lock != "" {
 		got, err := b.ReadLock(ctx, schemas.LockKey(q.Scope, q.Lock))
 		if err != nil {
-			return nil, schemas.Errorf(schemas.CodeUnavailable, "the lock cannot be read now: %v", err).
-				InField("lock").
-				WithHint("try again")
+			return nil, schemas.Errorf(schemas.CodeUnavailable, "the lock cannot be read now: %v",
+				err).InField("lock").WithHint("try again")
 		}
 		if got.Record != nil {
 			a.Locks = append(a.Locks, *got.Record)
@@ -62,9 +60,7 @@ func hasPlace(r *run, q *schemas.ExecutionRequest) bool {
 }
 
 func notHeld(r *run, q *schemas.ExecutionRequest) *schemas.Error {
-	return schemas.Errorf(schemas.CodeConflict, "workflow %q does not hold %s", r.wid,
-		explain.LockName(q.Lock, q.Scope)).
-		InField("lock").
-		About(r.wid, r.state.Run).
-		WithHint("see who does: drover lock list")
+	return schemas.Errorf(schemas.CodeConflict, "workflow %q does not hold %s",
+		r.wid, explain.LockName(q.Lock, q.Scope)).
+		InField("lock").About(r.wid, r.state.Run).WithHint("see who does: drover lock list")
 }

@@ -67,9 +67,8 @@ func (p *partition) judgeNow(r *run, key string, at keyed.Place) {
 	switch j.Verdict {
 	case keyed.Agree:
 	case keyed.TakeOut:
-		p.log.WithField("workflow", at.WorkflowID).
-			WithField("lock", j.Lock.Lock).
-			WithField("scope", j.Lock.Scope).
+		p.log.WithField("workflow", at.WorkflowID).WithField("lock", j.Lock.Lock).WithField("scope",
+			j.Lock.Scope).
 			Info("taking out of a lock a run that has closed, let go, or never asked")
 		p.leaveLock(j.Lock.Lock, j.Lock.Scope, at, nil, true)
 	case keyed.Tell:

@@ -78,16 +78,13 @@ func (p *partition) sayLost(ctx context.Context, why string) error {
 		Error("the history has lost its end: " + why + "; the messages that are still in the " +
 			"inbox and the signals are read again")
 	place := dead.Place{
-		Partition:   strconv.Itoa(p.n),
-		Stream:      "history",
-		Incarnation: strconv.FormatInt(int64(p.now()), 10),
-		Sequence:    p.fence,
+		Partition: strconv.Itoa(p.n), Stream: "history",
+		Incarnation: strconv.FormatInt(int64(p.now()), 10), Sequence: p.fence,
 	}
 	return dead.Bury(ctx, p.b.Conn, p.b.NS, place, schemas.DeadLetter{
 		Reason: deadLostRecords, Subject: p.b.NS.AllHistory(p.n), Time: p.now(),
-		Details: "partition " + strconv.Itoa(
-			p.n,
-		) + ": " + why + ". Runs that were in them only are begun again if their start is still " +
+		Details: "partition " + strconv.Itoa(p.n) + ": " + why +
+			". Runs that were in them only are begun again if their start is still " +
 			"in the inbox; of the others nothing is known any more",
 	})
 }

@@ -77,8 +77,7 @@ func (p *partition) offer(r *run, a *execution.Activity, body []byte, t *complet
 func (p *partition) offerable(a *execution.Activity) bool {
 	s := a.Scheduled
 	return p.offers.policy.isQuick(s.ActivityType) && s.TaskPriority == 0 && a.Started == 0 &&
-		p.leaving == nil &&
-		p.canWrite()
+		p.leaving == nil && p.canWrite()
 }
 
 func (p *partition) offerReply(f *offer) string {
@@ -87,10 +86,7 @@ func (p *partition) offerReply(f *offer) string {
 
 // sendOffer notes an offer that send has sent.
 func (p *partition) sendOffer(
-	r *run,
-	a *execution.Activity,
-	t *completion,
-	send func(*offer) error,
+	r *run, a *execution.Activity, t *completion, send func(*offer) error,
 ) bool {
 	o := &p.offers
 	for len(o.queue) > 0 && o.queue[0].over() {
@@ -102,12 +98,8 @@ func (p *partition) sendOffer(
 	}
 	o.last++
 	f := &offer{
-		id:         o.last,
-		run:        r,
-		activity:   a,
-		attempt:    a.Attempt,
-		completion: t,
-		until:      time.Now().Add(offerPatience),
+		id: o.last, run: r, activity: a, attempt: a.Attempt, completion: t,
+		until: time.Now().Add(offerPatience),
 	}
 	if send(f) != nil {
 		return false
@@ -276,8 +268,7 @@ func (p *partition) inquire(r *run, f execution.Inquire) {
 		return
 	}
 	body, err := schemas.MarshalJSON(
-		&schemas.Control{V: schemas.Version, Kind: schemas.ControlHolds, Token: f.Token},
-	)
+		&schemas.Control{V: schemas.Version, Kind: schemas.ControlHolds, Token: f.Token})
 	if err != nil {
 		p.log.WithError(err).Error("a worker cannot be asked")
 		return
@@ -286,11 +277,8 @@ func (p *partition) inquire(r *run, f execution.Inquire) {
 		o.asking = make(map[string]bool)
 	}
 	o.asking[f.Token] = true
-	wid, gone := r.wid, execution.Gone{
-		Run:         r.state.Run,
-		ScheduledID: f.ScheduledID,
-		Attempt:     f.Attempt,
-	}
+	wid, gone := r.wid,
+		execution.Gone{Run: r.state.Run, ScheduledID: f.ScheduledID, Attempt: f.Attempt}
 	p.b.Work.Go(func() {
 		holds := workerHas(p.b, f.Worker, body)
 		p.loop.Post(func() {
@@ -298,8 +286,7 @@ func (p *partition) inquire(r *run, f execution.Inquire) {
 			if holds || p.leaving != nil || !p.lease.Valid() {
 				return
 			}
-			p.log.WithField("workflow", wid).
-				WithField("worker", f.Worker).
+			p.log.WithField("workflow", wid).WithField("worker", f.Worker).
 				Warn("a worker does not answer for an activity that it was at; it is interrupted")
 			p.deliver(p.get(wid), &message{wid: wid, event: gone, at: p.now(), log: noLog})
 		})

@@ -160,8 +160,7 @@ func invalid(err error) *schemas.Error {
 		if errors.Is(err, schemas.ErrUnknownField) {
 			refused = refused.WithHint(
 				"mend the name, or send the header %s: 1 to have such fields passed over",
-				schemas.LenientHeader,
-			)
+				schemas.LenientHeader)
 		}
 		return refused.InField(field)
 	}
@@ -199,11 +198,8 @@ func (p *partition) serveActor(verb string, q *schemas.ExecutionRequest, reply f
 			return
 		}
 		if p.maybePurged(r) {
-			p.serveOld(
-				verb,
-				&schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: r.state.Run},
-				reply,
-			)
+			p.serveOld(verb, &schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: r.state.Run},
+				reply)
 			return
 		}
 		switch verb {
@@ -214,22 +210,15 @@ func (p *partition) serveActor(verb string, q *schemas.ExecutionRequest, reply f
 					r.state.Closed() && r.inflight == nil && len(r.pending) == 0
 			}, func(r *run) {
 				if r.state.Run != id {
-					p.serveOld(
-						verb,
-						&schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: id},
-						reply,
-					)
+					p.serveOld(verb, &schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: id},
+						reply)
 					return
 				}
 				if r.state.Closed() && (r.inflight != nil || len(r.pending) > 0) {
 					// decided, but not in the history yet
-					reply(
-						&schemas.ResultResponse{
-							V:      schemas.Version,
-							Run:    id,
-							Status: schemas.StatusOpen,
-						},
-					)
+					reply(&schemas.ResultResponse{
+						V: schemas.Version, Run: id, Status: schemas.StatusOpen,
+					})
 					return
 				}
 				reply(explain.Result(r.state))
@@ -241,10 +230,8 @@ func (p *partition) serveActor(verb string, q *schemas.ExecutionRequest, reply f
 			if r.open() {
 				d.EventsLeft = p.b.Config().EventsLeft(r.state.LastID)
 			}
-			d.Partition, d.Owner, d.Alarm, d.Decision = p.n, p.b.Options.Node, r.alarm.due, explain.Decision(
-				r.state,
-				p.situation(r),
-			)
+			d.Partition, d.Owner, d.Alarm, d.Decision = p.n, p.b.Options.Node, r.alarm.due,
+				explain.Decision(r.state, p.situation(r))
 			d.RequestIDsSince = p.intake.Requests.Since(r.wid, p.now())
 			p.afterPending(r, func() {
 				if d.Started.Replays == nil { // nothing repeats the latest run either
@@ -285,19 +272,12 @@ func (p *partition) foldOld(verb string, q *schemas.ExecutionRequest, reply func
 			p.withAttempts(d, func(v any) {
 				if verb == "why" && v == any(d) {
 					p.whyAlwaysOn(l.State, func(clause string) {
-						because := explain.Closed(
-							l.State,
-						) + explain.Replayed(
-							runs.ReplayOf(d.Attempts, l.State.Run),
-						) + clause
-						reply(
-							&schemas.WhyResponse{
-								V:       schemas.Version,
-								Run:     l.State.Run,
-								Status:  l.State.Status,
-								Because: because,
-							},
-						)
+						because := explain.Closed(l.State) +
+							explain.Replayed(runs.ReplayOf(d.Attempts, l.State.Run)) + clause
+						reply(&schemas.WhyResponse{
+							V: schemas.Version, Run: l.State.Run, Status: l.State.Status,
+							Because: because,
+						})
 					})
 					return
 				}
@@ -348,8 +328,10 @@ func (p *partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
 				case errors.Is(ack.Err, natsconn.ErrFull):
 					a.Error = p.b.FullError(ack.Err)
 				case ack.Err != nil:
-					a.Error = schemas.Errorf(schemas.CodeUnavailable, "the signal was not acknowledged: %v", ack.Err).
-						WithHint("it may or may not be stored; look with: drover history %s", q.WorkflowID)
+					a.Error = schemas.Errorf(schemas.CodeUnavailable,
+						"the signal was not acknowledged: %v", ack.Err).
+						WithHint("it may or may not be stored; look with: drover history %s",
+							q.WorkflowID)
 				}
 				a.Sequence = ack.Seq
 				reply(a)

@@ -21,35 +21,24 @@ func (p *partition) serveHistory(q *schemas.HistoryRequest, reply func(any)) {
 			p.readPage(q, runs.PageOf{Run: r.state.Run, Closed: true}, reply)
 		default:
 			id := r.state.Run
-			p.wait(
-				r,
-				q.Wait,
-				func(r *run) bool { return r.state.Run != id || r.committed > q.After || p.ended(r) },
-				func(r *run) {
-					if r.state.Run == id && r.committed <= q.After {
-						reply(
-							&schemas.HistoryResponse{
-								V:      schemas.Version,
-								Run:    id,
-								Events: []schemas.Event{},
-								Closed: p.ended(r),
-							},
-						)
-						return
-					}
-					if r.state.Run != id {
-						p.readPage(q, runs.PageOf{Run: id, Closed: true}, reply)
-						return
-					}
-					of := runs.PageOf{
-						Run:     id,
-						Least:   r.committed,
-						Closed:  p.ended(r),
-						Records: r.end.All(),
-					}
-					p.readPage(q, of, reply)
-				},
-			)
+			p.wait(r, q.Wait, func(r *run) bool {
+				return r.state.Run != id || r.committed > q.After || p.ended(r)
+			}, func(r *run) {
+				if r.state.Run == id && r.committed <= q.After {
+					reply(&schemas.HistoryResponse{
+						V: schemas.Version, Run: id, Events: []schemas.Event{}, Closed: p.ended(r),
+					})
+					return
+				}
+				if r.state.Run != id {
+					p.readPage(q, runs.PageOf{Run: id, Closed: true}, reply)
+					return
+				}
+				of := runs.PageOf{
+					Run: id, Least: r.committed, Closed: p.ended(r), Records: r.end.All(),
+				}
+				p.readPage(q, of, reply)
+			})
 		}
 	})
 }

@@ -112,22 +112,15 @@ var (
 
 func newPartition(b *env.Env, n int, lease *claims.Lease) *partition {
 	p := &partition{
-		b: b, n: n, lease: lease, loop: loop.New(),
-		log:  b.Options.Logger.WithField("partition", n),
+		b: b, n: n, lease: lease, loop: loop.New(), log: b.Options.Logger.WithField("partition", n),
 		runs: make(map[string]*run), deadlines: deadlines.New[*run](), asks: make(map[uint64]*run),
-		vain: adapt.Backoff[aheadType]{
-			Most: deciders.MostPatience,
-		}, offers: offers{policy: newOfferPolicy()},
-		reports: make(map[string]struct{}), recovered: make(map[string]map[string]bool),
-		missingStreams: make(
-			map[string][]func(),
-		), refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool),
-		departed: make(chan struct{}),
-		head: make(
-			natsconn.Header,
-			6,
-		), scratch: scratch{alarmHead: make(natsconn.Header, 1)},
-		intake: intake.New[*message](mostRemembered, blockIDs),
+		vain:   adapt.Backoff[aheadType]{Most: deciders.MostPatience},
+		offers: offers{policy: newOfferPolicy()}, reports: make(map[string]struct{}),
+		recovered: make(map[string]map[string]bool), missingStreams: make(map[string][]func()),
+		refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool),
+		departed: make(chan struct{}), head: make(natsconn.Header, 6),
+		scratch: scratch{alarmHead: make(natsconn.Header, 1)},
+		intake:  intake.New[*message](mostRemembered, blockIDs),
 	}
 	p.keys, p.deciders = newKeys(p), deciders.New(deciderHost{p})
 	return p
@@ -172,18 +165,15 @@ func (p *partition) run(outer context.Context, own func(*partition) (disown func
 		return fmt.Errorf("partition %d: %w", p.n, err)
 	}
 	p.log.WithFields(logrus.Fields{
-		"fence": p.fence,
-		"took":  time.Since(began).Round(time.Millisecond), "recovered": len(p.recovered),
-	}).
-		Info("partition owned")
+		"fence": p.fence, "took": time.Since(began).Round(time.Millisecond),
+		"recovered": len(p.recovered),
+	}).Info("partition owned")
 	defer own(p)()
 	p.tellOwned()
 	p.loop.After(p.b.Options.CheckpointEvery, p.tick)
 	p.listKnown()
-	defer context.AfterFunc(
-		outer,
-		func() { p.loop.Post(func() { p.leave(context.Cause(outer)) }) },
-	)()
+	defer context.AfterFunc(outer,
+		func() { p.loop.Post(func() { p.leave(context.Cause(outer)) }) })()
 	looped := make(chan struct{})
 	p.b.Work.Go(func() {
 		defer close(looped)

@@ -30,9 +30,7 @@ func (p *partition) passivateIdle() {
 		Long: p.inTicks(passivateAfter), Rested: p.inTicks(passivateRested),
 		Few: p.b.Options.CachedRuns / passivateShare, AtOnce: passivateAtOnce,
 	}
-	p.deadlines.Usage.Idle(
-		rest,
-		func(r *run) *deadlines.Use { return &r.use },
+	p.deadlines.Usage.Idle(rest, func(r *run) *deadlines.Use { return &r.use },
 		func(r *run, few bool) bool {
 			// The latest that have ended stay for those who ask how. What cannot be parked would cost
 			// the leader three questions.
@@ -41,14 +39,11 @@ func (p *partition) passivateIdle() {
 			}
 			p.forget(r)
 			return true
-		},
-	)
+		})
 }
 
 // inTicks is a time in ticks of the checkpoint's clock.
-func (p *partition) inTicks(
-	d time.Duration,
-) uint32 {
+func (p *partition) inTicks(d time.Duration) uint32 {
 	return uint32(max(d/p.b.Options.CheckpointEvery, 1))
 }
 

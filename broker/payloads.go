@@ -35,8 +35,10 @@ func (b *Broker) openPayloads() error {
 		err := topology.EnsurePayloads(ctx, b.Reads, b.NS, b.Options.Version)
 		if errors.Is(err, topology.ErrRefused) && !topology.Transient(err) {
 			// as beyond the limits of an account, which trying again does not raise
-			return schemas.Errorf(schemas.CodeLimit, "the object store of namespace %q cannot be made: %v", b.NS, err).
-				WithHint("it was not stored; payloads up to %d bytes need no object store", schemas.PayloadThreshold)
+			return schemas.Errorf(schemas.CodeLimit,
+				"the object store of namespace %q cannot be made: %v", b.NS, err).WithHint(
+				"it was not stored; payloads up to %d bytes need no object store",
+				schemas.PayloadThreshold)
 		}
 		return err
 	})
@@ -53,11 +55,8 @@ func (b *Broker) serveUpload(r micro.Request) {
 		return
 	}
 	if (q.WorkflowID == "") != (q.Run == "") {
-		b.refuse(
-			r,
-			schemas.Errorf(schemas.CodeInvalid, "workflowId and run name a start together, or neither is there").
-				InField("run"),
-		)
+		b.refuse(r, schemas.Errorf(schemas.CodeInvalid,
+			"workflowId and run name a start together, or neither is there").InField("run"))
 		return
 	}
 	b.background(r, func(ctx context.Context) (any, error) {
@@ -96,8 +95,7 @@ func (b *Broker) serveDownload(r micro.Request) {
 }
 
 func (b *Broker) download(
-	ctx context.Context,
-	q *schemas.DownloadRequest,
+	ctx context.Context, q *schemas.DownloadRequest,
 ) (*schemas.DownloadResponse, error) {
 	most := min(defaultPiece, b.MessageLimit()) // in JSON it stands as base64
 	if q.Limit > 0 {
@@ -113,8 +111,7 @@ func (b *Broker) download(
 			WithHint("a payload goes with the run that it belongs to; if that is still there, " +
 				"the payload is lost: \"drover doctor\" tells of the store, \"drover verify\" of single payloads")
 	case errors.Is(err, payloads.ErrCursor):
-		return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).
-			InField("cursor").
+		return nil, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("cursor").
 			WithHint("leave it out, or pass what an answer said as next")
 	case err != nil:
 		return nil, err
@@ -191,10 +188,7 @@ func (o *opened) left() int {
 // data fits a record, it returns nil: the log must not wait for room, since what makes some is read
 // from it.
 func (p *partition) store(
-	ctx context.Context,
-	object string,
-	data []byte,
-	fits bool,
+	ctx context.Context, object string, data []byte, fits bool,
 ) (*schemas.PayloadRef, bool) {
 	for wait := firstSpillRetry; ; wait = min(2*wait, lastSpillRetry) {
 		once, cancel := context.WithTimeout(ctx, env.ReadTimeout)
@@ -208,8 +202,7 @@ func (p *partition) store(
 		}
 		if ctx.Err() == nil {
 			p.log.WithError(err).
-				WithField("object", object).
-				Warn("a large payload cannot be stored; its log waits")
+				WithField("object", object).Warn("a large payload cannot be stored; its log waits")
 		}
 		if sleep.For(ctx, wait) != nil {
 			return nil, false
@@ -220,14 +213,8 @@ func (p *partition) store(
 // objectName tells messages apart over all incarnations of a log: two with the same sequence differ
 // in time.
 func objectName(partition, log int, m natsconn.Stored, field int) string {
-	return fmt.Sprintf(
-		"%s-%d-%d-%s-%d",
-		[...]string{"in", "signals"}[log],
-		partition,
-		m.Seq,
-		strconv.FormatInt(m.Time.UnixNano(), 36),
-		field,
-	)
+	return fmt.Sprintf("%s-%d-%d-%s-%d", [...]string{"in", "signals"}[log], partition, m.Seq,
+		strconv.FormatInt(m.Time.UnixNano(), 36), field)
 }
 
 // SpillNames are the names of the objects into which brokers may have moved parts of a message in a

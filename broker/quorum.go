@@ -149,15 +149,11 @@ func (b *Broker) watchQuorum(ctx context.Context) {
 			continue
 		}
 		late := b.asking.take(waitersFor)
-		b.Options.Logger.WithError(err).
-			WithField("waiting", len(late)).
+		b.Options.Logger.WithError(err).WithField("waiting", len(late)).
 			Error("nothing can be acknowledged: requests are refused")
 		for _, w := range late {
-			b.Respond(
-				w.to,
-				w.content,
-				&schemas.AckResponse{V: schemas.Version, Error: noQuorum(err)},
-			)
+			b.Respond(w.to, w.content,
+				&schemas.AckResponse{V: schemas.Version, Error: noQuorum(err)})
 		}
 	}
 }

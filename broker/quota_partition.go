@@ -30,10 +30,8 @@ func (p *partition) checkQuota() {
 		was := p.quota.Full()
 		p.quota.Account, p.quota.Limit, p.quota.Bytes = now.Account, now.Limit, now.Bytes
 		if full := p.quota.Full(); full != was {
-			p.log.WithField("bytes", p.quota.Bytes).
-				WithField("limit", p.quota.Limit).
-				WithField("account", p.quota.Account).
-				WithField("full", full).
+			p.log.WithField("bytes", p.quota.Bytes).WithField("limit", p.quota.Limit).
+				WithField("account", p.quota.Account).WithField("full", full).
 				Warn("the room for new workflows has changed")
 		}
 	})
@@ -49,8 +47,7 @@ func (p *partition) refusal() *schemas.Error {
 	}
 	return schemas.Errorf(schemas.CodeLimit, "the histories of namespace %q are full: partition "+
 		"%d has %d of %d bytes", p.b.Options.Namespace, p.n, p.quota.Bytes, p.quota.Limit).
-		InField("maxBytes").
-		WithHint("%s", natsconn.RoomHint(nil, p.b.Options.Namespace))
+		InField("maxBytes").WithHint("%s", natsconn.RoomHint(nil, p.b.Options.Namespace))
 }
 
 // full tells whether the partition takes no new runs and no signals.

@@ -59,9 +59,8 @@ type foundRecord struct {
 func (p *partition) backwardsFrom(r *run, at schemas.Timestamp) *readingBack {
 	return &readingBack{
 		filter: p.b.NS.HistoryOfWorkflow(p.n, r.wid), chain: r.state.FirstRun(), run: r.state.Run,
-		from: at.Add(
-			-intake.RememberFor - schemas.Duration(clockSkew),
-		), end: r.end.Sequence, rangeRead: firstRangeRead,
+		from: at.Add(-intake.RememberFor - schemas.Duration(clockSkew)), end: r.end.Sequence,
+		rangeRead: firstRangeRead,
 	}
 }
 
@@ -112,9 +111,7 @@ func (p *partition) readRangeReadBack(ctx context.Context, b *readingBack) error
 	start := max(b.first, b.end-min(b.end, b.rangeRead)+1)
 	var records []foundRecord
 	options := natsconn.ReadOptions{
-		FilterSubjects: []string{b.filter},
-		StartSeq:       start,
-		EndSeq:         b.end,
+		FilterSubjects: []string{b.filter}, StartSeq: start, EndSeq: b.end,
 	}
 	err := p.b.Reads.Scan(ctx, stream, options, func(s natsconn.Stored) error {
 		if f, ok := p.foundIn(&s); ok {
@@ -145,13 +142,10 @@ func (p *partition) takeBack(b *readingBack, f *foundRecord) {
 		return
 	}
 	for _, id := range slices.Backward(f.ids) {
-		b.found = append(
-			b.found,
-			foundID{
-				PlacedID: intake.PlacedID{Hash: p.intake.Requests.Hash(id), Sequence: f.sequence},
-				at:       f.at,
-			},
-		)
+		b.found = append(b.found, foundID{
+			PlacedID: intake.PlacedID{Hash: p.intake.Requests.Hash(id), Sequence: f.sequence},
+			at:       f.at,
+		})
 	}
 	switch {
 	case len(b.found) >= p.intake.Requests.Most():
@@ -171,10 +165,7 @@ func (p *partition) foundIn(s *natsconn.Stored) (f foundRecord, ok bool) {
 		return f, false
 	}
 	f = foundRecord{
-		sequence: s.Seq,
-		at:       schemas.At(s.Time),
-		run:      record.Run,
-		isFirst:  record.First == 1,
+		sequence: s.Seq, at: schemas.At(s.Time), run: record.Run, isFirst: record.First == 1,
 	}
 	for _, e := range record.Events {
 		if a, ok := e.Attributes.(*schemas.WorkflowStarted); ok {

@@ -30,10 +30,8 @@ func (p *partition) rehydrate(r *run) { p.deadlines.Wake(r) }
 // rehydrateAll reads what was woken since it was called last.
 func (p *partition) rehydrateAll() {
 	rest := p.deadlines.Waking()
-	slices.SortFunc(
-		rest,
-		func(a, b *run) int { return cmp.Compare(a.passive.Sequence, b.passive.Sequence) },
-	)
+	slices.SortFunc(rest,
+		func(a, b *run) int { return cmp.Compare(a.passive.Sequence, b.passive.Sequence) })
 	for len(rest) > 0 {
 		n := together(rest)
 		p.readRange(rest[0].passive.Sequence, rest[n-1].passive.Sequence+1, rest[:n:n])

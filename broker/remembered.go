@@ -91,17 +91,8 @@ func (p *partition) mayForget(r *run, id execution.RequestID) bool {
 // inheritedSize is what there may be much of in the first record of a run, in bytes. What left no
 // room for an id is most of it.
 func inheritedSize(s *schemas.WorkflowStarted) int {
-	return len(
-		s.Input,
-	) + schemas.WordsSize(
-		s.SignalIDs,
-	) + schemas.WordsSize(
-		s.RequestIDs,
-	) + schemas.AttributesSize(
-		s.Attributes,
-	) + schemas.WordsSize(
-		s.TagList,
-	)
+	return len(s.Input) + schemas.WordsSize(s.SignalIDs) + schemas.WordsSize(s.RequestIDs) +
+		schemas.AttributesSize(s.Attributes) + schemas.WordsSize(s.TagList)
 }
 
 // canLookFor tells whether an id can be looked for now. What is not in the history yet must be in
@@ -125,10 +116,7 @@ func (p *partition) indexOf(r *run, at schemas.Timestamp) *intake.Chain {
 // lookFor looks for an id in the history of a chain, and tells whether it is there. Until then the
 // run takes nothing.
 func (p *partition) lookFor(
-	r *run,
-	id execution.RequestID,
-	at schemas.Timestamp,
-	then func(known bool),
+	r *run, id execution.RequestID, at schemas.Timestamp, then func(known bool),
 ) {
 	r.loading = true
 	done := func(known bool) {
@@ -158,9 +146,7 @@ func (p *partition) lookFor(
 		done(false)
 		return
 	}
-	env.ReadAsync(
-		p.b,
-		p.loop,
+	env.ReadAsync(p.b, p.loop,
 		func(ctx context.Context) (bool, error) { return p.noted(ctx, id, sequence) },
 		func(known bool, err error) {
 			if err != nil {
@@ -168,16 +154,13 @@ func (p *partition) lookFor(
 				return
 			}
 			done(known)
-		},
-	)
+		})
 }
 
 // noted tells whether a record has an event that notes an id. One that is purged is believed to
 // have it.
 func (p *partition) noted(
-	ctx context.Context,
-	id execution.RequestID,
-	sequence uint64,
+	ctx context.Context, id execution.RequestID, sequence uint64,
 ) (bool, error) {
 	s, err := p.b.Reads.GetSeq(ctx, p.b.NS.StreamHistory(p.n), sequence)
 	switch {
@@ -213,10 +196,8 @@ func (p *partition) dropRepeat(r *run, e *message) {
 	case e.answer == nil:
 	case q != nil:
 		run := r.state.Run
-		g.answers = append(
-			g.answers,
-			func() { p.b.Respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Run: run}) },
-		)
+		g.answers = append(g.answers,
+			func() { p.b.Respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Run: run}) })
 	default: // a start with a signal
 		e.verdict = verdict{run: r.state.Run}
 		g.answers = append(g.answers, func() { e.answer(r, nil) })
@@ -234,11 +215,8 @@ func (p *partition) noteRequests(r *run, c *commit) {
 	at := p.now()
 	for _, e := range c.events {
 		for id := range execution.RequestsIn(e.Attributes) {
-			p.intake.Requests.Add(
-				m,
-				intake.PlacedID{Hash: p.intake.Requests.Hash(id), Sequence: c.sequence},
-				at,
-			)
+			p.intake.Requests.Add(m,
+				intake.PlacedID{Hash: p.intake.Requests.Hash(id), Sequence: c.sequence}, at)
 		}
 	}
 }

@@ -61,16 +61,16 @@ func (p *partition) meetOpen(ctx context.Context) error {
 			_, wid, run, err := subject.ParseHistory(subj)
 			if err != nil {
 				p.log.WithError(err).
-					WithField("subject", subj).
-					Error("a record stands on a subject that names no run; drover verify tells more")
+					WithField("subject", subj).Error(
+					"a record stands on a subject that names no run; drover verify tells more")
 				continue
 			}
 			p.met(wid, run)
 		}
 	}
 	if n := runs.Len(); n > 0 {
-		p.log.WithField("runs", n).
-			Info("the server is not the one that stored the tasks and alarms: repeating the effects of every open run")
+		p.log.WithField("runs", n).Info(
+			"the server is not the one that stored the tasks and alarms: repeating the effects of every open run")
 	}
 	return p.dropForeign(ctx)
 }
@@ -80,18 +80,14 @@ func (p *partition) meetOpen(ctx context.Context) error {
 // partition is fenced.
 func (p *partition) dropForeign(ctx context.Context) error {
 	var foreign []uint64
-	err := p.b.Reads.Scan(
-		ctx,
-		p.b.NS.StreamAlarms(p.n),
-		natsconn.ReadOptions{HeadersOnly: true},
+	err := p.b.Reads.Scan(ctx, p.b.NS.StreamAlarms(p.n), natsconn.ReadOptions{HeadersOnly: true},
 		func(s natsconn.Stored) error {
 			if _, wid, run, err := subject.ParseAlarm(s.Subject); err == nil &&
 				!p.recovered[wid][run] {
 				foreign = append(foreign, s.Seq)
 			}
 			return nil
-		},
-	)
+		})
 	if err != nil {
 		return fmt.Errorf("look for alarms of closed runs: %w", err)
 	}

@@ -94,11 +94,7 @@ func (y *replay) requestID() string { return "replay " + y.q.RequestID }
 
 func (y *replay) answer(run string, started bool) *schemas.ReplayResponse {
 	a := &schemas.ReplayResponse{
-		V:          schemas.Version,
-		WorkflowID: y.q.WorkflowID,
-		Run:        run,
-		Started:    started,
-		Plan:       y.plan,
+		V: schemas.Version, WorkflowID: y.q.WorkflowID, Run: run, Started: started, Plan: y.plan,
 	}
 	if y.old != nil {
 		a.Replays = y.old.Run
@@ -111,13 +107,9 @@ func (p *partition) replay(q *schemas.ReplayRequest, force bool, reply func(any)
 	r := p.get(q.WorkflowID)
 	p.whenSound(r, reply, func() {
 		if !r.live() {
-			reply(
-				&schemas.ReplayResponse{
-					V:          schemas.Version,
-					WorkflowID: q.WorkflowID,
-					Error:      notFound(q.WorkflowID, q.Run),
-				},
-			)
+			reply(&schemas.ReplayResponse{
+				V: schemas.Version, WorkflowID: q.WorkflowID, Error: notFound(q.WorkflowID, q.Run),
+			})
 			return
 		}
 		y := &replay{q: q, force: force, latest: r.state.Run}
@@ -130,38 +122,24 @@ func (p *partition) replay(q *schemas.ReplayRequest, force bool, reply func(any)
 			case y.latest == y.run:
 				reply(y.answer(y.run, false))
 			case q.LatestOnly && q.Run != "" && q.Run != y.latest:
-				reply(
-					y.refuse(
-						schemas.Errorf(schemas.CodeConflict,
-							"run %s is not the latest of workflow %q: that is run %s (%s)", q.Run,
-							q.WorkflowID, y.latest, status).
-							InField("run").
-							About(q.WorkflowID, y.latest),
-					),
-				)
+				reply(y.refuse(schemas.Errorf(schemas.CodeConflict,
+					"run %s is not the latest of workflow %q: that is run %s (%s)",
+					q.Run, q.WorkflowID, y.latest, status).
+					InField("run").About(q.WorkflowID, y.latest)))
 			case open:
-				reply(
-					y.refuse(
-						schemas.Errorf(schemas.CodeConflict,
-							"workflow %q is %s, as run %s: a run is replayed once it has ended",
-							q.WorkflowID, status, y.latest).
-							About(q.WorkflowID, y.latest).
-							WithHint("wait for its end, or end it with: drover cancel %s, or "+
-								"drover terminate %s", q.WorkflowID, q.WorkflowID),
-					),
-				)
+				reply(y.refuse(schemas.Errorf(schemas.CodeConflict,
+					"workflow %q is %s, as run %s: a run is replayed once it has ended",
+					q.WorkflowID, status, y.latest).
+					About(q.WorkflowID, y.latest).
+					WithHint("wait for its end, or end it with: drover cancel %s, or "+
+						"drover terminate %s", q.WorkflowID, q.WorkflowID)))
 			case keeping != nil && keeping.Disabled && (q.Run == "" || q.Run == y.latest):
-				reply(
-					y.refuse(
-						schemas.Errorf(schemas.CodeConflict,
-							"the retention of run %s is disabled, so it is about to be purged "+
-								"and is never replayed", y.latest).
-							InField("run").
-							About(q.WorkflowID, y.latest).
-							WithHint("start it anew with: drover start; write retention 0 " +
-								"instead of disabled for runs that may be replayed"),
-					),
-				)
+				reply(y.refuse(schemas.Errorf(schemas.CodeConflict,
+					"the retention of run %s is disabled, so it is about to be purged "+
+						"and is never replayed", y.latest).InField("run").
+					About(q.WorkflowID, y.latest).
+					WithHint("start it anew with: drover start; write retention 0 " +
+						"instead of disabled for runs that may be replayed")))
 			default:
 				p.prepare(y, reply)
 			}
@@ -180,12 +158,8 @@ func (p *partition) prepare(y *replay, reply func(any)) {
 	select {
 	case p.b.Replays <- struct{}{}:
 	default:
-		reply(
-			y.refuse(
-				schemas.Errorf(schemas.CodeUnavailable, "%d replays are being prepared", mostReplays).
-					WithHint("try again with the same request id"),
-			),
-		)
+		reply(y.refuse(schemas.Errorf(schemas.CodeUnavailable, "%d replays are being prepared",
+			mostReplays).WithHint("try again with the same request id")))
 		return
 	}
 	p.b.Work.Go(func() {
@@ -214,11 +188,8 @@ func (p *partition) prepare(y *replay, reply func(any)) {
 
 // compose finds out what the new run begins with.
 func (p *partition) compose(ctx context.Context, y *replay) error {
-	_, err := p.b.Reads.LastBySubject(
-		ctx,
-		p.b.NS.StreamHistory(p.n),
-		p.b.NS.History(p.n, y.q.WorkflowID, y.run),
-	)
+	_, err := p.b.Reads.LastBySubject(ctx, p.b.NS.StreamHistory(p.n),
+		p.b.NS.History(p.n, y.q.WorkflowID, y.run))
 	if err == nil {
 		y.done = true
 		return nil
@@ -236,29 +207,27 @@ func (p *partition) compose(ctx context.Context, y *replay) error {
 		return err
 	case l == nil:
 		return schemas.Errorf(schemas.CodeNotFound,
-			"workflow %q has no run %s: it never had one, or the run is gone by its retention", y.q.WorkflowID, target).
-			InField("run").
-			About(y.q.WorkflowID, target).
+			"workflow %q has no run %s: it never had one, or the run is gone by its retention",
+			y.q.WorkflowID, target).
+			InField("run").About(y.q.WorkflowID, target).
 			WithHint("see which are there with: drover list --id %s", y.q.WorkflowID)
 	}
 	y.old = l.State
 	switch next := explain.Result(l.State).NewRun; {
 	case !l.State.Closed():
 		return schemas.Errorf(schemas.CodeConflict,
-			"run %s of workflow %q is %s: a run is replayed once it has ended", target, y.q.WorkflowID, l.State.Status).
-			About(y.q.WorkflowID, target)
+			"run %s of workflow %q is %s: a run is replayed once it has ended",
+			target, y.q.WorkflowID, l.State.Status).About(y.q.WorkflowID, target)
 	case next != "":
 		return schemas.Errorf(schemas.CodeConflict, "run %s of workflow %q has continued as run %s",
 			target, y.q.WorkflowID, next).
-			InField("run").
-			About(y.q.WorkflowID, target).
-			WithHint("replay that one")
+			InField("run").About(y.q.WorkflowID, target).WithHint("replay that one")
 	case l.State.Keeping() != nil && l.State.Keeping().Disabled:
 		return schemas.Errorf(schemas.CodeConflict,
 			"the retention of run %s of workflow %q is disabled: it is not kept once it has "+
 				"ended, and cannot be replayed", target, y.q.WorkflowID).
-			About(y.q.WorkflowID, target).
-			WithHint("begin anew with: drover start %s --id %s", l.State.Start.WorkflowType, y.q.WorkflowID)
+			About(y.q.WorkflowID, target).WithHint("begin anew with: drover start %s --id %s",
+			l.State.Start.WorkflowType, y.q.WorkflowID)
 	case l.State.Status == schemas.StatusCompleted && y.from() == schemas.ReplayFromEnd:
 		y.run, y.done, y.plan = target, true, &schemas.ReplayPlan{From: schemas.ReplayFromEnd}
 		return nil
@@ -278,9 +247,8 @@ func (p *partition) askReplay(ctx context.Context, y *replay) error {
 		Type:        s.Start.WorkflowType,
 		TypeVersion: s.Start.WorkflowTypeVersion, Token: s.Run + ".replay." + y.run,
 		Events: []schemas.Event{}, Context: s.Context, Attempt: 1,
-		Deadline: p.now().
-			Add(replayAsk),
-		Replay: &schemas.ReplayQuestion{From: y.from(), Force: y.force},
+		Deadline: p.now().Add(replayAsk),
+		Replay:   &schemas.ReplayQuestion{From: y.from(), Force: y.force},
 	}
 	body, err := schemas.MarshalJSON(task)
 	if err != nil {
@@ -297,16 +265,16 @@ func (p *partition) askReplay(ctx context.Context, y *replay) error {
 	switch {
 	case errors.Is(err, natsconn.ErrNoResponders):
 		return schemas.Errorf(schemas.CodeConflict,
-			"no decider for type %q is listening, and only it can tell where run %s may begin again", task.Type, s.Run).
-			About(s.WorkflowID, s.Run).
-			WithHint("start one in namespace %q, or begin anew with: drover start %s --id %s",
-				p.b.Options.Namespace, task.Type, s.WorkflowID)
+			"no decider for type %q is listening, and only it can tell where run %s may begin again",
+			task.Type, s.Run).
+			About(s.WorkflowID, s.Run).WithHint(
+			"start one in namespace %q, or begin anew with: drover start %s --id %s",
+			p.b.Options.Namespace, task.Type, s.WorkflowID)
 	case errors.Is(err, natsconn.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		return schemas.Errorf(schemas.CodeTimeout,
-			"the decider of type %q did not tell within %v where run %s may begin again", task.Type,
-			replayAsk.Std(), s.Run).
-			About(s.WorkflowID, s.Run).
-			WithHint("look at its log; asking again does no harm")
+			"the decider of type %q did not tell within %v where run %s may begin again",
+			task.Type, replayAsk.Std(), s.Run).
+			About(s.WorkflowID, s.Run).WithHint("look at its log; asking again does no harm")
 	case err != nil:
 		return err
 	}
@@ -325,23 +293,22 @@ func (y *replay) answered(typ string, reply *schemas.DecisionReply) error {
 	switch {
 	case a == nil && reply.Error != nil:
 		return schemas.Errorf(schemas.CodeConflict,
-			"the decider of type %q cannot tell where run %s may begin again: %s", typ, y.old.Run, reply.Error.Reason).
-			About(y.q.WorkflowID, y.old.Run).
-			WithHint("look at its log; asking again does no harm")
+			"the decider of type %q cannot tell where run %s may begin again: %s",
+			typ, y.old.Run, reply.Error.Reason).
+			About(y.q.WorkflowID, y.old.Run).WithHint("look at its log; asking again does no harm")
 	case a == nil && y.from() != schemas.ReplayFromStart:
 		return schemas.Errorf(schemas.CodeConflict,
-			"the decider of type %q keeps no replay points: a run of it can be replayed from start only", typ).
-			InField("from").
-			About(y.q.WorkflowID, y.old.Run).
+			"the decider of type %q keeps no replay points: a run of it can be replayed from start only",
+			typ).
+			InField("from").About(y.q.WorkflowID, y.old.Run).
 			WithHint("say --from start: the new run begins with the same input")
 	case a == nil:
 		a = &schemas.ReplayAnswer{}
 	case a.Refused != "":
 		return schemas.Errorf(schemas.CodeConflict,
-			"run %s of workflow %q cannot be replayed from %s: %s", y.old.Run, y.q.WorkflowID, y.from(), a.Refused).
-			InField("from").
-			About(y.q.WorkflowID, y.old.Run).
-			WithHint("%s", a.Hint)
+			"run %s of workflow %q cannot be replayed from %s: %s",
+			y.old.Run, y.q.WorkflowID, y.from(), a.Refused).
+			InField("from").About(y.q.WorkflowID, y.old.Run).WithHint("%s", a.Hint)
 	}
 	y.goesOn = len(a.Input) > 0
 	if y.plan, y.input = a.Plan, a.Input; y.plan == nil {
@@ -366,10 +333,8 @@ func (p *partition) ownInput(ctx context.Context, y *replay) error {
 				err = w.Write(ctx, data)
 			}
 			if err != nil {
-				return errors.Join(
-					fmt.Errorf("copy the input of run %s: %w", y.old.Run, err),
-					w.Abort(ctx),
-				)
+				return errors.Join(fmt.Errorf("copy the input of run %s: %w", y.old.Run, err),
+					w.Abort(ctx))
 			}
 			if cursor = next; next == "" {
 				break
@@ -400,18 +365,14 @@ func (y *replay) start() *schemas.StartRequest {
 	}
 	return &schemas.StartRequest{
 		V: schemas.Version, WorkflowID: y.q.WorkflowID, Run: y.run, RequestID: y.requestID(),
-		Type: s.WorkflowType, TypeVersion: s.WorkflowTypeVersion,
-		Input: y.input, ExecutionStartToCloseTimeout: s.ExecutionStartToCloseTimeout,
-		TaskStartToCloseTimeout:    s.TaskStartToCloseTimeout,
-		TaskScheduleToStartTimeout: s.TaskScheduleToStartTimeout, TaskPriority: s.TaskPriority,
-		ActivityDefaults: s.ActivityDefaults,
-		ChildPolicy:      s.ChildPolicy, TagList: s.TagList, Attributes: attributes,
-		Identity: y.q.Identity, Continuation: s.Continuation,
+		Type: s.WorkflowType, TypeVersion: s.WorkflowTypeVersion, Input: y.input,
+		ExecutionStartToCloseTimeout: s.ExecutionStartToCloseTimeout,
+		TaskStartToCloseTimeout:      s.TaskStartToCloseTimeout,
+		TaskScheduleToStartTimeout:   s.TaskScheduleToStartTimeout, TaskPriority: s.TaskPriority,
+		ActivityDefaults: s.ActivityDefaults, ChildPolicy: s.ChildPolicy, TagList: s.TagList,
+		Attributes: attributes, Identity: y.q.Identity, Continuation: s.Continuation,
 		Replays: &schemas.ReplayOf{
-			Run:      y.old.Run,
-			From:     y.from(),
-			Force:    y.force,
-			Reason:   y.q.Reason,
+			Run: y.old.Run, From: y.from(), Force: y.force, Reason: y.q.Reason,
 			Identity: y.q.Identity,
 		},
 	}
@@ -424,8 +385,8 @@ func (p *partition) startReplay(y *replay, reply func(any)) {
 	body, err := schemas.Marshal(q)
 	if err == nil && len(body) > p.b.MessageLimit() {
 		err = schemas.Errorf(schemas.CodeTooLarge,
-			"the start of the new run takes %d bytes; at most %d fit", len(body), p.b.MessageLimit()).
-			About(q.WorkflowID, y.old.Run)
+			"the start of the new run takes %d bytes; at most %d fit",
+			len(body), p.b.MessageLimit()).About(q.WorkflowID, y.old.Run)
 	}
 	if err != nil {
 		refused, ok := errors.AsType[*schemas.Error](err)
@@ -436,10 +397,8 @@ func (p *partition) startReplay(y *replay, reply func(any)) {
 		return
 	}
 	if y.force {
-		p.log.WithField("workflow", q.WorkflowID).
-			WithField("run", y.old.Run).
-			WithField("from", y.from()).
-			WithField("identity", y.q.Identity).
+		p.log.WithField("workflow", q.WorkflowID).WithField("run", y.old.Run).WithField("from",
+			y.from()).WithField("identity", y.q.Identity).
 			Warn("a replay is forced: idempotence and replay points are not minded")
 	}
 	start := execution.Start{Request: q}

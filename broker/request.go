@@ -35,9 +35,7 @@ func (p *partition) operate(verb string, q *schemas.ExecutionRequest, reply func
 			})
 		case verb == kindBreakLock && !hasPlace(r, q):
 			refusal := &schemas.AckResponse{
-				V:     schemas.Version,
-				Run:   r.state.Run,
-				Error: notHeld(r, q),
+				V: schemas.Version, Run: r.state.Run, Error: notHeld(r, q),
 			}
 			p.afterPending(r, func() { reply(refusal) })
 		default:
@@ -68,13 +66,9 @@ func (p *partition) operateOld(r *run, verb string, q *schemas.ExecutionRequest,
 		case r.live() && !r.closed(): // another start would be refused
 			reply(&schemas.AckResponse{V: schemas.Version, Run: q.Run, Error: otherRun(r, q)})
 		default:
-			reply(
-				&schemas.AckResponse{
-					V:     schemas.Version,
-					Run:   q.Run,
-					Error: closedError(q.WorkflowID, l.State),
-				},
-			)
+			reply(&schemas.AckResponse{
+				V: schemas.Version, Run: q.Run, Error: closedError(q.WorkflowID, l.State),
+			})
 		}
 	})
 }
@@ -84,12 +78,9 @@ func (p *partition) enter(verb string, q *schemas.ExecutionRequest, reply func(a
 	q.V = schemas.Version
 	body, err := schemas.Marshal(q)
 	if err != nil {
-		reply(
-			&schemas.AckResponse{
-				V:     schemas.Version,
-				Error: schemas.Errorf(schemas.CodeInternal, "%v", err),
-			},
-		)
+		reply(&schemas.AckResponse{
+			V: schemas.Version, Error: schemas.Errorf(schemas.CodeInternal, "%v", err),
+		})
 		return
 	}
 	to := p.b.NS.In(p.n, q.WorkflowID, verb)
@@ -101,14 +92,13 @@ func (p *partition) enter(verb string, q *schemas.ExecutionRequest, reply func(a
 		case errors.Is(a.Err, natsconn.ErrFull):
 			reply(&schemas.AckResponse{V: schemas.Version, Error: p.b.FullError(a.Err)})
 		case a.Err != nil:
-			reply(
-				&schemas.AckResponse{
-					V: schemas.Version,
-					Error: schemas.Errorf(schemas.CodeUnavailable, "the request was not acknowledged: %v", a.Err).
-						About(q.WorkflowID, q.Run).
-						WithHint("repeat it with the same request id; it will not happen twice"),
-				},
-			)
+			reply(&schemas.AckResponse{
+				V: schemas.Version,
+				Error: schemas.Errorf(schemas.CodeUnavailable,
+					"the request was not acknowledged: %v", a.Err).
+					About(q.WorkflowID, q.Run).
+					WithHint("repeat it with the same request id; it will not happen twice"),
+			})
 		}
 	})
 }
@@ -150,11 +140,8 @@ func (p *partition) answerLate(r *run, q *schemas.ExecutionRequest) {
 	}, func(l *runs.Run, err error) {
 		switch {
 		case err != nil:
-			p.b.Respond(
-				q.ReplyTo,
-				q.Content,
-				&schemas.AckResponse{V: schemas.Version, Error: env.Unavailable(err)},
-			)
+			p.b.Respond(q.ReplyTo, q.Content,
+				&schemas.AckResponse{V: schemas.Version, Error: env.Unavailable(err)})
 		case l != nil && l.State.Repeated(q):
 			p.b.Respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Run: q.Run})
 		default:
@@ -166,8 +153,6 @@ func (p *partition) answerLate(r *run, q *schemas.ExecutionRequest) {
 // otherRun refuses a request for a run that closed before the request came.
 func otherRun(r *run, q *schemas.ExecutionRequest) *schemas.Error {
 	return schemas.Errorf(schemas.CodeClosed, "run %s of workflow %q is closed; the latest is "+
-		"run %s (%s)", q.Run, r.wid, r.state.Run, r.state.Status).
-		InField("run").
-		About(r.wid, q.Run).
-		WithHint("name that run, or none")
+		"run %s (%s)", q.Run, r.wid, r.state.Run, r.state.Status).InField("run").About(r.wid,
+		q.Run).WithHint("name that run, or none")
 }

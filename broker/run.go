@@ -158,10 +158,7 @@ type run struct {
 // idle tells whether the run can be forgotten: the history has everything.
 func (r *run) idle() bool {
 	if r.marked || r.loose > 0 || r.owing > 0 || r.loading || r.inflight != nil || r.ask != nil ||
-		r.noPoller && !r.canPassivate() ||
-		r.backingUp ||
-		r.alarm.way != nil ||
-		r.alarm.queued ||
+		r.noPoller && !r.canPassivate() || r.backingUp || r.alarm.way != nil || r.alarm.queued ||
 		len(r.mailbox)+len(r.pending)+len(r.uncovered)+len(r.waiters)+len(r.offers) > 0 {
 		return false
 	}

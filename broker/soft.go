@@ -39,15 +39,11 @@ func (p *partition) serveSoft(verb string, q *schemas.ExecutionRequest, reply fu
 			d.Partition, d.Owner, d.Soft = p.n, p.b.Options.Node, true
 			p.withAttempts(d, func(v any) {
 				if verb == "why" && v == any(d) {
-					because := explain.Closed(
-						l.State,
-					) + explain.Replayed(
-						runs.ReplayOf(d.Attempts, l.State.Run),
-					) + "; it is purged from disk, and the master remembers it"
+					because := explain.Closed(l.State) +
+						explain.Replayed(runs.ReplayOf(d.Attempts, l.State.Run)) +
+						"; it is purged from disk, and the master remembers it"
 					v = &schemas.WhyResponse{
-						V:       schemas.Version,
-						Run:     l.State.Run,
-						Status:  l.State.Status,
+						V: schemas.Version, Run: l.State.Run, Status: l.State.Status,
 						Because: because,
 					}
 				}

@@ -28,14 +28,9 @@ func (p *partition) start(q *schemas.StartRequest, body []byte) {
 		r = p.get(q.WorkflowID)
 	}
 	if r.broken != nil {
-		p.tellStarter(
-			q,
-			&schemas.StartResponse{
-				V:          schemas.Version,
-				WorkflowID: q.WorkflowID,
-				Error:      damagedError(r),
-			},
-		)
+		p.tellStarter(q, &schemas.StartResponse{
+			V: schemas.Version, WorkflowID: q.WorkflowID, Error: damagedError(r),
+		})
 		return
 	}
 	e := &message{
@@ -65,8 +60,7 @@ func (p *partition) reported(m natsconn.Msg, wid, list string, err error) {
 		of.Run, of.ScheduledID, of.Attempt, err = execution.ParseToken(r.Token)
 	}
 	if err != nil || len(m.Data) > min(schemas.PayloadThreshold, p.b.MessageLimit()) ||
-		p.b.Outgrows(r.Result) > 0 ||
-		p.b.Outgrows(r.Details) > 0 {
+		p.b.Outgrows(r.Result) > 0 || p.b.Outgrows(r.Details) > 0 {
 		p.tellWorker(m.Reply, 0)
 		return
 	}
@@ -82,13 +76,8 @@ func (p *partition) reported(m natsconn.Msg, wid, list string, err error) {
 		}
 		p.reports[m.Reply] = struct{}{}
 		e := &message{
-			wid:     wid,
-			event:   execution.Report{Report: r, List: list, Of: of},
-			at:      p.now(),
-			log:     noLog,
-			subject: m.Subject,
-			body:    m.Data,
-			ahead:   r.Ahead,
+			wid: wid, event: execution.Report{Report: r, List: list, Of: of}, at: p.now(),
+			log: noLog, subject: m.Subject, body: m.Data, ahead: r.Ahead,
 		}
 		e.answer = func(r *run, _ []schemas.Event) { p.answerReport(m.Reply, r.end.Sequence) }
 		e.refuse = func() { p.answerReport(m.Reply, 0) }
@@ -127,8 +116,7 @@ func (p *partition) tellWorker(to string, sequence uint64) {
 		return
 	}
 	body := []byte(
-		`{"error":{"code":409,"description":"not taken: publish the report to the task's report subject"}}`,
-	)
+		`{"error":{"code":409,"description":"not taken: publish the report to the task's report subject"}}`)
 	if sequence > 0 {
 		// its letters need no escape
 		body = append(append(make([]byte, 0, 96), `{"stream":"`...), p.b.NS.StreamHistory(p.n)...)

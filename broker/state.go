@@ -60,27 +60,16 @@ const settledQuiet = 5 * time.Second
 // askState carries out the request of a StateRequested; t is held until its answer is in the
 // history.
 func (p *partition) askState(
-	r *run,
-	q *execution.StateRequest,
-	t *watermark.Completion,
-	heal bool,
+	r *run, q *execution.StateRequest, t *watermark.Completion, heal bool,
 ) {
 	a := q.Request
 	asked := execution.Asked{Run: r.state.Run, EventID: q.EventID}
 	if lock, ok := schemas.StateLock(a.Key); ok {
 		t.Retain()
-		p.askLock(
-			&lockAsk{
-				wid:        r.wid,
-				asked:      asked,
-				lock:       lock,
-				scope:      a.Scope,
-				clear:      a.Decision == schemas.DecideClearState,
-				at:         q.At,
-				heal:       heal,
-				completion: t,
-			},
-		)
+		p.askLock(&lockAsk{
+			wid: r.wid, asked: asked, lock: lock, scope: a.Scope,
+			clear: a.Decision == schemas.DecideClearState, at: q.At, heal: heal, completion: t,
+		})
 		return
 	}
 	require, err := requirement.Parse(a.Require)
@@ -89,11 +78,7 @@ func (p *partition) askState(
 		return
 	}
 	op := &stateOp{
-		name:       a.Key,
-		scope:      a.Scope,
-		wid:        r.wid,
-		asked:      asked,
-		completion: t,
+		name: a.Key, scope: a.Scope, wid: r.wid, asked: asked, completion: t,
 		op: states.Op{
 			Decision: a.Decision, Value: a.Value, Require: require,
 			Write: schemas.StateWrite{WorkflowID: r.wid, Run: asked.Run, EventID: asked.EventID},
@@ -159,10 +144,7 @@ func (s *stateKeys) Read(ctx context.Context, key string, _ []*stateOp) (got sta
 
 // Write is part of [keyed.Bucket]. A record that is too large waits until writes in it are settled.
 func (s *stateKeys) Write(
-	ctx context.Context,
-	key string,
-	body []byte,
-	rev uint64,
+	ctx context.Context, key string, body []byte, rev uint64,
 ) (uint64, error) {
 	if len(body) > s.p.b.BodyLimit() {
 		return 0, fmt.Errorf("it has too many writes that are not settled: %d bytes", len(body))
@@ -173,9 +155,7 @@ func (s *stateKeys) Write(
 // Apply changes the record as the runs want, and takes out what is settled if it is written anyway,
 // or if that is wanted.
 func (s *stateKeys) Apply(
-	key string,
-	ops []*stateOp,
-	got stateRead,
+	key string, ops []*stateOp, got stateRead,
 ) (next *schemas.StateRecord, changed bool) {
 	k, p := s.known[key], s.p
 	if k == nil {
@@ -212,9 +192,7 @@ func (s *stateKeys) Done(key string, ops []*stateOp, e stateRead, _ bool) (again
 	k.writes.End(e.Record)
 	for _, op := range ops {
 		a := execution.Answered{
-			Asked:    op.asked,
-			Value:    op.result.Value,
-			Revision: op.result.Revision,
+			Asked: op.asked, Value: op.result.Value, Revision: op.result.Revision,
 		}
 		if op.result.Unstored {
 			a.Revision = e.Revision

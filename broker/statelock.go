@@ -50,8 +50,7 @@ func (p *partition) askLock(q *lockAsk) {
 		switch {
 		case err != nil:
 			p.log.WithError(err).
-				WithField("lock", q.lock).
-				WithField("scope", q.scope).
+				WithField("lock", q.lock).WithField("scope", q.scope).
 				Warn("a lock cannot be read; trying again")
 			if unreadable(err) {
 				p.askLockAgain(q, keyed.MendPause)
@@ -63,14 +62,9 @@ func (p *partition) askLock(q *lockAsk) {
 			holders = got.Record.Holders
 		}
 		if !q.clear {
-			p.lockAsked(
-				q,
-				execution.Answered{
-					Asked:    q.asked,
-					Value:    holderOf(holders, q.wid),
-					Revision: got.Revision,
-				},
-			)
+			p.lockAsked(q, execution.Answered{
+				Asked: q.asked, Value: holderOf(holders, q.wid), Revision: got.Revision,
+			})
 			return
 		}
 		p.breakHolders(q, holders)
@@ -140,17 +134,12 @@ func (p *partition) breakHolder(q *lockAsk, h *schemas.LockPlace) {
 	p.tell(h.WorkflowID, kindBreakLock, &schemas.ExecutionRequest{
 		V: schemas.Version, WorkflowID: h.WorkflowID, Run: h.Run, Lock: q.lock, Scope: q.scope,
 		RequestID: fmt.Sprintf("%s.%d", q.asked.Run, q.asked.EventID),
-		Reason: fmt.Sprintf(
-			"workflow %q has cleared the key %s",
-			q.wid,
-			schemas.LockState(q.lock),
-		), Identity: "workflow " + q.wid,
+		Reason:    fmt.Sprintf("workflow %q has cleared the key %s", q.wid, schemas.LockState(q.lock)),
+		Identity:  "workflow " + q.wid,
 		Origin: &schemas.RequestOrigin{
-			Execution: &schemas.Execution{
-				WorkflowID: q.wid,
-				Run:        q.asked.Run,
-			}, ScheduledEventID: q.asked.EventID,
-			Cause: schemas.CauseClearedByWorkflow, FirstRun: h.Chain(),
+			Execution:        &schemas.Execution{WorkflowID: q.wid, Run: q.asked.Run},
+			ScheduledEventID: q.asked.EventID, Cause: schemas.CauseClearedByWorkflow,
+			FirstRun: h.Chain(),
 		},
 	})
 }
@@ -164,7 +153,8 @@ func (p *partition) lockAsked(q *lockAsk, m execution.Answered) {
 			return
 		}
 		p.deliver(r, &message{
-			wid: q.wid, event: m, at: p.now(), log: noLog, body: m.Value, refuse: q.completion.Release,
+			wid: q.wid, event: m, at: p.now(), log: noLog, body: m.Value,
+			refuse: q.completion.Release,
 			answer: func(*run, []schemas.Event) { q.completion.Release() },
 		})
 	}, q.completion.Release)

@@ -80,8 +80,8 @@ func (p *partition) tellOwned() {
 		return
 	}
 	if err := p.b.Conn.Publish(p.b.NS.Owned(p.n), nil, nil); err != nil {
-		p.log.WithError(err).
-			Debug("nobody is told that the partition is owned; whoever waits for an answer asks again when it is late")
+		p.log.WithError(err).Debug(
+			"nobody is told that the partition is owned; whoever waits for an answer asks again when it is late")
 	}
 }
 
@@ -133,16 +133,9 @@ func (p *partition) answerStart(e *message, q *schemas.StartRequest) func(*run, 
 	}
 	return func(r *run, _ []schemas.Event) {
 		v := e.verdict
-		p.tellStarter(
-			q,
-			&schemas.StartResponse{
-				V:          schemas.Version,
-				WorkflowID: r.wid,
-				Run:        v.run,
-				Started:    v.started,
-				Error:      v.refused,
-			},
-		)
+		p.tellStarter(q, &schemas.StartResponse{
+			V: schemas.Version, WorkflowID: r.wid, Run: v.run, Started: v.started, Error: v.refused,
+		})
 	}
 }
 
@@ -161,7 +154,7 @@ func notFound(wid, run string) *schemas.Error {
 }
 
 func closedError(wid string, s *execution.State) *schemas.Error {
-	return schemas.Errorf(schemas.CodeClosed, "workflow %q is closed (%s), as run %s", wid, s.Status, s.Run).
-		About(wid, s.Run).
-		WithHint("start it again, or name an open workflow")
+	return schemas.Errorf(schemas.CodeClosed, "workflow %q is closed (%s), as run %s",
+		wid, s.Status, s.Run).
+		About(wid, s.Run).WithHint("start it again, or name an open workflow")
 }

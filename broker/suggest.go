@@ -75,10 +75,7 @@ func (p *partition) suggestContinuations(ctx context.Context) (int, error) {
 // last records.
 func (p *partition) withPolicies(ctx context.Context) ([]string, error) {
 	last := map[string]uint64{}
-	err := p.b.Reads.Scan(
-		ctx,
-		p.b.NS.StreamHistory(p.n),
-		natsconn.ReadOptions{HeadersOnly: true},
+	err := p.b.Reads.Scan(ctx, p.b.NS.StreamHistory(p.n), natsconn.ReadOptions{HeadersOnly: true},
 		func(s natsconn.Stored) error {
 			status := schemas.HeaderStatus(s.Header.Get(schemas.StatusHeader))
 			if status == "" {
@@ -93,12 +90,9 @@ func (p *partition) withPolicies(ctx context.Context) ([]string, error) {
 				delete(last, wid)
 			}
 			return nil
-		},
-	)
-	wids := slices.SortedFunc(
-		maps.Keys(last),
-		func(a, b string) int { return cmp.Compare(last[a], last[b]) },
-	)
+		})
+	wids := slices.SortedFunc(maps.Keys(last),
+		func(a, b string) int { return cmp.Compare(last[a], last[b]) })
 	return wids, err
 }
 
@@ -115,18 +109,12 @@ func (p *partition) suggestContinuation(ctx context.Context, wid string) bool {
 				done <- false
 				return
 			}
-			p.deliver(
-				r,
-				&message{
-					wid:   wid,
-					event: execution.Recycle{},
-					at:    p.now(),
-					log:   noLog,
-					answer: func(_ *run, events []schemas.Event) {
-						done <- len(events) > 0
-					},
+			p.deliver(r, &message{
+				wid: wid, event: execution.Recycle{}, at: p.now(), log: noLog,
+				answer: func(_ *run, events []schemas.Event) {
+					done <- len(events) > 0
 				},
-			)
+			})
 		}, func() { done <- false })
 	})
 	select {

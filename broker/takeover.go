@@ -129,12 +129,8 @@ func (p *partition) readBuried(ctx context.Context) error {
 	filter := p.b.NS.AllDeadOf(intake.Tail(p.n, signalLog)...)
 	options := natsconn.ReadOptions{FilterSubjects: []string{filter}, HeadersOnly: true}
 	if at := checkpoint.Time; at != 0 {
-		first, err := p.b.Conn.FirstSince(
-			ctx,
-			p.b.NS.StreamDead(),
-			filter,
-			at.Time().Add(-clockSkew),
-		)
+		first, err := p.b.Conn.FirstSince(ctx, p.b.NS.StreamDead(), filter,
+			at.Time().Add(-clockSkew))
 		switch {
 		case errors.Is(err, natsconn.ErrNotFound):
 			return nil
@@ -215,8 +211,7 @@ func (p *partition) repeatOld(wid, id string, tries int) {
 		}
 		if err != nil {
 			p.log.WithError(err).
-				WithField("workflow", wid).
-				Warn("a closed run cannot be read; trying again")
+				WithField("workflow", wid).Warn("a closed run cannot be read; trying again")
 			p.loop.After(loadRetry, func() { p.repeatOld(wid, id, tries+1); p.recovery.Release() })
 			return
 		}

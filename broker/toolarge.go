@@ -16,10 +16,7 @@ import (
 
 // tooLarge says why a reply of some size cannot be applied, "" if it can.
 func (p *partition) tooLarge(
-	s *execution.State,
-	reply *schemas.DecisionReply,
-	at schemas.Timestamp,
-	size int,
+	s *execution.State, reply *schemas.DecisionReply, at schemas.Timestamp, size int,
 ) string {
 	return cmp.Or(p.tooLargeInJSON(reply, size), p.tooLargeForRecords(s, reply, at, size))
 }
@@ -38,10 +35,7 @@ func (p *partition) tooLargeInJSON(reply *schemas.DecisionReply, size int) strin
 		}
 		return fmt.Sprintf(
 			"%s: it takes %d bytes in JSON, and no message has more than %d: pass a reference instead of data",
-			field,
-			n,
-			p.b.BodyLimit(),
-		)
+			field, n, p.b.BodyLimit())
 	}
 	if s := large("context", reply.Context); s != "" {
 		return s
@@ -84,10 +78,7 @@ const (
 // comes after the close, where nobody can refuse it any more. Only where that could be too much is
 // it tried, on a copy of the state.
 func (p *partition) tooLargeForRecords(
-	s *execution.State,
-	reply *schemas.DecisionReply,
-	at schemas.Timestamp,
-	size int,
+	s *execution.State, reply *schemas.DecisionReply, at schemas.Timestamp, size int,
 ) string {
 	config, limit := p.b.Config(), p.b.BodyLimit()
 	if most := size + p.mostSaid(s, reply, config); most <= limit {
@@ -103,19 +94,14 @@ func (p *partition) tooLargeForRecords(
 	}
 	events, _ := try.Step(config, execution.Reply{Reply: reply}, at)
 	body, err := schemas.Marshal(
-		&schemas.Record{WorkflowID: s.WorkflowID, Run: s.Run, Events: events},
-	)
+		&schemas.Record{WorkflowID: s.WorkflowID, Run: s.Run, Events: events})
 	if err != nil {
 		return ""
 	}
 	if len(body)+recordBudget > limit {
 		return fmt.Sprintf(
 			"the %d events of its %d decisions take %d bytes, and no record has more than %d: decide in several steps",
-			len(events),
-			len(reply.Decisions),
-			len(body),
-			limit,
-		)
+			len(events), len(reply.Decisions), len(body), limit)
 	}
 	next := try.Continuation()
 	if next == nil {
@@ -124,11 +110,8 @@ func (p *partition) tooLargeForRecords(
 	first := firstRecord(next)
 	if 2*len(next.Input) > limit {
 		// what is remembered shall not give way to data, which can be a reference
-		first += schemas.WordsSize(
-			next.Origin.SignalIDs,
-		) + schemas.WordsSize(
-			next.Origin.RequestIDs,
-		)
+		first += schemas.WordsSize(next.Origin.SignalIDs) +
+			schemas.WordsSize(next.Origin.RequestIDs)
 	}
 	if first <= limit {
 		return ""
@@ -136,27 +119,20 @@ func (p *partition) tooLargeForRecords(
 	return fmt.Sprintf(
 		"decision %d, input: it has %d bytes, and beside it the next run begins with %d of its "+
 			"chain, such as ids of requests and attributes: "+
-			"no record has more than %d: pass a reference instead of data",
-		len(reply.Decisions),
-		len(next.Input),
-		first-len(next.Input),
-		limit,
-	)
+			"no record has more than %d: pass a reference instead of data", len(reply.Decisions),
+		len(next.Input), first-len(next.Input), limit)
 }
 
 // mostSaid bounds what the events of a reply say beside it, and the first record of a next run.
 func (p *partition) mostSaid(
-	s *execution.State,
-	reply *schemas.DecisionReply,
-	config *execution.Config,
+	s *execution.State, reply *schemas.DecisionReply, config *execution.Config,
 ) (size int) {
 	for _, d := range reply.Decisions {
 		switch a := d.Attributes.(type) {
 		case *schemas.ScheduleActivity:
 			size += littleSaid + quoted*(len(a.ActivityID)+len(a.ActivityType)+len(a.ActivityTypeVersion)+len(a.List))
-			if t,
-				_ := config.Types.Activity(a.ActivityType, a.ActivityTypeVersion); a.Retry == nil &&
-				t != nil && t.Activity != nil {
+			if t, _ := config.Types.Activity(a.ActivityType, a.ActivityTypeVersion); a.Retry ==
+				nil && t != nil && t.Activity != nil {
 				size += runs.ContentSize(t.Activity.Retry)
 			}
 		case *schemas.ScheduleTimer:
@@ -165,8 +141,9 @@ func (p *partition) mostSaid(
 			if len(a.Input) == 0 {
 				size += len(s.Start.Input) // it stays
 			}
-			size += mostSaid + recordBudget + schemas.WordsSize(s.SignalIDs) + schemas.WordsSize(s.RequestIDs) +
-				schemas.AttributesSize(s.Attributes) + schemas.WordsSize(s.Start.TagList) + mostSaid*len(s.OpenLocks())
+			size += mostSaid + recordBudget + schemas.WordsSize(s.SignalIDs) +
+				schemas.WordsSize(s.RequestIDs) + schemas.AttributesSize(s.Attributes) +
+				schemas.WordsSize(s.Start.TagList) + mostSaid*len(s.OpenLocks())
 		default:
 			size += mostSaid
 		}

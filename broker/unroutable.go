@@ -15,18 +15,11 @@ func (p *partition) lookForUnroutable() {
 		return
 	}
 	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, intake.BuryUnroutable(
-			ctx,
-			p.b.Reads,
-			p.b.NS,
-			p.lease.Valid,
-			deadUndecodable,
-			func(l *schemas.DeadLetter) {
-				p.log.WithField("subject", l.Subject).
-					WithField("reason", l.Reason).
+		return struct{}{}, intake.BuryUnroutable(ctx, p.b.Reads, p.b.NS, p.lease.Valid,
+			deadUndecodable, func(l *schemas.DeadLetter) {
+				p.log.WithField("subject", l.Subject).WithField("reason", l.Reason).
 					Warn("dead letter: " + l.Details)
-			},
-		)
+			})
 	}, func(_ struct{}, err error) {
 		if err != nil {
 			p.log.WithError(err).

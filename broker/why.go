@@ -94,10 +94,7 @@ func (p *partition) whyFailed(wid, run string, t *explain.Tries, tell func(claus
 // however long the history is; what has failed before something else happened is left to "drover
 // history".
 func failed(
-	b *env.Env, ctx context.Context,
-	partition int,
-	wid, run string,
-	t *explain.Tries,
+	b *env.Env, ctx context.Context, partition int, wid, run string, t *explain.Tries,
 ) (string, error) {
 	subj := b.NS.History(partition, wid, run)
 	m, err := b.Reads.LastBySubject(ctx, b.NS.StreamHistory(partition), subj)

@@ -24,15 +24,13 @@ func (e *Env) Respond(to, content string, v any) {
 			body, err = encode(v)
 			continue
 		}
-		body, err = encode(
-			&schemas.AckResponse{
-				V: schemas.Version,
-				Error: schemas.Errorf(schemas.CodeTooLarge,
-					"the answer of %d bytes exceeds the server's max_payload", len(body)).
-					WithHint("ask for less: a page with a limit, or msgpack; or raise the " +
-						"server's max_payload, above all if that was larger before"),
-			},
-		)
+		body, err = encode(&schemas.AckResponse{
+			V: schemas.Version,
+			Error: schemas.Errorf(schemas.CodeTooLarge,
+				"the answer of %d bytes exceeds the server's max_payload", len(body)).
+				WithHint("ask for less: a page with a limit, or msgpack; or raise the " +
+					"server's max_payload, above all if that was larger before"),
+		})
 		break
 	}
 	if err == nil {
@@ -50,11 +48,8 @@ func (e *Env) RefuseTo(reply, content string, refused *schemas.Error) {
 // half is the first half of a page: its events take more room in their encoding than was foreseen.
 func half(page *schemas.HistoryResponse) *schemas.HistoryResponse {
 	return &schemas.HistoryResponse{
-		V:      page.V,
-		Run:    page.Run,
-		Events: page.Events[:len(page.Events)/2],
-		More:   true,
-		Soft:   page.Soft,
+		V: page.V, Run: page.Run, Events: page.Events[:len(page.Events)/2], More: true,
+		Soft: page.Soft,
 	}
 }
 

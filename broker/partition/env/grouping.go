@@ -15,8 +15,7 @@ func (e *Env) Grouping(partition int) natsconn.OutboxOptions {
 		return natsconn.OutboxOptions{}
 	}
 	if err := e.Options.Stage(e.NS.StreamHistory(partition)); err != nil {
-		e.Options.Logger.WithError(err).
-			WithField("partition", partition).
+		e.Options.Logger.WithError(err).WithField("partition", partition).
 			Debug("records are not committed in groups")
 		return natsconn.OutboxOptions{}
 	}

@@ -17,10 +17,7 @@ func (l Lane) Leave() { <-l }
 // ReadAsync reads on a goroutine of its own and hands the answer to the loop. Reads use a
 // connection of their own: a direct get keeps the connection that asked busy.
 func ReadAsync[T any](
-	e *Env,
-	l *loop.Loop,
-	read func(context.Context) (T, error),
-	then func(T, error),
+	e *Env, l *loop.Loop, read func(context.Context) (T, error), then func(T, error),
 ) {
 	onLane(e, e.Readers, l, read, then)
 }
@@ -29,20 +26,13 @@ func ReadAsync[T any](
 // small reads that they rest on. These do not wait for loads of runs, of which there may be many
 // thousands, each of many records.
 func WriteAsync[T any](
-	e *Env,
-	l *loop.Loop,
-	write func(context.Context) (T, error),
-	then func(T, error),
+	e *Env, l *loop.Loop, write func(context.Context) (T, error), then func(T, error),
 ) {
 	onLane(e, e.Writers, l, write, then)
 }
 
 func onLane[T any](
-	e *Env,
-	on Lane,
-	l *loop.Loop,
-	read func(context.Context) (T, error),
-	then func(T, error),
+	e *Env, on Lane, l *loop.Loop, read func(context.Context) (T, error), then func(T, error),
 ) {
 	e.Work.Go(func() {
 		on.Enter()

@@ -81,8 +81,7 @@ func (l *listLooks) wasComplete(list string, made time.Time) bool {
 // consumersOf lists the consumers of a list, and tells when its stream was made. A list that is not
 // there is [natsconn.ErrNoStream].
 func (e *Env) consumersOf(
-	ctx context.Context,
-	list string,
+	ctx context.Context, list string,
 ) (made time.Time, all *natsconn.Consumers, err error) {
 	stream := e.NS.StreamTasks(list)
 	if all, err = e.Reads.Consumers(ctx, stream); err != nil {
@@ -215,11 +214,8 @@ func (e *Env) untaken(list string, filters map[string][]string) []string {
 		s := e.NS.Task(list, of.priority)
 		taken := filters[of.consumer] == nil
 		for _, all := range filters {
-			taken = taken ||
-				slices.ContainsFunc(
-					all,
-					func(f string) bool { return f == "" || subject.Overlap(f, s) },
-				)
+			taken = taken || slices.ContainsFunc(all,
+				func(f string) bool { return f == "" || subject.Overlap(f, s) })
 		}
 		if !taken {
 			left = append(left, s)

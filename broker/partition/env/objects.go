@@ -69,8 +69,8 @@ func (e *Env) RemoveObjects(objects []string) {
 		defer cancel()
 		for _, object := range objects {
 			if err := e.Store.Remove(ctx, object); err != nil {
-				e.Options.Logger.WithError(err).WithField("object", object).
-					Info("the payload of a refused start cannot be removed; it goes with the next sweep")
+				e.Options.Logger.WithError(err).WithField("object", object).Info(
+					"the payload of a refused start cannot be removed; it goes with the next sweep")
 			}
 		}
 	})

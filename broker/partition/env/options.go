@@ -98,26 +98,17 @@ func (o Options) WithDefaults() (Options, error) {
 	switch {
 	case o.Partitions < 1:
 		return o, fmt.Errorf(
-			"broker: Partitions is %d; want what topology.Ensure reports, at least 1",
-			o.Partitions,
-		)
+			"broker: Partitions is %d; want what topology.Ensure reports, at least 1", o.Partitions)
 	case o.Claims == nil:
 		return o, fmt.Errorf("broker: Claims is missing; open the namespace's claims bucket")
 	case o.Node == "":
 		return o, fmt.Errorf("broker: Node is empty; want a name that no other live process has")
 	case o.MaxObject < schemas.PayloadThreshold:
-		return o, fmt.Errorf(
-			"broker: MaxObject is %d; want at least %d, or 0 for %d",
-			o.MaxObject,
-			schemas.PayloadThreshold,
-			defaultMaxObject,
-		)
+		return o, fmt.Errorf("broker: MaxObject is %d; want at least %d, or 0 for %d",
+			o.MaxObject, schemas.PayloadThreshold, defaultMaxObject)
 	case o.CachedRuns < 1 || o.SnapshotEvents < 1:
-		return o, fmt.Errorf(
-			"broker: CachedRuns is %d and SnapshotEvents %d; want at least 1",
-			o.CachedRuns,
-			o.SnapshotEvents,
-		)
+		return o, fmt.Errorf("broker: CachedRuns is %d and SnapshotEvents %d; want at least 1",
+			o.CachedRuns, o.SnapshotEvents)
 	}
 	if err := schemas.ValidateName("Namespace", o.Namespace); err != nil {
 		return o, fmt.Errorf("broker: %w", err)

@@ -95,8 +95,7 @@ func Closer(stream *jetstream.StreamConfig, bytes int64, account *jetstream.Acco
 // NoAccount is the refusal of what would fill the account.
 func (r *Quota) NoAccount() *schemas.Error {
 	return schemas.Errorf(schemas.CodeLimit, "the account of NATS is full: all that is there "+
-		"has %d of %d bytes", r.Bytes, r.Limit).
-		WithHint("%s", natsconn.AccountRoomHint)
+		"has %d of %d bytes", r.Bytes, r.Limit).WithHint("%s", natsconn.AccountRoomHint)
 }
 
 // RefuseStart is the refusal of a start whose payloads of some bytes would take what is left of
@@ -126,13 +125,13 @@ func (e *Env) RefuseStart(ctx context.Context, bytes int64) *schemas.Error {
 		return r.NoAccount()
 	}
 	return schemas.Errorf(schemas.CodeLimit, "the object store of namespace %q is full: it has "+
-		"%d of %d bytes", e.Options.Namespace, r.Bytes, r.Limit).
-		InField("maxBytes").
-		WithHint("%s", natsconn.RoomHint(nil, e.Options.Namespace))
+		"%d of %d bytes", e.Options.Namespace, r.Bytes, r.Limit).InField("maxBytes").WithHint("%s",
+		natsconn.RoomHint(nil, e.Options.Namespace))
 }
 
 // FullError is the refusal of what a full inbox or signals stream has not stored.
 func (e *Env) FullError(err error) *schemas.Error {
 	return schemas.Errorf(schemas.CodeLimit, "namespace %q is full: %v", e.Options.Namespace, err).
-		InField("maxBytes").WithHint("it was not stored; %s", natsconn.RoomHint(err, e.Options.Namespace))
+		InField("maxBytes").
+		WithHint("it was not stored; %s", natsconn.RoomHint(err, e.Options.Namespace))
 }

@@ -139,15 +139,9 @@ func (r *RequestRelay) heard(m natsconn.Msg) {
 	switch {
 	case q == nil:
 	case !again:
-		r.e.RefuseTo(
-			q.reply,
-			q.header.Get(schemas.ContentTypeHeader),
-			schemas.Errorf(
-				schemas.CodeUnavailable,
-				"partition %d has no owner at the moment",
-				q.partition,
-			).WithHint("try again; if that stays so, look at: drover claims"),
-		)
+		r.e.RefuseTo(q.reply, q.header.Get(schemas.ContentTypeHeader),
+			schemas.Errorf(schemas.CodeUnavailable, "partition %d has no owner at the moment",
+				q.partition).WithHint("try again; if that stays so, look at: drover claims"))
 	default:
 		time.AfterFunc(relayRetry, func() {
 			r.try(q)

@@ -22,8 +22,7 @@ func (e *Env) WatchServerQuota(ctx context.Context) {
 		now.Bytes, now.Limit = e.Options.Quota()
 		was := e.ServerQuota.Swap(now)
 		if full := now.Full(); full != (was != nil && was.Full()) {
-			e.Options.Logger.WithField("bytes", now.Bytes).
-				WithField("limit", now.Limit).
+			e.Options.Logger.WithField("bytes", now.Bytes).WithField("limit", now.Limit).
 				WithField("full", full).
 				Warn("the room of the NATS server for new workflows has changed")
 		}
@@ -50,6 +49,5 @@ func (e *Env) ServerFull() bool {
 // ServerRefusal is the refusal of what would fill the server.
 func (r *Quota) ServerRefusal() *schemas.Error {
 	return schemas.Errorf(schemas.CodeLimit, "the NATS server is full: all that is there has %d "+
-		"of %d bytes", r.Bytes, r.Limit).
-		WithHint("%s", natsconn.ServerRoomHint)
+		"of %d bytes", r.Bytes, r.Limit).WithHint("%s", natsconn.ServerRoomHint)
 }
