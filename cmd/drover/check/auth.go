@@ -52,16 +52,18 @@ A server is broker, timer and ops in one, and decides for flows; a worker with -
 decider needs.
 
 It prints a user for the configuration of a NATS server, with the reason for each subject. --user
-and --password are those of that user. With --json or -o yaml it prints the permissions alone, as NATS spells them in JSON; with --nsc a command
-line of nsc, for accounts with JWTs.
+and --password are those of that user. With --json or -o yaml it prints the permissions alone, as
+NATS spells them in JSON; with --nsc a command line of nsc, for accounts with JWTs.
 
-The roles of servers are for all namespaces of an account, unless --namespace names one; the others are for that one
-namespace. Every user has reply subjects of its own, so that nobody hears the answers of others: connect with the same
-prefix, by inbox_prefix in a context of the nats command line or by Options.InboxPrefix in a program.
+The roles of servers are for all namespaces of an account, unless --namespace names one; the others
+are for that one namespace. Every user has reply subjects of its own, so that nobody hears the
+answers of others: connect with the same prefix, by inbox_prefix in a context of the nats command
+line or by Options.InboxPrefix in a program.
 
 Permissions say where a user may publish. NATS does not judge the reply subject that the user
 names there, and who answers does so by its own right: so somebody who is not trusted, signaler,
-client, operator or viewer, belongs into another account than the servers. --account NAME prints that account and what NAME, the account of the servers, exports to it.`,
+client, operator or viewer, belongs into another account than the servers. --account NAME prints
+that account and what NAME, the account of the servers, exports to it.`,
 		Example: `  drover auth template server
   drover auth template activity --list PCI --user pci
   drover auth template signaler --signal approve --account DROVER`,

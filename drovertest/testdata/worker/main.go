@@ -23,7 +23,9 @@ func main() {
 		return []schemas.Decision{decider.Complete("hello")}, nil
 	}))
 	activities := c.Activities(&activity.Options{Lists: []string{"main"}})
-	activity.Register(activities, "hello", func(_ context.Context, name string) (string, error) { return "hello " + name, nil })
+	activity.Register(activities, "hello", func(_ context.Context, name string) (string, error) {
+		return "hello " + name, nil
+	})
 	go activities.Run(ctx)
 	log.Print(deciders.Run(ctx))
 }
