@@ -151,7 +151,7 @@ func (s *term) ownerChangeNow() ownerChange {
 //
 // From here on drain may give the delivery back, from a goroutine of its own: so what that looks at
 // is set before, or with mu held.
-func (s *term) take(d *delivery, token string) (twin bool) {
+func (s *term) take(d *delivery, token string) (duplicate bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.letGo(d)
