@@ -14,7 +14,6 @@ import (
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/runs"
-	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/sleep"
 )
 
@@ -41,10 +40,6 @@ type Options = env.Options
 // Closing is a run that has closed, and the record that says so.
 type Closing = env.Closing
 
-// maxReaders bounds how many reads of histories a broker has under way, maxWriters how many short
-// writes that are not acknowledged on the loop.
-const maxReaders, maxWriters = 64, 64
-
 // headStart is how long a broker that is not the preferred owner of a free partition lets the
 // preferred one go first.
 const headStart = 100 * time.Millisecond
@@ -55,20 +50,15 @@ type Dialer func(ctx context.Context, name string) (*natsconn.Conn, error)
 // New returns a broker. It opens three connections with dial while it runs: one to write; one to
 // read histories, since a read keeps its connection busy and commits must not wait for it; one for
 // the API, which ends with it.
-func New(dial Dialer, o env.Options) (*Broker, error) {
+func New(dial Dialer, o Options) (*Broker, error) {
 	o, err := o.WithDefaults()
 	if err != nil {
 		return nil, err
 	}
 	b := &Broker{
-		Env: &env.Env{
-			Options: o, NS: subject.Namespace(o.Namespace), Doubt: make(chan struct{}, 1),
-			Readers: make(env.Lane, maxReaders), Writers: make(env.Lane, maxWriters),
-			Replays: make(chan struct{}, mostReplays),
-		},
-		dial: dial, started: make(chan struct{}), parts: make(map[int]*partition),
+		Env: env.New(o), dial: dial,
+		started: make(chan struct{}), parts: make(map[int]*partition),
 	}
-	b.Current.Store(&b.Options.Execution)
 	return b, nil
 }
 

@@ -69,7 +69,7 @@ func (f *fleet) errands(id string) (n int) {
 func TestErrandRepeatedInAChain(t *testing.T) { // P-6
 	for _, tc := range []struct {
 		kind, decision string
-		event, told    schemas.EventType
+		event, known   schemas.EventType
 	}{
 		{"signal", `{"type":"SignalExternal","attributes":{"workflowId":"kid","signalName":"go"%s}}`, schemas.EventSignal, schemas.EventExternalSignaled},
 		{"cancel", `{"type":"CancelExternal","attributes":{"workflowId":"kid"%s}}`, schemas.EventWorkflowCancelRequested, schemas.EventExternalCancelRequested},
@@ -93,7 +93,7 @@ func TestErrandRepeatedInAChain(t *testing.T) { // P-6
 					f.start0("o", "order", "r1")
 					first.waitKilled()
 					f.node("b", nil)
-					f.await("o", tc.told)
+					f.await("o", tc.known)
 					again := func() {
 						t.Helper()
 						f.publish(b.prefix, b.first(t))
@@ -108,8 +108,8 @@ func TestErrandRepeatedInAChain(t *testing.T) { // P-6
 					}
 					f.api("terminate", `{"workflowId":"kid"}`)
 					again()
-					if told := f.count("o", tc.told); told != 1 {
-						t.Fatalf("the sender was told %d times", told)
+					if known := f.count("o", tc.known); known != 1 {
+						t.Fatalf("the sender was told %d times", known)
 					}
 					if failed := f.count("o", schemas.EventCancelExternalFailed) + f.count("o", schemas.EventSignalExternalFailed); failed != 0 {
 						t.Fatalf("the sender was told %d times that it failed", failed)

@@ -42,9 +42,9 @@ func TestResultOfARunThatIsNotInMemory(t *testing.T) { // P-2
 			`{"workflowId":"continued","run":"r-continued"}`: 0, `{"workflowId":"continued"}`: 0, `{"workflowId":"open"}`: 0, `{"workflowId":"again"}`: 0,
 			`{"workflowId":"nobody"}`: 0, `{"workflowId":"completed","run":"none"}`: 0,
 		}
-		told := map[string]map[string]any{}
+		known := map[string]map[string]any{}
 		for q := range requests {
-			told[q] = f.api("result", q)
+			known[q] = f.api("result", q)
 		}
 		first.stop()
 		var asked atomic.Int64
@@ -57,21 +57,21 @@ func TestResultOfARunThatIsNotInMemory(t *testing.T) { // P-2
 		time.Sleep(time.Minute)
 		for q, most := range requests {
 			asked.Store(0)
-			if diff := cmp.Diff(told[q], f.api("result", q)); diff != "" {
+			if diff := cmp.Diff(known[q], f.api("result", q)); diff != "" {
 				t.Errorf("%s (-the first owner +the next):\n%s", q, diff)
 			}
 			if got := asked.Load(); most > 0 && got > most {
 				t.Errorf("%s: read by %d questions, want %d", q, got, most)
 			}
 		}
-		if got := told[`{"workflowId":"timed-out"}`]["status"]; got != "timedOut" {
+		if got := known[`{"workflowId":"timed-out"}`]["status"]; got != "timedOut" {
 			t.Errorf("got status %v of a run without time, want timedOut", got)
 		}
 		want := map[string]any{"v": 1.0, "run": "r-failed", "status": "failed", "reason": "no", "large": 5.0}
-		if diff := cmp.Diff(want, told[`{"workflowId":"failed","inline":4}`]); diff != "" {
+		if diff := cmp.Diff(want, known[`{"workflowId":"failed","inline":4}`]); diff != "" {
 			t.Errorf("a result that is too large to be inline (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff(told[`{"workflowId":"failed"}`], told[`{"workflowId":"failed","inline":5}`]); diff != "" {
+		if diff := cmp.Diff(known[`{"workflowId":"failed"}`], known[`{"workflowId":"failed","inline":5}`]); diff != "" {
 			t.Errorf("a result that may be inline (-without a bound +with it):\n%s", diff)
 		}
 	})

@@ -110,7 +110,7 @@ func TestOwnersTellWhatHasClosed(t *testing.T) { // P-14
 		kinds, spans := map[schemas.Status]int{}, 0
 		for p := range partitions {
 			want, last := f.closedIn(p)
-			told, covered := map[uint64]bool{}, map[uint64]bool{}
+			known, covered := map[uint64]bool{}, map[uint64]bool{}
 			for _, s := range heard.spans[p] {
 				spans++
 				if s.from == 0 || s.from > s.to || s.to > last {
@@ -119,14 +119,14 @@ func TestOwnersTellWhatHasClosed(t *testing.T) { // P-14
 				here := map[uint64]bool{}
 				for _, c := range s.closed {
 					line, ok := want[c.Sequence]
-					if late := line.ClosedAt.Sub(c.Line.ClosedAt); !ok || c.Sequence < s.from || c.Sequence > s.to || told[c.Sequence] || late < 0 || late > time.Second {
+					if late := line.ClosedAt.Sub(c.Line.ClosedAt); !ok || c.Sequence < s.from || c.Sequence > s.to || known[c.Sequence] || late < 0 || late > time.Second {
 						t.Fatalf("partition %d, records %d to %d: told of %+v, in the history is %+v", p, s.from, s.to, c, line)
 					}
 					line.ClosedAt = c.Line.ClosedAt
 					if got, want := asText(t, c.Line), asText(t, line); got != want {
 						t.Fatalf("got %s, want %s", got, want)
 					}
-					told[c.Sequence], here[c.Sequence] = true, true
+					known[c.Sequence], here[c.Sequence] = true, true
 					kinds[c.Line.Status]++
 				}
 				for seq := s.from; seq <= s.to; seq++ {
@@ -142,7 +142,7 @@ func TestOwnersTellWhatHasClosed(t *testing.T) { // P-14
 				}
 			}
 			for seq, l := range want {
-				if !told[seq] {
+				if !known[seq] {
 					t.Errorf("partition %d: nobody has told of record %d, with which %s has closed", p, seq, l.WorkflowID)
 				}
 			}

@@ -35,7 +35,7 @@ func (p *partition) buryIfUntold(wid string, e *message, m execution.Report, f e
 	alone := p.singleReplica()
 	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (bool, error) {
 		return knownOutcome(p.b, ctx, p.n, wid, m.Report, alone)
-	}, func(told bool, err error) {
+	}, func(known bool, err error) {
 		switch {
 		case errors.Is(err, runs.ErrDamaged):
 			p.log.WithError(err).
@@ -45,7 +45,7 @@ func (p *partition) buryIfUntold(wid string, e *message, m execution.Report, f e
 			p.loop.After(loadRetry, func() { p.buryIfUntold(wid, e, m, f) })
 			return
 		}
-		if !told {
+		if !known {
 			p.bury(e, f.Reason, f.Details)
 		}
 		e.completion.Release()

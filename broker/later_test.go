@@ -149,18 +149,18 @@ func TestKeysOfALaterVersion(t *testing.T) {
 		f.start(startO)
 		f.await("o", schemas.EventLockRequested)
 		time.Sleep(time.Minute)
-		told := map[any]int{}
+		known := map[any]int{}
 		for _, e := range kept.AllEntries() {
 			if err, _ := e.Data[logrus.ErrorKey].(error); !errors.Is(err, schemas.ErrVersion) {
 				continue
 			}
-			told[e.Data["key"]]++
+			known[e.Data["key"]]++
 			if !strings.Contains(e.Message, "update") || strings.Contains(e.Message, "; delete it") {
 				t.Errorf("got %q of %v, want the advice to update", e.Message, e.Data["key"])
 			}
 		}
-		if told["workflow.t.="] != 1 || told["=.l"] < 2 || told["=.l"] > 15 {
-			t.Errorf("got %v warnings, want one of the type, and one of the lock every five seconds", told)
+		if known["workflow.t.="] != 1 || known["=.l"] < 2 || known["=.l"] > 15 {
+			t.Errorf("got %v warnings, want one of the type, and one of the lock every five seconds", known)
 		}
 		if got := string(f.request("drover.default.api.typeDescribe", `{"kind":"workflow","name":"t"}`)); !strings.Contains(got, "update this server") {
 			t.Errorf("got %s, want the advice to update", got)

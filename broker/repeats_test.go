@@ -251,7 +251,7 @@ func TestRequestCountsOnceWhateverCameBetween(t *testing.T) { // E1, P-5
 func TestErrandCountsOnceWhateverCameBetween(t *testing.T) { // E1, P-6
 	for kind, tc := range map[string]struct {
 		decision string
-		told     schemas.EventType
+		known    schemas.EventType
 	}{
 		"signal": {`[{"type":"SignalExternal","attributes":{"workflowId":"kid","signalName":"go"}}]`, schemas.EventExternalSignaled},
 		"cancel": {`[{"type":"CancelExternal","attributes":{"workflowId":"kid"}}]`, schemas.EventExternalCancelRequested},
@@ -270,7 +270,7 @@ func TestErrandCountsOnceWhateverCameBetween(t *testing.T) { // E1, P-6
 				f.start(`{"workflowId":"kid","type":"kid","run":"k1"}`)
 				f.decider("order", when("WorkflowStarted", tc.decision))
 				f.start(startO)
-				f.await("o", tc.told)
+				f.await("o", tc.known)
 				f.othersFor("kid", "first", 1100)
 				f.publish("drover.default.signal.kid.next", "")
 				if !f.until(time.Minute, func() bool { return len(f.chainOf("kid").runs) == 2 }) {

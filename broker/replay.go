@@ -33,8 +33,6 @@ const (
 
 	// replayAsk bounds how long a decider may think about a replay.
 	replayAsk = schemas.Duration(5e9)
-	// mostReplays bounds how many replays a broker prepares at a time.
-	mostReplays = 64
 )
 
 // serveReplay hands a replay to the owner of its workflow id. Force is the right to another
@@ -159,7 +157,7 @@ func (p *partition) prepare(y *replay, reply func(any)) {
 	case p.b.Replays <- struct{}{}:
 	default:
 		reply(y.refuse(schemas.Errorf(schemas.CodeUnavailable, "%d replays are being prepared",
-			mostReplays).WithHint("try again with the same request id")))
+			env.MostReplays).WithHint("try again with the same request id")))
 		return
 	}
 	p.b.Work.Go(func() {

@@ -41,13 +41,13 @@ func TestCancelReachesARunningActivity(t *testing.T) { // S1-15
 					"ActivityTimedOut", "[]",
 					"Signal", `[{"type":"RequestCancelActivity","attributes":{"activityId":"a"}}]`,
 				))
-				told := make(chan schemas.Control, 1)
+				known := make(chan schemas.Control, 1)
 				sub, err := f.nc.Subscribe(ns.Control("worker 1"), func(m *nats.Msg) {
 					var c schemas.Control
 					if err := json.Unmarshal(m.Data, &c); err != nil {
 						t.Error(err)
 					}
-					told <- c
+					known <- c
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -70,7 +70,7 @@ func TestCancelReachesARunningActivity(t *testing.T) { // S1-15
 				}
 				gone := how != "the decider asks"
 				select {
-				case c := <-told:
+				case c := <-known:
 					if c.Kind != schemas.ControlCancel || c.Token != k.Token || c.Reason == "" || c.Gone != gone {
 						t.Fatalf("the worker was told %+v", c)
 					}

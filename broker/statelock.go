@@ -110,18 +110,18 @@ func (p *partition) breakHolders(q *lockAsk, holders []schemas.LockPlace) {
 			}
 		}
 	}
-	told := func(h schemas.LockPlace) bool {
+	known := func(h schemas.LockPlace) bool {
 		return slices.ContainsFunc(q.told, func(t schemas.LockPlace) bool { return t.Is(&h) })
 	}
 	if q.tries > 0 && q.tries%4 == 0 {
 		// who had not been told that it holds the lock let the request pass
 		for _, h := range holders {
-			if told(h) {
+			if known(h) {
 				p.breakHolder(q, &h)
 			}
 		}
 	}
-	if !slices.ContainsFunc(holders, told) {
+	if !slices.ContainsFunc(holders, known) {
 		p.lockAsked(q, execution.Answered{Asked: q.asked})
 		return
 	}

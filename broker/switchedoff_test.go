@@ -34,19 +34,19 @@ func TestJetStreamIsSwitchedOff(t *testing.T) {
 			before := tries.Load()
 			enable := embeddedtest.Disable(t, f.server.Load().Conn())
 			time.Sleep(8 * time.Second) // the claim lasts longer
-			told, clock := 0, 0
+			known, clock := 0, 0
 			for _, e := range kept.AllEntries() {
 				switch text, _ := e.String(); {
 				case strings.Contains(text, "the server's time is not known"):
 					clock++
 				case strings.Contains(text, "the partition cannot be served") && strings.Contains(text, "enable it again"):
-					told++
+					known++
 				case strings.Contains(text, "the partition cannot be served"):
 					t.Errorf("got %s, want the way out in it", text)
 				}
 			}
-			if n := tries.Load() - before; told != 1 || clock > 1 || n < 2 || n > 20 {
-				t.Errorf("told of it %d times, of the clock %d times, and tried %d times in 8 s; want once, at most once and a few times", told, clock, n)
+			if n := tries.Load() - before; known != 1 || clock > 1 || n < 2 || n > 20 {
+				t.Errorf("told of it %d times, of the clock %d times, and tried %d times in 8 s; want once, at most once and a few times", known, clock, n)
 			}
 			enable()
 			began := time.Now()

@@ -192,14 +192,14 @@ func TestWhyListIsRefused(t *testing.T) {
 		if got := f.why("o"); !strings.Contains(got, "the list cannot be made: ") || !strings.Contains(got, "raise the account's limit of streams") {
 			t.Fatalf("got %s, want the refusal and the way out", got)
 		}
-		told := 0
+		known := 0
 		for _, e := range kept.AllEntries() {
 			if strings.Contains(e.Message, "the task list cannot be made") && e.Level <= logrus.WarnLevel {
-				told++
+				known++
 			}
 		}
-		if told != 1 {
-			t.Fatalf("the same refusal is logged %d times, want once", told)
+		if known != 1 {
+			t.Fatalf("the same refusal is logged %d times, want once", known)
 		}
 		f.accountOf(embeddedtest.Limits{})
 		time.Sleep(10 * time.Second)

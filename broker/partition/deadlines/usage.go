@@ -7,8 +7,8 @@ type Usage[R comparable] struct {
 	order list.List // the longest untouched first
 	ticks uint32    // of the checkpoint's clock
 	// due: there was a tick since idle runs were looked for.
-	due   bool
-	spare int // how many may be evicted
+	due     bool
+	allowed int // how many may be evicted
 }
 
 // Use is the place of one run in it. The zero value is that of one that is not there.
@@ -33,7 +33,7 @@ func (u *Usage[R]) Touch(r R, use *Use) {
 		use.at = u.order.PushBack(r)
 	}
 	u.order.MoveToBack(use.at)
-	u.spare += 8
+	u.allowed += 8
 }
 
 // Remove takes a run out, if it is there.
@@ -49,13 +49,13 @@ func (u *Usage[R]) oldest() R { return u.order.Front().Value.(R) }
 // Evict forgets the longest unused runs while there are too many. forget must take the run out, or
 // return false if it cannot be forgotten.
 func (u *Usage[R]) Evict(tooMany func() bool, forget func(R) bool) {
-	for ; u.spare > 0 && tooMany() && u.order.Len() >= 2; u.spare-- {
+	for ; u.allowed > 0 && tooMany() && u.order.Len() >= 2; u.allowed-- {
 		oldest := u.order.Front()
 		if !forget(u.oldest()) {
 			u.order.MoveToBack(oldest)
 		}
 	}
-	u.spare = 0
+	u.allowed = 0
 }
 
 // Rest says how long idle runs stay, in ticks.

@@ -17,9 +17,16 @@ const clockEvery = 30 * time.Second
 // exchanges are asked for one after the other: deadlines are late by what the fastest takes.
 const exchanges = 3
 
+// serverClock is an estimate of the server's clock.
+type serverClock struct {
+	clock.Server
+	doubt chan struct{} // holds a value when a timer worker has another clock
+}
+
+// WatchClock asks the server for its time again and again, until ctx ends.
 func (e *Env) WatchClock(ctx context.Context) {
 	var wall clock.Wall
-	for wall.Wait(ctx, clockEvery, e.Doubt) == nil {
+	for wall.Wait(ctx, clockEvery, e.clock.doubt) == nil {
 		if err := e.AskTime(ctx); err != nil && ctx.Err() == nil {
 			e.Options.Logger.WithError(err).Debug("the server does not tell its time now")
 		}
@@ -30,7 +37,7 @@ func (e *Env) WatchClock(ctx context.Context) {
 // another clock, of which the timer worker knows and we do not, or the other way around.
 func (e *Env) DoubtClock() {
 	select {
-	case e.Doubt <- struct{}{}:
+	case e.clock.doubt <- struct{}{}:
 	default:
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 
 	"github.com/droverhq/drover/broker/claims"
-	"github.com/droverhq/drover/broker/clock"
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/keyed"
@@ -30,12 +29,11 @@ type Env struct {
 	NS      subject.Namespace
 	Conn    *natsconn.Conn // to write
 	Reads   *natsconn.Conn
-	clock   clock.Server
-	Doubt   chan struct{} // holds a value when a timer worker has another clock
+	clock   serverClock
 	Share   *claims.Share
 
 	RecordLimit atomic.Int64 // the largest body that is published; see Measure
-	Current     atomic.Pointer[execution.Config]
+	current     atomic.Pointer[execution.Config]
 	Types       *types.Table // set before the API serves
 	Locks       *keyed.Table // set before the API serves
 
@@ -61,9 +59,29 @@ type Env struct {
 	ServerQuota atomic.Pointer[Quota] // how full the NATS server is; nil if it is not known
 }
 
+// maxReaders bounds how many reads of histories a broker has under way, maxWriters how many short
+// writes that are not acknowledged on the loop.
+const maxReaders, maxWriters = 64, 64
+
+// MostReplays bounds how many replays a broker prepares at a time.
+const MostReplays = 64
+
+// New returns what the partitions of a broker with these options share. Connections, and what is
+// read over them, are set by the broker before it owns a partition.
+func New(o Options) *Env {
+	e := &Env{
+		Options: o, NS: subject.Namespace(o.Namespace),
+		clock:   serverClock{doubt: make(chan struct{}, 1)},
+		Readers: make(Lane, maxReaders), Writers: make(Lane, maxWriters),
+		Replays: make(chan struct{}, MostReplays),
+	}
+	e.current.Store(&e.Options.Execution)
+	return e
+}
+
 // Config is what the core is told of the namespace. It changes as a whole, when the registered
 // types do.
-func (e *Env) Config() *execution.Config { return e.Current.Load() }
+func (e *Env) Config() *execution.Config { return e.current.Load() }
 
 // setTypes changes the table of registered types.
 func (e *Env) setTypes(t *execution.Types) {
@@ -75,7 +93,7 @@ func (e *Env) change(fn func(*execution.Config)) {
 		old := e.Config()
 		next := *old
 		fn(&next)
-		if e.Current.CompareAndSwap(old, &next) {
+		if e.current.CompareAndSwap(old, &next) {
 			return
 		}
 	}
