@@ -44,6 +44,10 @@ type Closing = env.Closing
 // preferred one go first.
 const headStart = 100 * time.Millisecond
 
+// fullPause is how long a partition whose history takes nothing more waits before it is tried
+// again. maxDoublings of the shortest pause are more.
+const fullPause, maxDoublings = 2 * time.Second, 7
+
 // Dialer opens a connection; name is shown by the server for it.
 type Dialer func(ctx context.Context, name string) (*natsconn.Conn, error)
 
@@ -182,13 +186,13 @@ func (b *Broker) ownPartition(ctx context.Context, n int) {
 				again := 20*time.Millisecond + rand.N(80*time.Millisecond)
 				if errors.Is(err, natsconn.ErrFull) || errors.Is(err, natsconn.ErrManyConsumers) ||
 					errors.Is(err, natsconn.ErrPermission) || unreadable(err) {
-					again = env.FullPause // somebody must change something first
+					again = fullPause // somebody must change something first
 				}
 				if errors.Is(err, natsconn.ErrNoStream) || errors.Is(err, natsconn.ErrSwitchedOff) {
 					// a cluster that elects looks like that too, but not for long; each try writes a
 					// fence
-					again = min(again<<gone, env.FullPause)
-					gone = min(gone+1, env.MaxDoublings)
+					again = min(again<<gone, fullPause)
+					gone = min(gone+1, maxDoublings)
 				} else {
 					gone = 0
 				}

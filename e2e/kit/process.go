@@ -13,23 +13,21 @@ import (
 // Process is a program that runs. Its standard error goes to a file, its standard output is read
 // line by line.
 type Process struct {
-	Log     string // the file
-	Cmd     *exec.Cmd
-	Lines   chan string   // closed when it prints nothing more
-	Printed chan struct{} // closed by its first line
-	Ended   chan struct{} // closed when it is gone
-	Err     error         // after Ended
+	Log   string // the file
+	Cmd   *exec.Cmd
+	Lines chan string   // closed when it prints nothing more
+	Ended chan struct{} // closed when it is gone
+	Err   error         // after Ended
 }
 
 // Begin starts a program. What it logs is appended to a file. The system kills it with this test
 // binary, at the latest.
 func Begin(log string, cmd *exec.Cmd) (*Process, error) {
 	p := &Process{
-		Log:     log,
-		Cmd:     cmd,
-		Lines:   make(chan string, 4096),
-		Printed: make(chan struct{}),
-		Ended:   make(chan struct{}),
+		Log:   log,
+		Cmd:   cmd,
+		Lines: make(chan string, 4096),
+		Ended: make(chan struct{}),
 	}
 	f, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -51,11 +49,8 @@ func Begin(log string, cmd *exec.Cmd) (*Process, error) {
 func (p *Process) read(out io.Reader) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 8<<20)
-	for n := 0; lines.Scan(); n++ {
+	for lines.Scan() {
 		p.Lines <- lines.Text()
-		if n == 0 {
-			close(p.Printed)
-		}
 	}
 	close(p.Lines)
 	p.Err = p.Cmd.Wait()
@@ -64,16 +59,6 @@ func (p *Process) read(out io.Reader) {
 
 // PID is the number of the process.
 func (p *Process) PID() int { return p.Cmd.Process.Pid }
-
-// HasPrinted tells whether it has printed a line.
-func (p *Process) HasPrinted() bool {
-	select {
-	case <-p.Printed:
-		return true
-	default:
-		return false
-	}
-}
 
 // Signal sends a signal; a process that has ended takes none.
 func (p *Process) Signal(s syscall.Signal) error {

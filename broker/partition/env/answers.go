@@ -41,6 +41,7 @@ func (e *Env) Respond(to, content string, v any) {
 	}
 }
 
+// RefuseTo answers a request with a refusal.
 func (e *Env) RefuseTo(reply, content string, refused *schemas.Error) {
 	e.Respond(reply, content, &schemas.AckResponse{V: schemas.Version, Error: refused})
 }
@@ -53,6 +54,7 @@ func half(page *schemas.HistoryResponse) *schemas.HistoryResponse {
 	}
 }
 
+// Unavailable is the refusal of what needs a history that cannot be read: now, or at all.
 func Unavailable(err error) *schemas.Error {
 	if errors.Is(err, runs.ErrDamaged) {
 		return DamageOf(err, "the history cannot be read: %v", err)

@@ -121,6 +121,7 @@ func (e *Env) MaxPayload() int64 { return int64(e.Largest()) }
 // in base64, which takes a third more.
 func (e *Env) MessageLimit() int { return payloads.MessageLimit(e.MaxPayload()) }
 
+// PartitionOf is the partition that a workflow id belongs to.
 func (e *Env) PartitionOf(wid string) int { return subject.Partition(wid, e.Options.Partitions) }
 
 // HeaderBudget is what a message may need besides its body: headers, and the record around the

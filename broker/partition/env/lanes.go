@@ -22,7 +22,7 @@ func ReadAsync[T any](
 	onLane(e, e.Readers, l, read, then)
 }
 
-// WriteAsync is readAsync for what is short, and others wait for: writes of the owner, and the
+// WriteAsync is ReadAsync for what is short, and others wait for: writes of the owner, and the
 // small reads that they rest on. These do not wait for loads of runs, of which there may be many
 // thousands, each of many records.
 func WriteAsync[T any](
@@ -44,4 +44,5 @@ func onLane[T any](
 	})
 }
 
+// ReadTimeout bounds each read and write of a lane.
 const ReadTimeout = 10 * time.Second

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/oklog/ulid/v2"
+
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/schemas"
-	"github.com/oklog/ulid/v2"
 )
 
 // SmallBody is the size in bytes up to which no part of a body is too large for any message: text

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// QuotaEvery is how often the room of a limited history is looked at, and quotaRarely that of
+	// QuotaEvery is how often the room of a limited history is looked at, and QuotaRarely that of
 	// an unlimited one: a limit may be set later.
 	QuotaEvery  = 2 * time.Second
 	QuotaRarely = time.Minute
 	// for a server that is nearly full, which is asked without a message
-	QuotaSoon = 50 * time.Millisecond
+	quotaSoon = 50 * time.Millisecond
 	// Above quotaFull percent of its bytes, or of those of its account, a history takes no new runs
 	// and no signals through the API: what runs needs the rest, and so do the fences and claims of
 	// owners. Without these nobody could purge what makes room.
@@ -27,11 +27,6 @@ const (
 	UploadsFull = 0.95
 	// QuotaPatience bounds how long an upload waits for that, as while a cluster elects its leader.
 	QuotaPatience = time.Second
-	// FullPause is how long a partition whose history takes nothing more waits before it is tried
-	// again.
-	FullPause = 2 * time.Second
-	// MaxDoublings of the shortest pause are more than fullPause.
-	MaxDoublings = 7
 )
 
 // Quota is what is known of the limit that the partition comes to first: of its history, or of all
@@ -69,12 +64,12 @@ func (e *Env) ReadQuota(ctx context.Context, stream string) (Quota, error) {
 		return Quota{}, err
 	}
 	info := s.CachedInfo()
-	return Closer(&info.Config, int64(info.State.Bytes), account), nil
+	return closer(&info.Config, int64(info.State.Bytes), account), nil
 }
 
-// Closer is the limit that a stream of so many bytes comes to first. An account has limits for each
+// closer is the limit that a stream of so many bytes comes to first. An account has limits for each
 // number of replicas, or one for all.
-func Closer(stream *jetstream.StreamConfig, bytes int64, account *jetstream.AccountInfo) Quota {
+func closer(stream *jetstream.StreamConfig, bytes int64, account *jetstream.AccountInfo) Quota {
 	// What is used counts each copy. A limit of a tier counts one, the other all.
 	copies := int64(stream.Replicas)
 	tier, ok := account.Tiers[fmt.Sprintf("R%d", copies)]

@@ -26,19 +26,19 @@ func (e *Env) WatchServerQuota(ctx context.Context) {
 				WithField("full", full).
 				Warn("the room of the NATS server for new workflows has changed")
 		}
-		if sleep.For(ctx, now.LookAgain()) != nil {
+		if sleep.For(ctx, now.lookAgain()) != nil {
 			return
 		}
 	}
 }
 
-// LookAgain is how long what is stored takes to come to where the server is full, at a rate that
+// lookAgain is how long what is stored takes to come to where the server is full, at a rate that
 // few disks have.
-func (r *Quota) LookAgain() time.Duration {
+func (r *Quota) lookAgain() time.Duration {
 	if r.Limit <= 0 {
 		return QuotaEvery
 	}
-	return diskspace.FillTime(r.Limit/100*quotaFull-r.Bytes, QuotaSoon, QuotaEvery)
+	return diskspace.FillTime(r.Limit/100*quotaFull-r.Bytes, quotaSoon, QuotaEvery)
 }
 
 func (e *Env) ServerFull() bool {

@@ -1,18 +1,17 @@
-package broker
+package env
 
 import (
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/internal/virtual"
 )
 
 // Whoever waits goes on after one moment without anything under way, however much is begun meanwhile and later.
 func TestGate(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
-		var g env.InFlight
+		var g InFlight
 		<-g.Idle()
 		var left atomic.Int64
 		for i := range 3 {
