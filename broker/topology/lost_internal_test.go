@@ -189,7 +189,8 @@ func TestMadeBesideADeletion(t *testing.T) {
 				}
 			}
 			slow := &tardy{JetStream: conn.JetStream(), stream: last, before: func() { tc.then(t, conn) }}
-			o := Options{Namespace: "a", Memory: true, Partitions: cmp.Or(tc.before, 2)}.withDefaults()
+			// With a limit the streams are made one after the other: none is made beside what happens meanwhile.
+			o := Options{Namespace: "a", Memory: true, Partitions: cmp.Or(tc.before, 2), MaxBytes: 64 << 20}.withDefaults()
 			if _, err := (&work{js: slow, log: logx.Or(nil)}).ensure(t.Context(), conn, o); !errors.Is(err, tc.want) {
 				t.Errorf("got %v, want %v", err, tc.want)
 			}
