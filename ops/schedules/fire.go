@@ -34,11 +34,7 @@ const (
 // for never.
 func (t *turn) serve(e *entry) time.Time {
 	for t.ctx.Err() == nil {
-		leave := t.rush.enter()
 		start, until, err := t.plan(e)
-		if start == nil {
-			leave()
-		}
 		switch {
 		case err != nil:
 			if t.ctx.Err() != nil {
@@ -53,7 +49,7 @@ func (t *turn) serve(e *entry) time.Time {
 		case start == nil:
 			return until
 		default:
-			t.start(e, start, leave)
+			t.start(e, start)
 		}
 	}
 	return time.Time{}
@@ -218,11 +214,9 @@ func (t *turn) startOf(e *entry, b *book) *startOf {
 	return o
 }
 
-// start makes a start, and writes what became of it when others have made theirs.
-func (t *turn) start(e *entry, o *startOf, made func()) {
+// start makes a start, and writes what became of it.
+func (t *turn) start(e *entry, o *startOf) {
 	a, err := t.make(o)
-	made()
-	t.rush.wait(t.ctx)
 	if t.ctx.Err() != nil {
 		return
 	}

@@ -91,7 +91,6 @@ type turn struct {
 	clock         clock.Server
 	wake          chan struct{} // the head of the heap or the clock has changed
 	starts        chan struct{} // holds one for each start that is under way
-	rush          rush
 	stopFollowing func()
 
 	mu        sync.Mutex // over what follows, and over nothing that waits
