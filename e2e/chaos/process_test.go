@@ -1,10 +1,8 @@
 package chaos
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/droverhq/drover/e2e/kit"
 	"github.com/droverhq/drover/internal/faultproxy"
-	"github.com/droverhq/drover/internal/freeport"
 )
 
 // restartPause is how long a member that could not start waits for its next try, as under a process manager.
@@ -42,11 +39,10 @@ type member struct {
 
 // process is one life of a member.
 type process struct {
-	cmd      *exec.Cmd
+	*kit.Process
 	ready    chan struct{} // closed by its first line of output: it works, or, in a role without a server, SIGTERM is its planned end
-	ended    chan struct{}
-	err      error // after ended
-	expected bool  // its end was asked for; guarded by the member's mu
+	ended    chan struct{} // closed after its end, and after ready if it ever was
+	expected bool          // its end was asked for; guarded by the member's mu
 }
 
 func (m *member) begin() {
@@ -83,7 +79,7 @@ func (m *member) live() bool {
 	}
 	select {
 	case <-p.ready:
-		m.w.violation("%s has ended by itself: %v; see its log", m.name, p.err)
+		m.w.violation("%s has ended by itself: %v; see its log", m.name, p.Err)
 	default:
 	}
 	time.Sleep(restartPause)
@@ -92,37 +88,27 @@ func (m *member) live() bool {
 
 // spawn starts the process. Its log is appended to that of its former lives.
 func (m *member) spawn() (*process, error) {
-	log, err := os.OpenFile(filepath.Join(m.w.dir, m.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
 	m.starts++
-	if _, err := fmt.Fprintf(log, "--- start %d at %s\n", m.starts, time.Now().UTC().Format(time.RFC3339Nano)); err != nil {
+	log := filepath.Join(m.w.dir, m.name+".log")
+	if err := appendTo(log, fmt.Sprintf("--- start %d at %s\n", m.starts, time.Now().UTC().Format(time.RFC3339Nano))); err != nil {
 		return nil, err
 	}
-	p := &process{cmd: m.command(), ready: make(chan struct{}), ended: make(chan struct{})}
-	p.cmd.Stderr, p.cmd.SysProcAttr = log, kit.DieWithParent()
-	out, err := p.cmd.StdoutPipe()
+	begun, err := kit.Begin(log, m.command())
 	if err != nil {
 		return nil, err
 	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go p.read(out)
+	p := &process{Process: begun, ready: make(chan struct{}), ended: make(chan struct{})}
+	go p.watch()
 	return p, nil
 }
 
-func (p *process) read(out io.Reader) {
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 1<<20)
-	if lines.Scan() {
+func (p *process) watch() {
+	if _, more := <-p.Lines; more {
 		close(p.ready)
 	}
-	for lines.Scan() {
+	for range p.Lines {
 	}
-	p.err = p.cmd.Wait()
+	<-p.Ended
 	close(p.ended)
 }
 
@@ -170,8 +156,8 @@ func (m *member) end(s syscall.Signal, limit time.Duration) {
 		m.signal(p, syscall.SIGKILL)
 		<-p.ended
 	}
-	if s == syscall.SIGTERM && p.err != nil && m.isReady(p) {
-		m.w.violation("%s: %v after SIGTERM, want exit code 0", m.name, p.err)
+	if s == syscall.SIGTERM && p.Err != nil && m.isReady(p) {
+		m.w.violation("%s: %v after SIGTERM, want exit code 0", m.name, p.Err)
 	}
 }
 
@@ -193,8 +179,8 @@ func (m *member) up() {
 }
 
 func (m *member) signal(p *process, s syscall.Signal) {
-	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		m.w.violation("%v to %s: %v", s, m.name, err)
+	if err := p.Signal(s); err != nil {
+		m.w.violation("%s: %v", m.name, err)
 	}
 }
 
@@ -214,11 +200,11 @@ func (m *member) finish() {
 	}
 }
 
-func freePort(t *testing.T) int {
-	t.Helper()
-	port, err := freeport.Loopback()
+func appendTo(file, text string) error {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	return port
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }

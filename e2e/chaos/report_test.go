@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -139,13 +138,9 @@ func (r *report) String() string {
 func (r *report) write(name string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	line, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if err := json.NewEncoder(f).Encode(r); err != nil {
-		return err
-	}
-	return f.Close()
+	return appendTo(name, string(line)+"\n")
 }

@@ -137,12 +137,8 @@ func activities(c *drover.Client) *activity.Worker {
 
 // note counts a run of an activity.
 func note(dir string, i activity.TaskInfo) error {
-	f, err := os.OpenFile(filepath.Join(dir, i.Run+"."+i.ActivityID), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(f, "pid %d attempt %d at %d\n", os.Getpid(), i.Attempt, time.Now().UnixNano())
-	return errors.Join(err, f.Close())
+	line := fmt.Sprintf("pid %d attempt %d at %d\n", os.Getpid(), i.Attempt, time.Now().UnixNano())
+	return appendTo(filepath.Join(dir, i.Run+"."+i.ActivityID), line)
 }
 
 // ignoreEnd takes the end of ctx for a planned one.

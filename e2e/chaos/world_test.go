@@ -21,6 +21,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/e2e/kit"
 	"github.com/droverhq/drover/internal/faultproxy"
 )
 
@@ -74,10 +75,7 @@ type world struct {
 
 func newWorld(t *testing.T, o options) *world {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "drover-chaos-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := kit.Folder(t, "drover-chaos-")
 	w := &world{t: t, o: o, dir: dir, notes: filepath.Join(dir, "notes"), taken: filepath.Join(dir, "claims"), report: newReport(o.seed, o.topology), routes: map[string][]*faultproxy.Proxy{}, undeleted: map[string]bool{}}
 	for _, d := range []string{w.notes, w.taken} {
 		if err := os.Mkdir(d, 0o700); err != nil {
@@ -95,11 +93,7 @@ func newWorld(t *testing.T, o options) *world {
 			t.Error(err)
 		}
 		if t.Failed() {
-			t.Logf("operations, logs, stores and pictures are kept in %s; repeat with -chaos.seed=%d -chaos.topology=%s", dir, o.seed, o.topology)
-			return
-		}
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
+			t.Logf("repeat with -chaos.seed=%d -chaos.topology=%s", o.seed, o.topology)
 		}
 	})
 	w.build()
@@ -244,7 +238,7 @@ func (w *world) add(m *member) *member {
 // listen chooses the address of a server.
 func (w *world) listen() (port int, url string) {
 	w.t.Helper()
-	port = freePort(w.t)
+	port = kit.FreePort(w.t)
 	url = fmt.Sprintf("nats://127.0.0.1:%d", port)
 	w.ports, w.urls = append(w.ports, port), append(w.urls, url)
 	return port, url
@@ -253,9 +247,7 @@ func (w *world) listen() (port int, url string) {
 func (w *world) bareServer() {
 	w.t.Helper()
 	_, url := w.listen()
-	w.servers = append(w.servers, w.add(&member{name: "nats", kind: "nats", command: func() *exec.Cmd {
-		return w.self("nats", map[string]string{envURL: url, envDir: filepath.Join(w.dir, "store")})
-	}}))
+	w.servers = append(w.servers, w.add(&member{name: "nats", kind: "nats", command: w.self("nats", map[string]string{envURL: url, envDir: filepath.Join(w.dir, "store")})}))
 }
 
 func (w *world) embeddedServer() {
@@ -274,7 +266,7 @@ func (w *world) clusterServers() {
 	var confs [nodes]natsConf
 	for i := range confs {
 		w.listen()
-		confs[i] = natsConf{Name: fmt.Sprintf("nats-%d", i+1), Port: freePort(w.t)}
+		confs[i] = natsConf{Name: fmt.Sprintf("nats-%d", i+1), Port: kit.FreePort(w.t)}
 	}
 	for i := range confs {
 		for j := range confs {
@@ -293,24 +285,21 @@ func (w *world) clusterServers() {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		w.servers = append(w.servers, w.add(&member{name: conf.Name, kind: "nats", command: func() *exec.Cmd {
-			return w.self("nats", map[string]string{envURL: w.urls[i], envDir: filepath.Join(w.dir, conf.Name), envConf: string(text)})
-		}}))
+		w.servers = append(w.servers, w.add(&member{name: conf.Name, kind: "nats", command: w.self(
+			"nats", map[string]string{envURL: w.urls[i], envDir: filepath.Join(w.dir, conf.Name), envConf: string(text)},
+		)}))
 	}
 }
 
-// self is this test binary in a role.
-func (w *world) self(role string, variables map[string]string) *exec.Cmd {
-	name, err := os.Executable()
-	if err != nil {
-		w.violation("%v", err)
-	}
-	cmd := exec.Command(name)
-	cmd.Env = append(os.Environ(), envRole+"="+role)
+// self makes commands that are this test binary in a role.
+func (w *world) self(role string, variables map[string]string) func() *exec.Cmd {
+	w.t.Helper()
+	all := []string{envRole + "=" + role}
 	for k, v := range variables {
-		cmd.Env = append(cmd.Env, k+"="+v)
+		all = append(all, k+"="+v)
 	}
-	return cmd
+	cmd := kit.Self(w.t, all)
+	return func() *exec.Cmd { return &exec.Cmd{Path: cmd.Path, Args: cmd.Args, Env: cmd.Env} }
 }
 
 // beside starts roles of the binary beside the NATS servers.
@@ -334,9 +323,7 @@ func (w *world) replicas() int {
 func (w *world) role(name, role, dir string) {
 	w.t.Helper()
 	url, proxies := w.through()
-	w.add(&member{name: name, kind: role, proxies: proxies, command: func() *exec.Cmd {
-		return w.self(role, map[string]string{envURL: url, envName: name, envDir: dir})
-	}})
+	w.add(&member{name: name, kind: role, proxies: proxies, command: w.self(role, map[string]string{envURL: url, envName: name, envDir: dir})})
 }
 
 // claimSpace makes the bucket of the claimers.

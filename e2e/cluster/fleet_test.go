@@ -1,12 +1,11 @@
 package cluster
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -26,7 +25,7 @@ const (
 	patience = 2 * time.Minute
 )
 
-var shared *fleet
+var shared fleet
 
 // fleet is the cluster of all tests.
 type fleet struct {
@@ -42,11 +41,8 @@ type node struct {
 	i             int
 	host          string
 	client, route int
-	cmd           *exec.Cmd
-	ready         chan string
-	ended         chan struct{}
+	process       *kit.Process // the last one
 	starts        int
-	log           string
 }
 
 func (n *node) url() string { return fmt.Sprintf("nats://%s:%d", n.host, n.client) }
@@ -54,7 +50,7 @@ func (n *node) url() string { return fmt.Sprintf("nats://%s:%d", n.host, n.clien
 // begin gives a test the cluster, whole and healthy.
 func begin(t *testing.T) *fleet {
 	t.Helper()
-	f := shared
+	f := &shared
 	f.once.Do(func() { f.failed = f.open(t) })
 	if f.failed != nil {
 		t.Fatalf("there is no cluster: %v", f.failed)
@@ -70,6 +66,9 @@ func begin(t *testing.T) *fleet {
 
 func (f *fleet) open(t *testing.T) error {
 	var err error
+	if f.dir, err = os.MkdirTemp("", "drover-cluster-"); err != nil {
+		return err
+	}
 	if f.net, err = newNetwork(); err != nil {
 		return err
 	}
@@ -100,41 +99,20 @@ func (f *fleet) open(t *testing.T) error {
 }
 
 // start runs a node and does not wait for it.
-func (f *fleet) start(i int) error {
+func (f *fleet) start(i int) (err error) {
 	n := f.nodes[i]
 	var routes []string
 	for _, o := range f.nodes[1:] {
 		routes = append(routes, fmt.Sprintf("nats://%s:%d", o.host, o.route))
 	}
 	n.starts++
-	n.cmd = f.net.in(i, binary, "server", "--json", "--store", filepath.Join(f.dir, fmt.Sprint("store", i)), "--node", fmt.Sprint("n", i),
-		"--host", n.host, "--port", fmt.Sprint(n.client), "--cluster-name", "trio", "--routes", strings.Join(routes, ","),
-		"--cluster-host", n.host, "--cluster-port", fmt.Sprint(n.route), "--cluster-user", "node", "--cluster-password", "secret")
-	n.log = filepath.Join(f.dir, fmt.Sprintf("n%d-%02d.log", i, n.starts))
-	log, err := os.Create(n.log)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	n.cmd.Stderr, n.cmd.SysProcAttr = log, kit.DieWithParent()
-	out, err := n.cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := n.cmd.Start(); err != nil {
-		return err
-	}
-	ready, ended, cmd := make(chan string, 64), make(chan struct{}), n.cmd
-	n.ready, n.ended = ready, ended
-	go func() {
-		defer close(ended)
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			ready <- lines.Text()
-		}
-		_ = cmd.Wait() // a killed process has no clean end
-	}()
-	return nil
+	n.process, err = kit.Begin(
+		filepath.Join(f.dir, fmt.Sprintf("n%d-%02d.log", i, n.starts)),
+		f.net.in(i, binary, "server", "--json", "--store", filepath.Join(f.dir, fmt.Sprint("store", i)), "--node", fmt.Sprint("n", i),
+			"--host", n.host, "--port", fmt.Sprint(n.client), "--cluster-name", "trio", "--routes", strings.Join(routes, ","),
+			"--cluster-host", n.host, "--cluster-port", fmt.Sprint(n.route), "--cluster-user", "node", "--cluster-password", "secret"),
+	)
+	return err
 }
 
 // readyLine is what of it is looked at.
@@ -148,30 +126,29 @@ type readyLine struct {
 }
 
 func (f *fleet) awaitReady(i int) error {
-	n := f.nodes[i]
+	p := f.nodes[i].process
 	select {
-	case line := <-n.ready:
+	case line, more := <-p.Lines:
+		if !more {
+			return fmt.Errorf("node %d has ended, its log is %s", i, p.Log)
+		}
 		var r readyLine
 		want := readyLine{true, "cluster", "trio", fmt.Sprint("n", i), size, 3}
 		if err := json.Unmarshal([]byte(line), &r); err != nil || r != want {
 			return fmt.Errorf("node %d says %s, want %+v", i, line, want)
 		}
 		return nil
-	case <-n.ended:
-		return fmt.Errorf("node %d has ended, its log is %s", i, n.log)
 	case <-time.After(patience):
-		return fmt.Errorf("node %d is not ready after %v, its log is %s", i, patience, n.log)
+		return fmt.Errorf("node %d is not ready after %v, its log is %s", i, patience, p.Log)
 	}
 }
 
 // kill is kill -9.
 func (f *fleet) kill(t *testing.T, i int) {
 	t.Helper()
-	n := f.nodes[i]
-	if err := n.cmd.Process.Kill(); err != nil {
-		t.Fatalf("kill node %d: %v", i, err)
+	if err := f.nodes[i].process.Kill(); err != nil {
+		t.Fatal(err)
 	}
-	<-n.ended
 }
 
 // restart starts a node again and waits until it is ready.
@@ -192,30 +169,36 @@ func (f *fleet) restart(t *testing.T, is ...int) {
 // stop is SIGTERM and waits for the clean end.
 func (f *fleet) stop(t *testing.T, i int) {
 	t.Helper()
-	n := f.nodes[i]
-	if err := n.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatalf("stop node %d: %v", i, err)
+	p := f.nodes[i].process
+	if err := p.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
 	}
 	select {
-	case <-n.ended:
+	case <-p.Ended:
 	case <-time.After(patience):
 		t.Fatalf("node %d has not ended %v after SIGTERM", i, patience)
 	}
-	if code := n.cmd.ProcessState.ExitCode(); code != 0 {
-		t.Fatalf("node %d: got exit code %d after SIGTERM, want 0", i, code)
+	if p.Err != nil {
+		t.Fatalf("node %d: got %v after SIGTERM, want exit code 0", i, p.Err)
 	}
 }
 
-func (f *fleet) close() {
+// close ends what is left. Stores and logs of tests that failed are kept.
+func (f *fleet) close(failed bool) error {
+	var all error
 	for _, n := range f.nodes[1:] {
-		if n != nil && n.ended != nil {
-			_ = n.cmd.Process.Kill() // it may have ended
-			<-n.ended
+		if n != nil && n.process != nil {
+			all = errors.Join(all, n.process.Kill())
 		}
 	}
 	if f.net != nil {
 		f.net.close()
 	}
+	if failed && f.dir != "" {
+		fmt.Fprintf(os.Stderr, "stores and logs are kept in %s\n", f.dir)
+		return all
+	}
+	return errors.Join(all, os.RemoveAll(f.dir))
 }
 
 // urls are the addresses of some nodes, or of all.
@@ -330,17 +313,8 @@ func others(i int) (rest []int) {
 // showLogs prints the ends of the logs of the nodes.
 func (f *fleet) showLogs(t *testing.T) {
 	for _, n := range f.nodes[1:] {
-		if n == nil {
-			continue
+		if n != nil && n.process != nil {
+			t.Log(n.process.Tail())
 		}
-		b, err := os.ReadFile(n.log)
-		if err != nil {
-			t.Log(err)
-			continue
-		}
-		if most := 6 << 10; len(b) > most {
-			b = b[len(b)-most:]
-		}
-		t.Logf("the end of %s:\n%s", n.log, b)
 	}
 }

@@ -22,31 +22,12 @@ var binary string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(buildAndRun(m))
-}
-
-func buildAndRun(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "drover-cluster-")
-	if err != nil {
+	code := kit.Main(m, &binary)
+	if err := shared.close(code != 0); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return 1
+		code = max(code, 1)
 	}
-	if binary, err = kit.Build(dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	shared = &fleet{dir: dir}
-	code := m.Run()
-	shared.close()
-	if code != 0 {
-		fmt.Fprintf(os.Stderr, "stores and logs are kept in %s\n", dir)
-		return code
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
+	os.Exit(code)
 }
 
 // network is where the nodes live: one namespace for each on a bridge, or the loopback.

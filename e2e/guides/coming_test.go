@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/droverhq/drover/e2e/kit"
 )
 
 // What the mapping table names is there: the words on the wire in schemas, the commands in the binary.
@@ -45,9 +47,9 @@ func TestComingNamesWhatIsThere(t *testing.T) {
 	}
 	for _, m := range regexp.MustCompile("`drover ([a-z]+)( [a-z]+)?").FindAllStringSubmatch(guide, -1) {
 		args := append(strings.Fields(m[1]+m[2]), "--help")
-		out, err := exec.Command(filepath.Join(bin, "drover"), args...).CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "drover "+m[1]+m[2]) {
-			t.Errorf("drover %s: got %v and %s", strings.Join(args, " "), err, out)
+		r := kit.Run(t, exec.Command(binary, args...))
+		if r.Code != 0 || !strings.Contains(r.Stdout, "drover "+m[1]+m[2]) {
+			t.Errorf("drover %s: got %+v", strings.Join(args, " "), r)
 		}
 	}
 }

@@ -101,7 +101,7 @@ func runScript(t *testing.T, dir, script string, env ...string) string {
 	t.Helper()
 	cmd := exec.Command("bash", "-euo", "pipefail", "-c", script)
 	cmd.Dir = dir
-	cmd.Env = append(cmd.Environ(), append(env, "XDG_CONFIG_HOME=", "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"), "PYTHONDONTWRITEBYTECODE=1")...)
+	cmd.Env = append(cmd.Environ(), append(env, "XDG_CONFIG_HOME=", "PATH="+filepath.Dir(binary)+string(filepath.ListSeparator)+os.Getenv("PATH"), "PYTHONDONTWRITEBYTECODE=1")...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {

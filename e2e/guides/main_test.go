@@ -3,7 +3,6 @@
 package guides_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,29 +13,16 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// bin is the folder of the drover binary, built for this run.
-var bin string
+// binary is cmd/drover, built for this run.
+var binary string
 
-func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
-
-func buildAndRun(m *testing.M) int {
+func TestMain(m *testing.M) {
 	for _, name := range []string{"NATS_URL", "NATS_CONTEXT", "NATS_USER", "NATS_PASSWORD", "NATS_INBOX"} {
 		if err := os.Unsetenv(name); err != nil {
 			panic(err)
 		}
 	}
-	dir, err := os.MkdirTemp("", "drover-guides-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	bin = dir
-	if _, err := kit.Build(dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+	os.Exit(kit.Main(m, &binary))
 }
 
 // The guides.

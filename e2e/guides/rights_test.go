@@ -1,7 +1,6 @@
 package guides_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +18,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/e2e/kit"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -33,29 +32,17 @@ func serve(t *testing.T, url string) { t.Helper(); serveAs(t, url, "server") }
 func serveAs(t *testing.T, url, user string, args ...string) {
 	t.Helper()
 	args = append([]string{"server", "--json", "--context", user, "--log-level", "warn"}, args...)
-	cmd := exec.Command(filepath.Join(bin, "drover"), args...)
+	cmd := exec.Command(binary, args...)
 	cmd.Env = append(cmd.Environ(), "XDG_CONFIG_HOME="+contexts(t, url, user))
-	var log strings.Builder
-	cmd.Stderr = &log
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	server := kit.Start(t, filepath.Join(t.TempDir(), user+".log"), cmd)
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
-		defer late.Stop()
-		if err := cmd.Wait(); err != nil || strings.Contains(ofTheNamespace(log.String()), "permission") {
-			t.Errorf("the server %s ended with %v and said:\n%s", user, err, log.String())
+		server.Stop(patience)
+		log, err := os.ReadFile(server.Log)
+		if err != nil || strings.Contains(ofTheNamespace(string(log)), "permission") {
+			t.Errorf("the server %s was refused what it needs: %v", user, err)
 		}
 	})
-	lines := bufio.NewScanner(out)
-	if !lines.Scan() || !strings.HasPrefix(lines.Text(), `{"ready":true`) {
-		t.Fatalf("%s: got %q, want the ready line", user, lines.Text())
-	}
+	server.Ready(patience, nil)
 }
 
 // ofTheNamespace is a log without its lines about the namespace other, which an operator makes and deletes meanwhile: servers try
@@ -207,12 +194,18 @@ func operate(t *testing.T, url string) {
 		"start order --id order-2", "pause order-2", "resume order-2", "signal order-2 note", "cancel order-2", "terminate order-2",
 		"type register workflow order", "namespace create other", "namespace delete other --yes", "history order-1",
 	} {
-		cmd := exec.Command(filepath.Join(bin, "drover"), append(strings.Fields(args), "--context", "operator")...)
-		cmd.Env = append(cmd.Environ(), "XDG_CONFIG_HOME="+home)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("drover %s: %v\n%s", args, err, out)
+		if r := runAs(t, home, "operator", args); r.Code != 0 {
+			t.Errorf("drover %s: got %+v", args, r)
 		}
 	}
+}
+
+// runAs runs a command with the contexts in home to its end.
+func runAs(t *testing.T, home, user, args string) kit.Result {
+	t.Helper()
+	cmd := exec.Command(binary, append(strings.Fields(args), "--context", user)...)
+	cmd.Env = append(cmd.Environ(), "XDG_CONFIG_HOME="+home)
+	return kit.Run(t, cmd)
 }
 
 // contexts writes a context of the nats command line for each user, and returns the folder of configurations.

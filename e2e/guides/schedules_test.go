@@ -1,14 +1,12 @@
 package guides_test
 
 import (
-	"bufio"
-	"encoding/json"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
+
+	"github.com/droverhq/drover/e2e/kit"
 )
 
 const schedules = "guides/schedules.md"
@@ -53,32 +51,12 @@ drover operations --limit 10`, 1,
 // serveAlone runs a server with all roles, in memory, on a port of its own, until the test ends.
 func serveAlone(t *testing.T) (url string) {
 	t.Helper()
-	cmd := exec.Command(
-		filepath.Join(bin, "drover"), "server", "--json", "--memory", "--port", "-1",
-	)
-	cmd.Env = append(cmd.Environ(), "XDG_CONFIG_HOME=", "HOME="+t.TempDir())
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
-		defer late.Stop()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("the server ended with %v", err)
-		}
-	})
-	lines := bufio.NewScanner(out)
-	if !lines.Scan() {
-		t.Fatal("the server has no ready line")
-	}
+	home := t.TempDir()
+	cmd := exec.Command(binary, "server", "--json", "--memory", "--port", "-1")
+	cmd.Env = append(cmd.Environ(), "XDG_CONFIG_HOME=", "HOME="+home)
+	server := kit.Start(t, filepath.Join(home, "server.log"), cmd)
+	t.Cleanup(func() { server.Stop(patience) })
 	var ready struct{ URL string }
-	if err := json.Unmarshal(lines.Bytes(), &ready); err != nil || ready.URL == "" {
-		t.Fatalf("got the ready line %q, %v", lines.Text(), err)
-	}
+	server.Ready(patience, &ready)
 	return ready.URL
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -174,18 +172,13 @@ func templatesSuffice(t *testing.T, url string) {
 		"viewer": {"list", "count", "tasklist list", "dead", "type list", "describe " + order.ID, "why " + order.ID, "history " + order.ID, "result " + order.ID},
 	} {
 		for _, args := range commands {
-			cmd := exec.Command(filepath.Join(bin, "drover"), append(strings.Fields(args), "--context", user)...)
-			cmd.Env = append(cmd.Environ(), "XDG_CONFIG_HOME="+home)
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%s: drover %s: %v\n%.1000s", user, args, err, out)
+			if r := runAs(t, home, user, args); r.Code != 0 {
+				t.Errorf("%s: drover %s: got %d\n%.1000s%s", user, args, r.Code, r.Stdout, r.Stderr)
 			}
 		}
 	}
 	// Whether all is well is not the question here: the operator sees everything that can be seen.
-	cmd := exec.Command(filepath.Join(bin, "drover"), "doctor", "--context", "operator")
-	cmd.Env = append(cmd.Environ(), "XDG_CONFIG_HOME="+home)
-	out, _ := cmd.Output() // its exit code says whether something is bad
-	report := string(out)
+	report := runAs(t, home, "operator", "doctor").Stdout // its exit code says whether something is bad
 	if n := strings.Count(report, "cannot be seen"); n != 1 || !strings.Contains(report, "sync         ") || !strings.Contains(report, "everything that an operator does") {
 		t.Errorf("got\n%s\nwant that the operator sees all but how the NATS server syncs", report)
 	}
