@@ -5,6 +5,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/explain"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 )
 
@@ -19,7 +20,7 @@ const (
 // the other, and what they have closed.
 type closedFeed struct {
 	from, to uint64 // from is 0 if there are none
-	runs     []Closing
+	runs     []env.Closing
 	before   int  // how many there were the last time
 	later    bool // a timer runs
 }
@@ -41,9 +42,9 @@ func (p *partition) noteClosing(r *run, c *commit) {
 	n.to = c.sequence
 	if c.events[len(c.events)-1].Type().Closes() { // nothing follows that
 		if n.runs == nil {
-			n.runs = make([]Closing, 0, n.before+1)
+			n.runs = make([]env.Closing, 0, n.before+1)
 		}
-		n.runs = append(n.runs, Closing{Sequence: c.sequence, Line: lineOf(r.state)})
+		n.runs = append(n.runs, env.Closing{Sequence: c.sequence, Line: lineOf(r.state)})
 	}
 	switch {
 	case len(n.runs) >= fullFeed:

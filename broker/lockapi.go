@@ -5,7 +5,6 @@ import (
 
 	"github.com/nats-io/nats.go/micro"
 
-	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
@@ -51,16 +50,4 @@ func (b *Broker) listLocks(
 		a.Locks, last = append(a.Locks, *l.Record), key
 	}
 	return a, nil
-}
-
-// hasPlace tells whether the run has a place of its own in the lock that a request names.
-func hasPlace(r *run, q *schemas.ExecutionRequest) bool {
-	l := r.state.Locks[schemas.LockKey(q.Scope, q.Lock)]
-	return l != nil && !l.Waits() && !l.Shared()
-}
-
-func notHeld(r *run, q *schemas.ExecutionRequest) *schemas.Error {
-	return schemas.Errorf(schemas.CodeConflict, "workflow %q does not hold %s",
-		r.wid, explain.LockName(q.Lock, q.Scope)).
-		InField("lock").About(r.wid, r.state.Run).WithHint("see who does: drover lock list")
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/nats-io/nats.go/micro"
-
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/env"
@@ -40,7 +38,10 @@ func (p *partition) lookUp(ctx context.Context, in *intake.Log, o *opened) bool 
 		}
 		return ok
 	case execution.Report:
-		for _, f := range [...]named{{"result", m.Report.Result}, {"details", m.Report.Details}} {
+		for _, f := range [...]struct {
+			field   string
+			payload schemas.Payload
+		}{{"result", m.Report.Result}, {"details", m.Report.Details}} {
 			bad, ok := p.nothing(ctx, f.payload)
 			if !ok {
 				return false
@@ -85,46 +86,4 @@ func (p *partition) nothing(ctx context.Context, payload schemas.Payload) (bad s
 // before what names them.
 func isNothing(err error) bool {
 	return errors.Is(err, natsconn.ErrNotFound) || errors.Is(err, payloads.ErrDamaged)
-}
-
-// named is a payload, and where it stands.
-type named struct {
-	field   string
-	payload schemas.Payload
-}
-
-// references are those of some payloads that stand for objects of the store. Few requests have any:
-// the others are not to allocate for it.
-func references(all ...named) (found []named) {
-	for _, n := range all {
-		if _, is := n.payload.Ref(); is {
-			found = append(found, n)
-		}
-	}
-	return found
-}
-
-// referring goes on with a request once every object that it names is found.
-func (b *Broker) referring(r micro.Request, references []named, goOn func()) {
-	b.Answering.Run(func() {
-		ctx, cancel := context.WithTimeout(b.Background, env.ReadTimeout)
-		defer cancel()
-		for _, n := range references {
-			ref, _ := n.payload.Ref()
-			if err := b.Store.Check(ctx, ref); err != nil {
-				b.refuse(r, badReference(err).InField(n.field))
-				return
-			}
-		}
-		goOn()
-	})
-}
-
-func badReference(err error) *schemas.Error {
-	if isNothing(err) {
-		return schemas.Errorf(schemas.CodeInvalid, "the reference is to nothing: %v", err).
-			WithHint("upload it again: a payload that no run names goes after a day")
-	}
-	return schemas.Errorf(schemas.CodeUnavailable, "the payload cannot be looked for now: %v", err).
-		WithHint("try again")
 }

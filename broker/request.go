@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
@@ -155,4 +156,16 @@ func otherRun(r *run, q *schemas.ExecutionRequest) *schemas.Error {
 	return schemas.Errorf(schemas.CodeClosed, "run %s of workflow %q is closed; the latest is "+
 		"run %s (%s)", q.Run, r.wid, r.state.Run, r.state.Status).InField("run").About(r.wid,
 		q.Run).WithHint("name that run, or none")
+}
+
+// hasPlace tells whether the run has a place of its own in the lock that a request names.
+func hasPlace(r *run, q *schemas.ExecutionRequest) bool {
+	l := r.state.Locks[schemas.LockKey(q.Scope, q.Lock)]
+	return l != nil && !l.Waits() && !l.Shared()
+}
+
+func notHeld(r *run, q *schemas.ExecutionRequest) *schemas.Error {
+	return schemas.Errorf(schemas.CodeConflict, "workflow %q does not hold %s",
+		r.wid, explain.LockName(q.Lock, q.Scope)).
+		InField("lock").About(r.wid, r.state.Run).WithHint("see who does: drover lock list")
 }
