@@ -248,8 +248,8 @@ func (b *Broker) Owned() []int {
 // Fence writes a fence into a partition's history in the name of a claim that has expired, so that
 // nothing its holder may still send is stored. The health master calls it before it deletes the
 // claim (P-16).
-func (b *Broker) Fence(ctx context.Context, partition int, claim uint64) error {
-	_, err := Fence(ctx, b.Conn, b.NS, partition, claim, b.Options.Node)
+func (b *Broker) Fence(ctx context.Context, n int, claim uint64) error {
+	_, err := Fence(ctx, b.Conn, b.NS, n, claim, b.Options.Node)
 	if errors.Is(err, ErrNewerFence) {
 		return nil
 	}
