@@ -150,7 +150,7 @@ func (b *Broker) serveAPI() error {
 	for _, v := range verbs {
 		handler := micro.HandlerFunc(func(r micro.Request) {
 			if err := schemas.CheckUTF8(r.Data()); err != nil {
-				b.refuse(r, invalid(err))
+				b.refuse(r, env.Invalid(err))
 				return
 			}
 			b.serveQuorate(r, v.serve)
@@ -187,7 +187,7 @@ func passOn(verb string) func(*Broker, micro.Request) {
 			err = schemas.CheckFields(r.Data(), fullRequest(verb))
 		}
 		if err != nil {
-			b.refuse(r, invalid(err))
+			b.refuse(r, env.Invalid(err))
 			return
 		}
 		if err := schemas.ValidateID("workflowId", q.WorkflowID); err != nil {
@@ -264,9 +264,9 @@ func (b *Broker) toOwner(wid, reply string, h natsconn.Header, body []byte) {
 // history, or refused.
 func (b *Broker) serveStart(r micro.Request) {
 	q := &schemas.StartRequest{}
-	if err := requested(r, q); err != nil {
+	if err := env.DecodeRequest(r, q); err != nil {
 		// much of it stays for as long as the run, and some for longer
-		b.refuse(r, invalid(err))
+		b.refuse(r, env.Invalid(err))
 		return
 	}
 	switch {

@@ -13,7 +13,7 @@ import (
 // Those who stand in line are looked at when their time has come, in their order; whoever closes leaves it at once, and may come back.
 func TestArmingLine(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
-		p := &partition{b: &env.Env{Options: Options{AlarmDelay: time.Second}}, loop: loop.New()}
+		p := &partition{b: &env.Env{Options: env.Options{AlarmDelay: time.Second}}, loop: loop.New()}
 		began := time.Now()
 		at := map[string]time.Duration{}
 		look := func() {

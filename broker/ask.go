@@ -275,7 +275,7 @@ func (p *partition) answered(m natsconn.Msg) {
 		return
 	}
 	reply := &schemas.DecisionReply{}
-	err = decodeSent(m.Header, m.Data, reply)
+	err = env.DecodeSent(m.Header, m.Data, reply)
 	p.loop.Post(func() { p.replied(id, reply, m, err) })
 }
 

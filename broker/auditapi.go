@@ -10,8 +10,8 @@ import (
 // requester itself.
 func (b *Broker) serveAudit(r micro.Request) {
 	var q schemas.AuditRequest
-	if err := requested(r, &q); err != nil {
-		b.refuse(r, invalid(err))
+	if err := env.DecodeRequest(r, &q); err != nil {
+		b.refuse(r, env.Invalid(err))
 		return
 	}
 	if err := b.validateAudit(&q); err != nil {

@@ -185,7 +185,7 @@ func (b *Broker) ownPartition(ctx context.Context, n int) {
 				}
 				again := 20*time.Millisecond + rand.N(80*time.Millisecond)
 				if errors.Is(err, natsconn.ErrFull) || errors.Is(err, natsconn.ErrManyConsumers) ||
-					errors.Is(err, natsconn.ErrPermission) || unreadable(err) {
+					errors.Is(err, natsconn.ErrPermission) || env.Undecodable(err) {
 					again = fullPause // somebody must change something first
 				}
 				if errors.Is(err, natsconn.ErrNoStream) || errors.Is(err, natsconn.ErrSwitchedOff) {

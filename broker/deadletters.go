@@ -6,25 +6,16 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/droverhq/drover/broker/dead"
-	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
-// deadReasons are those of the letters that programs of this version write.
-var deadReasons = []string{
-	deadUnknown, deadUndecodable, deadLostRecords, deadDamaged, deadForeign, deadTooLarge,
-	dead.ReasonUndecodableTask, dead.ReasonUndecodableAlarm,
-	execution.DeadClosedActivity, execution.DeadStaleToken, execution.DeadClosedWorkflow,
-	execution.DeadLateDecision, execution.DeadInvalid,
-	execution.DeadForeignList,
-}
-
 // serveDead lists or counts dead letters.
 func (b *Broker) serveDead(r micro.Request) {
 	var q schemas.DeadRequest
-	if err := requested(r, &q); err != nil {
-		b.refuse(r, invalid(err))
+	if err := env.DecodeRequest(r, &q); err != nil {
+		b.refuse(r, env.Invalid(err))
 		return
 	}
 	letters := &dead.Reader{Conn: b.Reads, Namespace: b.NS, Reasons: deadReasons}

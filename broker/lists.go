@@ -17,8 +17,8 @@ import (
 
 func (b *Broker) serveLists(r micro.Request) {
 	var q schemas.TaskListsRequest
-	if err := requested(r, &q); err != nil {
-		b.refuse(r, invalid(err))
+	if err := env.DecodeRequest(r, &q); err != nil {
+		b.refuse(r, env.Invalid(err))
 		return
 	}
 	b.scan(r, func(ctx context.Context) (any, error) { return b.lists(ctx) })
@@ -66,8 +66,8 @@ func (b *Broker) lists(ctx context.Context) (*schemas.TaskListsResponse, error) 
 
 func (b *Broker) serveTaskList(r micro.Request) {
 	var q schemas.TaskListRequest
-	if err := requested(r, &q); err != nil {
-		b.refuse(r, invalid(err))
+	if err := env.DecodeRequest(r, &q); err != nil {
+		b.refuse(r, env.Invalid(err))
 		return
 	}
 	if err := schemas.ValidateName("list", q.List); err != nil {

@@ -106,7 +106,7 @@ func (l *lockKeys) Read(ctx context.Context, key string, ops []*lockOp) (keyed.L
 
 // Advice is part of [keyed.Bucket].
 func (l *lockKeys) Advice(err error) string {
-	if unreadable(err) {
+	if env.Undecodable(err) {
 		return env.NoLock(err)
 	}
 	return ""

@@ -5,14 +5,15 @@ import (
 
 	"github.com/nats-io/nats.go/micro"
 
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
 func (b *Broker) serveLocks(r micro.Request) {
 	var q schemas.LocksRequest
-	if err := requested(r, &q); err != nil {
-		b.refuse(r, invalid(err))
+	if err := env.DecodeRequest(r, &q); err != nil {
+		b.refuse(r, env.Invalid(err))
 		return
 	}
 	if q.Lock != "" || q.Scope != "" {

@@ -30,5 +30,5 @@ func owned(t *testing.T) (*partition, *claims.Lease) {
 	}
 	overdue := logrus.New()
 	overdue.SetOutput(io.Discard)
-	return newPartition(&env.Env{Conn: conn, NS: n.Name, Options: Options{Logger: overdue, Partitions: 1}}, 0, lease), lease
+	return newPartition(&env.Env{Conn: conn, NS: n.Name, Options: env.Options{Logger: overdue, Partitions: 1}}, 0, lease), lease
 }

@@ -94,7 +94,7 @@ func (p *partition) serve(m natsconn.Msg) bool {
 		p.b.Respond(m.Reply, content, v)
 	}
 	// that is a part of every answer
-	refuse := func(err error) { reply(&schemas.AckResponse{V: schemas.Version, Error: invalid(err)}) }
+	refuse := func(err error) { reply(&schemas.AckResponse{V: schemas.Version, Error: env.Invalid(err)}) }
 	switch verb := m.Header.Get(verbHeader); verb {
 	case verbDecided:
 		p.requests.done(m.Reply)
@@ -152,19 +152,6 @@ func (p *partition) serve(m natsconn.Msg) bool {
 		}
 	}
 	return true
-}
-
-func invalid(err error) *schemas.Error {
-	refused := schemas.Errorf(schemas.CodeInvalid, "the request cannot be decoded: %v", err)
-	if field := schemas.Place(err); field != "" {
-		if errors.Is(err, schemas.ErrUnknownField) {
-			refused = refused.WithHint(
-				"mend the name, or send the header %s: 1 to have such fields passed over",
-				schemas.LenientHeader)
-		}
-		return refused.InField(field)
-	}
-	return refused.WithHint("send one JSON object, or msgpack with its version byte")
 }
 
 // afterPending answers a request once what the run shows is in the history. If that is refused,

@@ -3,6 +3,7 @@ package broker
 import (
 	"errors"
 
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/schemas"
 	"github.com/nats-io/nats.go/micro"
 	"github.com/oklog/ulid/v2"
@@ -13,8 +14,8 @@ import (
 func serveReplay(verb string) func(*Broker, micro.Request) {
 	return func(b *Broker, r micro.Request) {
 		var q schemas.ReplayRequest
-		if err := requested(r, &q); err != nil {
-			b.refuse(r, invalid(err))
+		if err := env.DecodeRequest(r, &q); err != nil {
+			b.refuse(r, env.Invalid(err))
 			return
 		}
 		if e, ok := errors.AsType[*schemas.Error](q.Validate()); ok {

@@ -6,14 +6,15 @@ import (
 
 	"github.com/nats-io/nats.go/micro"
 
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
 func (b *Broker) serveList(r micro.Request) {
 	var q schemas.ListRequest
-	if err := requested(r, &q); err != nil {
-		b.refuse(r, invalid(err))
+	if err := env.DecodeRequest(r, &q); err != nil {
+		b.refuse(r, env.Invalid(err))
 		return
 	}
 	b.scan(r, func(ctx context.Context) (any, error) { return b.Histories.List(ctx, &q) })
@@ -21,8 +22,8 @@ func (b *Broker) serveList(r micro.Request) {
 
 func (b *Broker) serveCount(r micro.Request) {
 	var q schemas.CountRequest
-	if err := requested(r, &q); err != nil {
-		b.refuse(r, invalid(err))
+	if err := env.DecodeRequest(r, &q); err != nil {
+		b.refuse(r, env.Invalid(err))
 		return
 	}
 	b.scan(r, func(ctx context.Context) (any, error) { return b.Histories.Count(ctx, &q) })

@@ -7,6 +7,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -50,7 +51,7 @@ func (p *partition) start(q *schemas.StartRequest, body []byte) {
 func (p *partition) reported(m natsconn.Msg, wid, list string, err error) {
 	r, of := &schemas.Report{}, execution.Attempt{}
 	if err == nil {
-		err = decodeSent(m.Header, m.Data, r)
+		err = env.DecodeSent(m.Header, m.Data, r)
 	}
 	if errors.Is(err, schemas.ErrUnknownField) {
 		p.tellRefused(m.Reply, err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/keyed"
 	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/broker/partition/watermark"
@@ -111,7 +112,7 @@ func (s *stateKeys) Name() string { return "state key" }
 
 // Advice is part of [keyed.Bucket].
 func (s *stateKeys) Advice(err error) string {
-	if unreadable(err) {
+	if env.Undecodable(err) {
 		return "a key of the bucket of state keys cannot be read; mend or delete it, and those who want it go on"
 	}
 	return ""

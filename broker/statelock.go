@@ -52,7 +52,7 @@ func (p *partition) askLock(q *lockAsk) {
 			p.log.WithError(err).
 				WithField("lock", q.lock).WithField("scope", q.scope).
 				Warn("a lock cannot be read; trying again")
-			if unreadable(err) {
+			if env.Undecodable(err) {
 				p.askLockAgain(q, keyed.MendPause)
 			} else {
 				p.askLockAgain(q, effectRetry)

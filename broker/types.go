@@ -5,6 +5,7 @@ import (
 
 	"github.com/nats-io/nats.go/micro"
 
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/types"
 	"github.com/droverhq/drover/schemas"
 )
@@ -15,8 +16,8 @@ func serveType[Request any, Q interface {
 	Validate() *schemas.Error
 }](b *Broker, r micro.Request, serve func(*types.Table, context.Context, Q) (any, error)) {
 	q := Q(new(Request))
-	if err := requested(r, q); err != nil {
-		b.refuse(r, invalid(err))
+	if err := env.DecodeRequest(r, q); err != nil {
+		b.refuse(r, env.Invalid(err))
 		return
 	}
 	if err := q.Validate(); err != nil {

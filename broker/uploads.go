@@ -55,8 +55,8 @@ func (b *Broker) openPayloads() error {
 
 func (b *Broker) serveUpload(r micro.Request) {
 	var q schemas.UploadRequest
-	if err := requested(r, &q); err != nil {
-		b.refuse(r, invalid(err))
+	if err := env.DecodeRequest(r, &q); err != nil {
+		b.refuse(r, env.Invalid(err))
 		return
 	}
 	if (q.WorkflowID == "") != (q.Run == "") {
@@ -92,8 +92,8 @@ func (b *Broker) uploadChunk(m natsconn.Msg) {
 
 func (b *Broker) serveDownload(r micro.Request) {
 	var q schemas.DownloadRequest
-	if err := requested(r, &q); err != nil {
-		b.refuse(r, invalid(err))
+	if err := env.DecodeRequest(r, &q); err != nil {
+		b.refuse(r, env.Invalid(err))
 		return
 	}
 	b.background(r, func(ctx context.Context) (any, error) { return b.download(ctx, &q) })

@@ -1,0 +1,15 @@
+package broker
+
+import (
+	"github.com/droverhq/drover/broker/dead"
+	"github.com/droverhq/drover/broker/execution"
+)
+
+// deadReasons are those of the letters that programs of this version write.
+var deadReasons = []string{
+	deadUnknown, deadUndecodable, deadLostRecords, deadDamaged, deadForeign, deadTooLarge,
+	dead.ReasonUndecodableTask, dead.ReasonUndecodableAlarm,
+	execution.DeadClosedActivity, execution.DeadStaleToken, execution.DeadClosedWorkflow,
+	execution.DeadLateDecision, execution.DeadInvalid,
+	execution.DeadForeignList,
+}
