@@ -211,15 +211,15 @@ func (b *Broker) ownPartition(ctx context.Context, n int) {
 func (b *Broker) own(p *partition) (disown func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.parts[p.n] = p
-	b.Locks.Own(p.n, p.keys.locks)
+	b.parts[p.Number()] = p
+	p.OwnLocks()
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if b.parts[p.n] == p {
-			delete(b.parts, p.n)
+		if b.parts[p.Number()] == p {
+			delete(b.parts, p.Number())
 		}
-		b.Locks.Disown(p.n, p.keys.locks)
+		p.DisownLocks()
 	}
 }
 

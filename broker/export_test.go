@@ -8,7 +8,7 @@ import (
 
 // Busy keeps the loop of a partition busy for a while, so that what comes meanwhile is one batch.
 func (b *Broker) Busy(n int, d time.Duration) {
-	b.part(n).loop.Post(func() { time.Sleep(d) })
+	b.part(n).Post(func() { time.Sleep(d) })
 }
 
 // ReadRecordsByThemselves has brokers read the records of runs one by one, however near they stand, until restored. None may run meanwhile.
@@ -19,28 +19,13 @@ func ReadRecordsByThemselves() (restore func()) {
 }
 
 // Runs are how many runs the owner of a partition has in memory, asleep or not.
-func (b *Broker) Runs(n int) int {
-	answer := make(chan int)
-	p := b.part(n)
-	p.loop.Post(func() { answer <- len(p.runs) + p.deadlines.Passive.Len() })
-	return <-answer
-}
+func (b *Broker) Runs(n int) int { return b.part(n).Counts().Runs }
 
 // Buried is how many letters of signals the owner of a partition keeps in mind.
-func (b *Broker) Buried(n int) int {
-	answer := make(chan int)
-	p := b.part(n)
-	p.loop.Post(func() { answer <- p.intake.Letters.Remembered() })
-	return <-answer
-}
+func (b *Broker) Buried(n int) int { return b.part(n).Counts().Letters }
 
 // Remembered is how many ids of requests the owner of a partition has in its index.
-func (b *Broker) Remembered(n int) int {
-	answer := make(chan int)
-	p := b.part(n)
-	p.loop.Post(func() { answer <- p.intake.Requests.Len() })
-	return <-answer
-}
+func (b *Broker) Remembered(n int) int { return b.part(n).Counts().RequestIDs }
 
 // RememberFewer lets the indexes of owners have fewer ids, until restored. No owner may run meanwhile.
 func RememberFewer(most int) (restore func()) {

@@ -272,3 +272,10 @@ func ancestors(
 	}
 	return chains, nil
 }
+
+// OwnLocks lets the requests about locks in this process look at those of this owner, until
+// DisownLocks.
+func (p *partition) OwnLocks() { p.b.Locks.Own(p.n, p.keys.locks) }
+
+// DisownLocks undoes OwnLocks.
+func (p *partition) DisownLocks() { p.b.Locks.Disown(p.n, p.keys.locks) }

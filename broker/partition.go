@@ -126,6 +126,9 @@ func newPartition(b *env.Env, n int, lease *claims.Lease) *partition {
 	return p
 }
 
+// Number is which of the namespace's partitions it is, from 0.
+func (p *partition) Number() int { return p.n }
+
 // run owns the partition until outer is done, the claim is lost or a write is refused; the last is
 // an error that wraps errRefused and calls for a new term. own is called once the partition can
 // take requests. When run returns, the partition can be given to another.

@@ -15,13 +15,13 @@ import (
 // at once.
 func (b *Broker) SuggestContinuations(ctx context.Context) (asked int, err error) {
 	b.mu.Lock()
-	parts := slices.SortedFunc(maps.Values(b.parts), func(p, q *partition) int { return p.n - q.n })
+	parts := slices.SortedFunc(maps.Values(b.parts), func(p, q *partition) int { return p.Number() - q.Number() })
 	b.mu.Unlock()
 	for _, p := range parts {
 		n, failed := p.suggestContinuations(ctx)
 		asked += n
 		if failed != nil {
-			err = errors.Join(err, fmt.Errorf("partition %d: %w", p.n, failed))
+			err = errors.Join(err, fmt.Errorf("partition %d: %w", p.Number(), failed))
 		}
 	}
 	return asked, err
