@@ -50,7 +50,7 @@ var floors = map[string]int{
 	"broker/runs":      22,
 	"broker/types":     23,
 	"broker/validate":  21,
-	"broker":           25,
+	"broker":           26,
 	"decider":          30,
 	"activity":         30,
 	"timers":           30,
@@ -79,6 +79,7 @@ var floors = map[string]int{
 	"broker/namespaces": 22, // a service on topology
 
 	// The parts of a partition, which do not know it.
+	"broker/partition":           25, // the owner of a partition
 	"broker/partition/":          23,
 	"broker/partition/watermark": 22, // all of them use it
 	"broker/partition/loop":      22,

@@ -9,6 +9,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/types"
 	"github.com/droverhq/drover/broker/validate"
@@ -31,7 +32,7 @@ var verbs = []struct {
 	{
 		"result",
 		"how an execution ended, waiting for it: ExecutionRequest → ResultResponse",
-		passOn(verbResult),
+		passOn(partition.VerbResult),
 	},
 	{
 		"why",
@@ -45,24 +46,24 @@ var verbs = []struct {
 	},
 	{"pause", "stop asking the decider: ExecutionRequest → AckResponse", passOn("pause")},
 	{"resume", "undo a pause: ExecutionRequest → AckResponse", passOn("resume")},
-	{"cancel", "ask the decider to end a run: ExecutionRequest → AckResponse", passOn(kindCancel)},
-	{"terminate", "end a run at once: ExecutionRequest → AckResponse", passOn(kindEnd)},
+	{"cancel", "ask the decider to end a run: ExecutionRequest → AckResponse", passOn(partition.KindCancel)},
+	{"terminate", "end a run at once: ExecutionRequest → AckResponse", passOn(partition.KindEnd)},
 	{
-		verbHold,
+		partition.VerbHold,
 		"keep a run from being asked to continue as new: ExecutionRequest → AckResponse",
-		passOn(verbHold),
+		passOn(partition.VerbHold),
 	},
-	{verbRelease, "undo a hold: ExecutionRequest → AckResponse", passOn(verbRelease)},
+	{partition.VerbRelease, "undo a hold: ExecutionRequest → AckResponse", passOn(partition.VerbRelease)},
 	{
-		kindReplay,
+		partition.KindReplay,
 		"run again what has ended, from a replay point: ReplayRequest → ReplayResponse",
-		serveReplay(kindReplay),
+		serveReplay(partition.KindReplay),
 	},
 	{
-		kindReplayForce,
+		partition.KindReplayForce,
 		"the same, and mind neither idempotence nor replay points nor replayable: disabled: " +
 			"ReplayRequest → ReplayResponse",
-		serveReplay(kindReplayForce),
+		serveReplay(partition.KindReplayForce),
 	},
 	{
 		"locks",
@@ -70,9 +71,9 @@ var verbs = []struct {
 		(*Broker).serveLocks,
 	},
 	{
-		kindBreakLock,
+		partition.KindBreakLock,
 		"take a lock from a run: ExecutionRequest → AckResponse",
-		passOn(kindBreakLock),
+		passOn(partition.KindBreakLock),
 	},
 	{"list", "executions by simple filters: ListRequest → ListResponse", (*Broker).serveList},
 	{"count", "how many a list has: CountRequest → CountResponse", (*Broker).serveCount},
@@ -90,7 +91,7 @@ var verbs = []struct {
 	{
 		"repair",
 		"do again what a run has open, which is harmless: ExecutionRequest → AckResponse",
-		passOn(verbRepair),
+		passOn(partition.VerbRepair),
 	},
 	{
 		"upload",
@@ -216,7 +217,7 @@ func passOn(verb string) func(*Broker, micro.Request) {
 				return
 			}
 		}
-		if verb == kindBreakLock {
+		if verb == partition.KindBreakLock {
 			if err := schemas.ValidateLock(q.Lock, q.Scope); err != nil {
 				b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("lock"))
 				return
@@ -245,7 +246,7 @@ func fullRequest(verb string) any {
 
 // requestHeader is that of a request to an owner, whose answer has the given content.
 func requestHeader(verb, content string) natsconn.Header {
-	h := natsconn.Header{verbHeader: {verb}}
+	h := natsconn.Header{partition.VerbHeader: {verb}}
 	if content != "" {
 		h.Set(schemas.ContentTypeHeader, content)
 	}
@@ -255,7 +256,7 @@ func requestHeader(verb, content string) natsconn.Header {
 // toOwner hands a request to the owner of its workflow's partition, which may be in this process.
 func (b *Broker) toOwner(wid, reply string, h natsconn.Header, body []byte) {
 	n := b.PartitionOf(wid)
-	if p := b.part(n); p == nil || !p.serve(natsconn.Msg{Reply: reply, Header: h, Data: body}) {
+	if p := b.part(n); p == nil || !p.Serve(natsconn.Msg{Reply: reply, Header: h, Data: body}) {
 		b.Relay.Send(n, reply, h, body)
 	}
 }
@@ -310,7 +311,7 @@ func (b *Broker) accept(r micro.Request, q *schemas.StartRequest) {
 		b.refuse(r, refused)
 		return
 	}
-	b.toOwner(q.WorkflowID, r.Reply(), requestHeader(kindStart, content(r)), body)
+	b.toOwner(q.WorkflowID, r.Reply(), requestHeader(partition.KindStart, content(r)), body)
 }
 
 // tooLargeToPass is the refusal of a request of some bytes that cannot be sent to its owner, or

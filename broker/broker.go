@@ -11,6 +11,7 @@ import (
 
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/runs"
@@ -31,7 +32,7 @@ type Broker struct {
 	asking pendingRequests
 
 	mu    sync.Mutex
-	parts map[int]*partition // owned now
+	parts map[int]*partition.Partition // owned now
 }
 
 // Options configure a broker. The zero value of every field is its default.
@@ -61,7 +62,7 @@ func New(dial Dialer, o Options) (*Broker, error) {
 	}
 	b := &Broker{
 		Env: env.New(o), dial: dial,
-		started: make(chan struct{}), parts: make(map[int]*partition),
+		started: make(chan struct{}), parts: make(map[int]*partition.Partition),
 	}
 	return b, nil
 }
@@ -160,17 +161,17 @@ func (b *Broker) ownPartition(ctx context.Context, n int) {
 			gone := 0      // terms in a row that missed a stream, or all of JetStream
 			isOff := false // that was told of
 			for l.Valid() && ctx.Err() == nil {
-				err := newPartition(b.Env, n, l).run(ctx, b.own)
+				err := partition.New(b.Env, n, l).Run(ctx, b.own)
 				switch {
-				case err == nil || ctx.Err() != nil || errors.Is(err, errElsewhere):
+				case err == nil || ctx.Err() != nil || errors.Is(err, partition.ErrElsewhere):
 					return nil
-				case errors.Is(err, ErrNewerFence):
+				case errors.Is(err, partition.ErrNewerFence):
 					b.Options.Logger.WithError(err).WithField("partition", n).
 						Warn("another broker owns the partition")
 					return err
 				case !l.Valid(): // that the claim is lost was told of
 					return nil
-				case errors.Is(err, errRefused): // which was told of
+				case errors.Is(err, partition.ErrRefused): // which was told of
 					isOff = false
 				case errors.Is(err, natsconn.ErrSwitchedOff):
 					if !isOff {
@@ -208,7 +209,7 @@ func (b *Broker) ownPartition(ctx context.Context, n int) {
 }
 
 // own lets requests in this process reach a partition, until disown is called.
-func (b *Broker) own(p *partition) (disown func()) {
+func (b *Broker) own(p *partition.Partition) (disown func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.parts[p.Number()] = p
@@ -224,7 +225,7 @@ func (b *Broker) own(p *partition) (disown func()) {
 }
 
 // part is the partition, nil if its owner is not here.
-func (b *Broker) part(n int) *partition {
+func (b *Broker) part(n int) *partition.Partition {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.parts[n]
@@ -249,8 +250,8 @@ func (b *Broker) Owned() []int {
 // nothing its holder may still send is stored. The health master calls it before it deletes the
 // claim (P-16).
 func (b *Broker) Fence(ctx context.Context, n int, claim uint64) error {
-	_, err := Fence(ctx, b.Conn, b.NS, n, claim, b.Options.Node)
-	if errors.Is(err, ErrNewerFence) {
+	_, err := partition.Fence(ctx, b.Conn, b.NS, n, claim, b.Options.Node)
+	if errors.Is(err, partition.ErrNewerFence) {
 		return nil
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/droverhq/drover/broker/dead"
+	"github.com/droverhq/drover/broker/partition"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
@@ -18,7 +19,7 @@ func (b *Broker) serveDead(r micro.Request) {
 		b.refuse(r, env.Invalid(err))
 		return
 	}
-	letters := &dead.Reader{Conn: b.Reads, Namespace: b.NS, Reasons: deadReasons}
+	letters := &dead.Reader{Conn: b.Reads, Namespace: b.NS, Reasons: partition.DeadReasons}
 	b.scan(r, func(ctx context.Context) (any, error) {
 		if q.Count {
 			return letters.Count(ctx, &q)

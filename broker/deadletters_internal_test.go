@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/droverhq/drover/broker/partition"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -23,7 +24,7 @@ func TestDeadReasonsAreComplete(t *testing.T) {
 			want = append(want, cells[1])
 		}
 	}
-	if diff := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(deadReasons))); diff != "" {
+	if diff := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(partition.DeadReasons))); diff != "" {
 		t.Errorf("(-paper +code):\n%s", diff)
 	}
 }

@@ -1,29 +1,9 @@
-// Package broker is the workflow service: it owns partitions, appends every event, dispatches
-// tasks, asks deciders and serves the API. Programs embed it through cmd/drover; users' programs
-// import the root package instead.
+// Package broker is the workflow service of a namespace: it takes its share of the partitions,
+// serves the API, and hands each request to the owner of the workflow's partition, here or
+// elsewhere. Programs embed it through package server; users' programs import the root package.
 //
-// A partition is owned through a claim by one broker, and served by one goroutine (partition.run):
-// its loop. Everything that happens to the partition is a closure on that loop, so none of its
-// state needs a lock. I/O never happens on the loop: publishes are asynchronous, reads run in
-// goroutines of their own and post their answers.
-//
-// How a message becomes history:
-//
-//	inbox, signals ─► intake ─┐
-//	starts, outcomes, rings ──┴► run (mailbox) ─► execution.Step ─► record ─► history stream
-//	                                                                    └ acknowledged ─► answers, effects
-//
-// What comes straight to the owner (ADR 0021 and 0022) is kept by its sender until the answer.
-//
-// Invariants:
-//
-//   - Every write to a history stream carries two expectations: the sequence that the stream's only
-//     writer predicts, and the last sequence of the run's own subject. The first tells an owner at
-//     once that somebody else has written, a new owner's fence above all; the second makes a fork
-//     of a run impossible (P-2). After any refusal the owner forgets everything and takes over
-//     anew.
-//   - Effects are performed only after the record that caused them is acknowledged.
-//   - A position in the checkpoint moves only past what is committed, and the effects position only
-//     past records all of whose effects are acknowledged or covered by an armed alarm (P-1).
-//   - No write is sent after the claim's own deadline (P-16).
+// What owns a partition is package partition. Here are only the claims (broker.go), the API that is
+// the same whoever owns what (api.go, and a file for each noun), and the refusal of requests while
+// there is no quorum (quorum.go). Requests that need no owner are answered here: lists of runs,
+// task lists, locks, dead letters, types, payloads.
 package broker

@@ -3,6 +3,7 @@ package broker
 import (
 	"time"
 
+	"github.com/droverhq/drover/broker/partition"
 	"github.com/droverhq/drover/broker/runs"
 )
 
@@ -29,7 +30,7 @@ func (b *Broker) Remembered(n int) int { return b.part(n).Counts().RequestIDs }
 
 // RememberFewer lets the indexes of owners have fewer ids, until restored. No owner may run meanwhile.
 func RememberFewer(most int) (restore func()) {
-	was, block := mostRemembered, blockIDs
-	mostRemembered, blockIDs = most, most/16
-	return func() { mostRemembered, blockIDs = was, block }
+	was, block := partition.MostRemembered, partition.BlockIDs
+	partition.MostRemembered, partition.BlockIDs = most, most/16
+	return func() { partition.MostRemembered, partition.BlockIDs = was, block }
 }

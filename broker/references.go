@@ -2,88 +2,51 @@ package broker
 
 import (
 	"context"
-	"errors"
 
-	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition"
 	"github.com/droverhq/drover/broker/partition/env"
-	"github.com/droverhq/drover/broker/partition/intake"
-	"github.com/droverhq/drover/broker/payloads"
-	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
+	"github.com/nats-io/nats.go/micro"
 )
 
-// What a reference names has to be in the store before it gets into a history: a decider that reads
-// an event whose payload is not there, as flows do, fails each time, so the run would be stopped
-// for good. Size and digest have to fit as well, so whoever does not know a payload cannot have it
-// shown to a run.
-
-// lookUp looks for what a signal or an outcome names, which others than brokers have published. It
-// comes before [partition.spill], and like that runs on the reader's goroutine and tells whether it
-// came to an end before ctx did. What was applied before is known by its position and judged no
-// more.
-func (p *partition) lookUp(ctx context.Context, in *intake.Log, o *opened) bool {
-	if o.err != nil {
-		return true
-	}
-	switch m := o.event.(type) {
-	case execution.Signal:
-		if in.Number == inboxLog { // a workflow's
-			return true
-		}
-		bad, ok := p.nothing(ctx, m.Input)
-		if bad != "" {
-			m.Bad = "the body " + bad
-			o.event = m
-		}
-		return ok
-	case execution.Report:
-		for _, f := range [...]struct {
-			field   string
-			payload schemas.Payload
-		}{{"result", m.Report.Result}, {"details", m.Report.Details}} {
-			bad, ok := p.nothing(ctx, f.payload)
-			if !ok {
-				return false
-			}
-			if bad != "" {
-				m.Bad = f.field + " " + bad
-				o.event = m
-			}
-		}
-	}
-	return true
+// named is a payload, and where it stands.
+type named struct {
+	field   string
+	payload schemas.Payload
 }
 
-// nothing says what is wrong with a payload that is a reference to nothing. It is not ok if ctx
-// ended before that was known.
-func (p *partition) nothing(ctx context.Context, payload schemas.Payload) (bad string, ok bool) {
-	ref, is := payload.Ref()
-	if !is {
-		return "", true
-	}
-	for wait := firstSpillRetry; ; wait = min(2*wait, lastSpillRetry) {
-		once, cancel := context.WithTimeout(ctx, env.ReadTimeout)
-		err := p.b.Store.Check(once, ref)
-		cancel()
-		switch {
-		case err == nil:
-			return "", true
-		case isNothing(err):
-			return "is a reference to nothing: " + err.Error(), true
-		case ctx.Err() == nil:
-			p.log.WithError(err).
-				WithField("object", ref.Object).
-				Warn("a large payload cannot be looked for; its log waits")
-		}
-		if sleep.For(ctx, wait) != nil {
-			return "", false
+// references are those of some payloads that stand for objects of the store. Few requests have any:
+// the others are not to allocate for it.
+func references(all ...named) (found []named) {
+	for _, n := range all {
+		if _, is := n.payload.Ref(); is {
+			found = append(found, n)
 		}
 	}
+	return found
 }
 
-// isNothing tells whether a reference is to what is not there, and never will be: objects come
-// before what names them.
-func isNothing(err error) bool {
-	return errors.Is(err, natsconn.ErrNotFound) || errors.Is(err, payloads.ErrDamaged)
+// referring goes on with a request once every object that it names is found.
+func (b *Broker) referring(r micro.Request, references []named, goOn func()) {
+	b.Answering.Run(func() {
+		ctx, cancel := context.WithTimeout(b.Background, env.ReadTimeout)
+		defer cancel()
+		for _, n := range references {
+			ref, _ := n.payload.Ref()
+			if err := b.Store.Check(ctx, ref); err != nil {
+				b.refuse(r, badReference(err).InField(n.field))
+				return
+			}
+		}
+		goOn()
+	})
+}
+
+func badReference(err error) *schemas.Error {
+	if partition.IsNothing(err) {
+		return schemas.Errorf(schemas.CodeInvalid, "the reference is to nothing: %v", err).
+			WithHint("upload it again: a payload that no run names goes after a day")
+	}
+	return schemas.Errorf(schemas.CodeUnavailable, "the payload cannot be looked for now: %v", err).
+		WithHint("try again")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/droverhq/drover/broker/partition"
 	"github.com/droverhq/drover/internal/sleep"
 )
 
@@ -26,7 +27,7 @@ func (b *Broker) ownPartitions(ctx context.Context) (wait func() (stopped time.T
 	return func() time.Time {
 		<-ctx.Done()
 		stopped := time.Now()
-		await(left, leaveLimit)
+		await(left, partition.LeaveLimit)
 		release()
 		b.holders.Wait()
 		return stopped
@@ -39,7 +40,7 @@ func (b *Broker) finish(stopped time.Time) {
 	done := make(chan struct{})
 	go func() { b.Passing.Wait(); close(done) }()
 	await(done, b.Options.DrainTimeout-time.Since(stopped))
-	ctx, cancel := context.WithTimeout(b.Background, leaveLimit)
+	ctx, cancel := context.WithTimeout(b.Background, partition.LeaveLimit)
 	defer cancel()
 	if err := b.api.Drain(ctx); err != nil {
 		b.Options.Logger.WithError(err).
@@ -47,7 +48,7 @@ func (b *Broker) finish(stopped time.Time) {
 	}
 	for !b.Relay.Idle() && sleep.For(ctx, time.Millisecond) == nil {
 	}
-	await(b.Answering.Idle(), leaveLimit)
+	await(b.Answering.Idle(), partition.LeaveLimit)
 }
 
 // await waits until ch is closed, for d at most.

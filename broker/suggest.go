@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/droverhq/drover/broker/partition"
 	"maps"
 	"slices"
 )
@@ -15,10 +16,10 @@ import (
 // at once.
 func (b *Broker) SuggestContinuations(ctx context.Context) (asked int, err error) {
 	b.mu.Lock()
-	parts := slices.SortedFunc(maps.Values(b.parts), func(p, q *partition) int { return p.Number() - q.Number() })
+	parts := slices.SortedFunc(maps.Values(b.parts), func(p, q *partition.Partition) int { return p.Number() - q.Number() })
 	b.mu.Unlock()
 	for _, p := range parts {
-		n, failed := p.suggestContinuations(ctx)
+		n, failed := p.SuggestContinuations(ctx)
 		asked += n
 		if failed != nil {
 			err = errors.Join(err, fmt.Errorf("partition %d: %w", p.Number(), failed))

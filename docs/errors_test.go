@@ -155,11 +155,11 @@ func reasons(t *testing.T, dir, prefix string) []string {
 
 func deadReasons(t *testing.T) []string {
 	all := slices.Concat(
-		reasons(t, "broker/execution", "Dead"), reasons(t, "broker/dead", "Reason"), reasons(t, "signals", "Reason"), reasons(t, "broker", "dead"),
-		fieldLiterals(source(t, "broker"), "DeadLetter", "Reason"),
+		reasons(t, "broker/execution", "Dead"), reasons(t, "broker/dead", "Reason"), reasons(t, "signals", "Reason"), reasons(t, "broker/partition", "dead"),
+		fieldLiterals(source(t, "broker/partition"), "DeadLetter", "Reason"),
 		fieldLiterals(source(t, "broker/dead"), "DeadLetter", "Reason"), fieldLiterals(source(t, "signals"), "DeadLetter", "Reason"),
 	)
-	source(t, "broker").Each(func(n ast.Node) {
+	source(t, "broker/partition").Each(func(n ast.Node) {
 		call, ok := n.(*ast.CallExpr)
 		if !ok || len(call.Args) < 2 {
 			return

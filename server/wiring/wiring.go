@@ -12,6 +12,7 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/ops"
 	"github.com/droverhq/drover/timers"
@@ -52,9 +53,9 @@ func (w *Wiring) Timers() *timers.Worker {
 // Master makes the health master, which fences the partitions of those that have died.
 func (w *Wiring) Master(o ops.MasterOptions) (*ops.Master, error) {
 	o.Claims, o.Logger = w.Claims, w.Logger
-	o.Fence = func(ctx context.Context, partition int, claim uint64) error {
-		_, err := broker.Fence(ctx, w.Conn, w.Namespace, partition, claim, w.Claims.Node())
-		if errors.Is(err, broker.ErrNewerFence) {
+	o.Fence = func(ctx context.Context, n int, claim uint64) error {
+		_, err := partition.Fence(ctx, w.Conn, w.Namespace, n, claim, w.Claims.Node())
+		if errors.Is(err, partition.ErrNewerFence) {
 			return nil
 		}
 		return err

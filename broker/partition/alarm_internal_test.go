@@ -1,0 +1,73 @@
+package partition
+
+import (
+	"testing"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/watermark"
+	"github.com/droverhq/drover/broker/runs"
+	"github.com/droverhq/drover/schemas"
+)
+
+func openRun() *run {
+	return &run{wid: "o", end: runs.End{Sequence: 40}, state: &execution.State{Run: "r2", Start: &schemas.WorkflowStarted{WorkflowType: "order"}, Status: schemas.StatusOpen}}
+}
+
+// A ring tells that nothing is armed any more if it is that of the armed alarm, and nothing if it is an older one's, or another run's.
+func TestWhatAFireTells(t *testing.T) { // P-10
+	armed := alarm{due: 100, seq: 7}
+	for _, tc := range []struct {
+		name  string
+		alarm alarm
+		fire  schemas.Ring
+		came  fireWay
+		want  alarm
+	}{
+		{"of the armed one", armed, schemas.Ring{Run: "r2", Due: 100, Sequence: 7}, stored, alarm{}},
+		{"straight from its worker, which has it still", armed, schemas.Ring{Run: "r2", Due: 100, Sequence: 7}, direct, alarm{seq: 7, firing: true}},
+		{"of one that replaced it", armed, schemas.Ring{Run: "r2", Due: 90, Sequence: 8}, stored, alarm{}},
+		{"of one that is not known", alarm{due: 100}, schemas.Ring{Run: "r2", Due: 90, Sequence: 3}, stored, alarm{}},
+		{"of one that it has replaced", armed, schemas.Ring{Run: "r2", Due: 90, Sequence: 6}, stored, armed},
+		{"of the run before", armed, schemas.Ring{Run: "r1", Due: 100, Sequence: 7}, stored, armed},
+	} {
+		done := false
+		p, r, kept := &Partition{}, openRun(), watermark.New(func() { done = true })
+		r.alarm = tc.alarm
+		p.fired(r, &tc.fire, kept, tc.came)
+		if r.alarm != tc.want {
+			t.Errorf("a ring %s: got %+v, want %+v", tc.name, r.alarm, tc.want)
+		}
+		kept.Release()
+		if own := tc.fire.Run == "r2"; own == done || own != (len(r.uncovered) == 1) {
+			t.Errorf("a ring %s is held %v by %d; its place is kept until the run is covered, if it is the run's", tc.name, !done, len(r.uncovered))
+		}
+	}
+}
+
+// While an alarm is on its way, its ring says that it was stored. That of the one which it replaces does not, though it may be due at the
+// same time, and the acknowledgement counts then.
+func TestFireWhileAnAlarmIsOnItsWay(t *testing.T) { // P-10
+	for _, tc := range []struct {
+		name string
+		fire schemas.Ring
+		ack  natsconn.Ack
+		want alarm
+		free bool // what waited for the alarm
+	}{
+		{"its own", schemas.Ring{Run: "r2", Due: 100, Sequence: 8}, natsconn.Ack{Seq: 8}, alarm{}, false},
+		{"that of the one before", schemas.Ring{Run: "r2", Due: 90, Sequence: 7}, natsconn.Ack{Seq: 8}, alarm{due: 100, seq: 8}, true},
+		{"that of the one before, for the same time", schemas.Ring{Run: "r2", Due: 100, Sequence: 7}, natsconn.Ack{Seq: 8}, alarm{due: 100, seq: 8}, true},
+		{"one with its number", schemas.Ring{Run: "r2", Due: 90, Sequence: 8}, natsconn.Ack{Seq: 8}, alarm{}, false},
+	} {
+		free := false
+		p, r, waits := &Partition{}, openRun(), watermark.New(func() { free = true })
+		way := &sentAlarm{run: r, id: "r2", due: 100, covered: []*completion{waits}}
+		r.alarm = alarm{due: 90, seq: 7, way: way}
+		p.fired(r, &tc.fire, watermark.New(nil), stored)
+		p.armed(way, tc.ack)
+		if r.alarm != tc.want || free != tc.free {
+			t.Errorf("%s: got %+v, and what waited is free: %v; want %+v, free: %v", tc.name, r.alarm, free, tc.want, tc.free)
+		}
+	}
+}

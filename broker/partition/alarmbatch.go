@@ -1,0 +1,135 @@
+package partition
+
+import (
+	"time"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/deadlines"
+	"github.com/droverhq/drover/broker/partition/watermark"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+// Alarms that are due come straight to the owner, many in one message (ADR 0022). The timer worker
+// keeps each until the owner says that it is not needed any more: what it was for is in the
+// history, and the run is covered again. Without an answer the worker puts the ring into the inbox.
+// So nothing is stored for a ring that an owner is there to take, and an owner or a worker that
+// dies with rings in hand costs their repetition.
+//
+// An answer without a record after it ("nothing is due") must not come from a broker that does not
+// know yet that it is no longer the owner. The claim does not prove that: see P-16. But each alarm
+// names the fence of the owner who armed it, and an owner relies on those alone that it has armed
+// itself, or that were armed before it when it has not touched the run. So rings with a later fence
+// than ours are refused; what a former owner says of its own alarms is still true in the history.
+
+const (
+	// firePatience is how far our clock may be after that of the worker who says that an alarm is
+	// due.
+	firePatience = time.Second
+	// alarmBatchAnswer is how long outcomes of rings are gathered for one message.
+	alarmBatchAnswer = 2 * time.Millisecond
+)
+
+// alarmsCame takes rings, on the connection's goroutine.
+func (p *Partition) alarmsCame(m natsconn.Msg) {
+	q := &schemas.Rings{}
+	err := schemas.Unmarshal(m.Data, q)
+	if err != nil || !subject.Answerable(m.Reply) {
+		p.log.WithError(err).Debug("rings that cannot be read; they come by the inbox")
+		p.answerAlarms(m.Reply, &schemas.RingsAnswer{Refused: true})
+		return
+	}
+	answer := func(a *schemas.RingsAnswer) { p.answerAlarms(m.Reply, a) }
+	p.loop.Post(func() { p.takeAlarms(q, answer) })
+}
+
+func (p *Partition) takeAlarms(q *schemas.Rings, answer func(*schemas.RingsAnswer)) {
+	var latest schemas.Timestamp
+	mine := p.canWrite()
+	for i := range q.Rings {
+		r := &q.Rings[i]
+		mine = mine && r.Fence != 0 && r.Fence <= p.fence
+		latest = max(latest, r.Due)
+	}
+	// A ring counts by our corrected clock, which may be after that of the worker: never early
+	// (P-15).
+	wait := latest.Sub(p.now())
+	if mine && wait > firePatience {
+		p.b.DoubtClock()
+	}
+	if !mine || wait > firePatience {
+		answer(&schemas.RingsAnswer{Refused: true})
+		return
+	}
+	g := p.deadlines.Batches.Add(len(q.Rings), answer)
+	if wait > 0 {
+		p.loop.After(wait, func() { p.fireAll(g, q.Rings) })
+		return
+	}
+	p.fireAll(g, q.Rings)
+}
+
+// fireAll lets every ring happen.
+func (p *Partition) fireAll(g *deadlines.Batch, fires []schemas.DueRing) {
+	at := p.now()
+	for i := range fires {
+		q := &fires[i]
+		t := watermark.New(func() { p.alarmDone(g, q.Sequence) })
+		if p.nothingKnown(q.WorkflowID) {
+			p.fireAbsent(q, t)
+			continue
+		}
+		p.fire(q, at, t)
+	}
+}
+
+// fire lets a ring happen.
+func (p *Partition) fire(q *schemas.DueRing, at schemas.Timestamp, t *completion) {
+	r := p.get(q.WorkflowID)
+	fire := schemas.Ring{Run: q.Run, Due: q.Due, Sequence: q.Sequence}
+	p.when(r, func() { p.fired(r, &fire, t, direct) })
+	p.deliver(r, &message{
+		wid: q.WorkflowID, event: execution.AlarmFired{}, at: at, log: noLog, completion: t,
+	})
+}
+
+// fireAbsent lets a ring happen for a workflow id of which nothing is in memory: mostly its run has
+// closed, and the alarm is about to be deleted. After a backlog they are many. That the run has
+// closed its last record says, and all of them need not be read.
+func (p *Partition) fireAbsent(q *schemas.DueRing, t *completion) {
+	p.readResult(&schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: q.Run},
+		func(any) { t.Release() }, func() { p.fire(q, p.now(), t) })
+}
+
+// alarmDone: an alarm is not needed any more.
+func (p *Partition) alarmDone(g *deadlines.Batch, seq uint64) {
+	switch g.Done(seq) {
+	case deadlines.TellNow:
+		p.tellAlarmBatch(g)
+	case deadlines.TellLater:
+		p.loop.After(alarmBatchAnswer, func() { p.tellAlarmBatch(g) })
+	case deadlines.TellAnyway:
+	}
+}
+
+// tellAlarmBatch answers what is known by now.
+func (p *Partition) tellAlarmBatch(g *deadlines.Batch) { p.deadlines.Batches.Answer(g, p.sealed()) }
+
+// refuseAlarms sends back the rings that this owner will not answer any more.
+func (p *Partition) refuseAlarms() { p.deadlines.Batches.Refuse() }
+
+func (p *Partition) answerAlarms(to string, a *schemas.RingsAnswer) {
+	if !subject.Answerable(to) {
+		return
+	}
+	a.V = schemas.Version
+	body, err := schemas.Marshal(a)
+	if err == nil {
+		err = p.b.Conn.Publish(to, nil, body)
+	}
+	if err != nil {
+		p.log.WithError(err).Debug(
+			"a timer worker is not told what became of its rings; it puts them into the inbox")
+	}
+}

@@ -1,0 +1,157 @@
+package partition
+
+import (
+	"strconv"
+
+	"github.com/droverhq/drover/broker/dead"
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/schemas"
+)
+
+// deadDamaged is that of the letter which names a damaged history, and of what came for its run.
+const deadDamaged = "damaged"
+
+// mostKept bounds what waits in the mailbox of a run that a later version may have written. What is
+// beyond is read again, by the next owner or after the recovery: its position waits.
+const mostKept = 256
+
+// setAside lets nothing wait for a run whose history is damaged.
+func (p *Partition) setAside(r *run) {
+	p.sayDamaged(p.b.NS.HistoryOfWorkflow(p.n, r.wid), r.broken)
+	delete(p.inheriting, r.wid)
+	p.uncover(r)
+}
+
+// turnAwayAll tells those who wait for a run that its history cannot be followed.
+func (p *Partition) turnAwayAll(r *run) {
+	then := r.then
+	r.then = nil
+	for _, w := range then {
+		switch {
+		case !r.aside && w.patient:
+			r.then = append(r.then, w)
+		case w.broken != nil:
+			w.broken()
+		}
+	}
+	mailbox := r.mailbox
+	r.mailbox = nil
+	for _, e := range mailbox {
+		switch {
+		case r.aside:
+			p.turnAway(r, e)
+		case p.keeps(r, e):
+			r.mailbox = append(r.mailbox, e)
+		}
+	}
+}
+
+// keeps tells whether a message may wait for a run of a later version. One that came straight to
+// the owner may not: its sender waits, and is told.
+func (p *Partition) keeps(r *run, e *message) bool {
+	e.judged() // so that the log goes on
+	if p.sendBack(r, e) {
+		return false
+	}
+	if len(r.mailbox) >= mostKept {
+		r.overflown = r.overflown || e.log != noLog
+		return false
+	}
+	return true
+}
+
+// sendBack refuses what came by no log, if its sender hears of it.
+func (p *Partition) sendBack(r *run, e *message) bool {
+	if e.log != noLog {
+		return false
+	}
+	switch e.event.(type) {
+	case execution.Start:
+		e.verdict = verdict{refused: damagedError(r)}
+		if e.answer != nil {
+			e.answer(r, nil)
+		}
+	case execution.Report:
+		e.refuse()
+	default:
+		return false
+	}
+	return true
+}
+
+// turnAway ends what came for a run that is set aside. Whoever waits for an answer gets one. What
+// is the last of its kind becomes a dead letter; what a repair repeats does not.
+func (p *Partition) turnAway(r *run, e *message) {
+	defer func() {
+		if !e.kept {
+			e.judged()
+		}
+	}()
+	defer e.completion.Release()
+	if p.sendBack(r, e) {
+		return
+	}
+	if e.log == noLog {
+		if e.refuse != nil {
+			e.refuse()
+		}
+		return
+	}
+	switch m := e.event.(type) {
+	case execution.AlarmFired:
+		return
+	case execution.Start:
+		if q := m.Request; q.ReplyTo != "" && (q.Origin == nil || q.Origin.Parent == nil) {
+			p.tellStarter(q, &schemas.StartResponse{V: schemas.Version, WorkflowID: r.wid, Error: damagedError(r)})
+			return
+		}
+	default:
+		if q := requestIn(m); q != nil && q.ReplyTo != "" {
+			p.b.Respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Error: damagedError(r)})
+			return
+		}
+	}
+	p.owe(r, e)
+	p.bury(e, deadDamaged, r.broken.Error())
+}
+
+// requestIn is what an operator asks for, or a broker in the name of a workflow; nil if the message
+// is something else.
+func requestIn(m execution.Message) *schemas.ExecutionRequest {
+	switch m := m.(type) {
+	case execution.Pause:
+		return m.Request
+	case execution.Resume:
+		return m.Request
+	case execution.Cancel:
+		return m.Request
+	case execution.Terminate:
+		return m.Request
+	case execution.Hold:
+		return m.Request
+	case execution.Release:
+		return m.Request
+	case execution.BreakLock:
+		return m.Request
+	}
+	return nil
+}
+
+// sayDamaged writes a dead letter about a history, of which the subject is given. It is written
+// once for each damage, whichever owner meets it. The effects position waits for it.
+func (p *Partition) sayDamaged(subj string, err error) {
+	letter := schemas.DeadLetter{
+		Reason: deadDamaged, Subject: subj, Time: p.now(), Details: err.Error(),
+	}
+	place := dead.Place{
+		Partition: strconv.Itoa(p.n), Stream: "history",
+		Incarnation: dead.Digest(subj, []byte(err.Error())),
+	}
+	to, h, body, err := dead.Compose(p.b.NS, place, letter, p.b.Conn.MaxPayload())
+	if err != nil {
+		p.log.WithError(err).Error("a dead letter cannot be encoded")
+		return
+	}
+	p.recovery.Retain()
+	p.send(to, "", h, body, func(uint64) { p.recovery.Release() })
+}

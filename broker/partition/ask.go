@@ -1,0 +1,460 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/deciders"
+	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/runs"
+	"github.com/droverhq/drover/schemas"
+)
+
+// ask is a decision task on its way.
+//
+// The server tells at once when nobody listens, but it does not tell when somebody does. A marker
+// that we send to ourselves after the request settles it: the server works through a connection in
+// order, so once the marker is back, a refusal would have been here. Only then DeciderStarted is a
+// fact; until then the run's mailbox waits, for microseconds.
+type ask struct {
+	id        uint64
+	token     string
+	startedID int64
+	at        schemas.Timestamp
+	sticky    bool
+	confirmed bool
+	marked    bool
+	// the subjects of the owner that has asked, if it is another one: see inherit.go
+	former  string
+	passing bool // the answer is being passed on: see leave.go
+}
+
+// consult asks the decider if one is wanted. Everything is committed: what the decider sees is in
+// the history.
+func (p *Partition) consult(r *run) {
+	if r.ask != nil || r.noPoller || p.leaving != nil {
+		return
+	}
+	w, wanted := r.state.WantsDecider(p.b.Config())
+	if !wanted {
+		return
+	}
+	if wait := w.NotBefore.Sub(p.now()); w.NotBefore != 0 && wait > 0 {
+		p.backOff(r, wait)
+		return
+	}
+	if r.windowFrom > r.state.Decision.Previous {
+		p.loadWindow(r)
+		return
+	}
+	p.route(r, false)
+	p.request(r, w)
+}
+
+// wantsNow tells whether the decider would be asked if the run stood still.
+func (p *Partition) wantsNow(r *run) bool {
+	if r.ask != nil || r.noPoller || !r.open() {
+		return false
+	}
+	w, wanted := r.state.WantsDecider(p.b.Config())
+	return wanted && w.NotBefore <= p.now()
+}
+
+func (p *Partition) backOff(r *run, wait time.Duration) {
+	if r.backingUp {
+		return
+	}
+	r.backingUp = true
+	p.loop.After(wait, func() {
+		r.backingUp = false
+		p.mark(r)
+	})
+}
+
+// loadWindow reads the events that the window needs and the snapshot did not bring.
+func (p *Partition) loadWindow(r *run) {
+	r.loading = true
+	previous, upTo, id := r.state.Decision.Previous, r.windowFrom, r.state.Run
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) ([]schemas.Event, error) {
+		events, _, err := p.b.Histories.Events(ctx, p.n, r.wid, id,
+			runs.Span{After: previous, UpTo: upTo, Least: upTo})
+		return events, err
+	}, func(events []schemas.Event, err error) {
+		if err == nil && int64(len(events)) != upTo-previous {
+			err = fmt.Errorf("%w: %d events between %d and %d",
+				runs.ErrDamaged, len(events), previous, upTo)
+		}
+		if err != nil {
+			p.unread(r, err, func() {
+				if r.broken != nil {
+					p.loadWindow(r)
+					return
+				}
+				r.loading = false
+				p.mark(r)
+			})
+			return
+		}
+		if !p.isIntact(r) {
+			return
+		}
+		r.window, r.windowFrom, r.loading = append(events, r.window...), previous, false
+		p.loadedNow(r)
+	})
+}
+
+// errWindowTooLarge says that a decision task does not fit a message as it is.
+var errWindowTooLarge = errors.New("the window does not fit")
+
+// request sends the decision task: to the worker that answered last if it asked for that, else to
+// whoever listens.
+func (p *Partition) request(r *run, w execution.Wanted) {
+	if !p.canWrite() {
+		return
+	}
+	p.nextAsk++
+	a := &ask{
+		id: p.nextAsk, startedID: w.StartedID, at: p.now(), sticky: r.sticky != "",
+		confirmed: w.Started,
+	}
+	a.token = r.state.Run + "." + strconv.FormatInt(a.startedID, 10) + "." +
+		strconv.FormatUint(p.fence, 36) + "." + strconv.FormatUint(a.id, 36)
+	subj, encode := p.b.NS.Decide(r.state.Start.WorkflowType), schemas.MarshalJSONTo
+	if a.sticky {
+		subj, encode = p.b.NS.DecideSticky(r.state.Start.WorkflowType, r.sticky), schemas.MarshalTo
+	}
+	task := p.task(r, a)
+	send := func(body []byte) error {
+		if len(body) > p.b.Largest() && len(task.Events) > 0 {
+			return errWindowTooLarge
+		}
+		r.ask, r.queued = a, false
+		p.asks[a.id] = r
+		if err := p.b.Conn.PublishReply(subj, p.replies+strconv.FormatUint(a.id, 36), nil, body); err != nil {
+			p.log.WithError(err).Warn("a decision task cannot be sent")
+		}
+		return nil
+	}
+	err := encode(task, send)
+	if errors.Is(err, errWindowTooLarge) {
+		// beside a large context, or since JSON makes much of what the window has: all of it is
+		// read by pages then
+		task.Events, task.More = task.Events[:0], true // not nil, which is null in JSON
+		err = encode(task, send)
+	}
+	if err != nil {
+		p.log.WithError(err).WithField("workflow", r.wid).Error("a decision task cannot be encoded")
+		return
+	}
+	p.sweepLater()
+	p.scheduleProbes(deciders.ProbeAfter)
+}
+
+// task builds what the decider is asked, on the scratch. The window ends with the DeciderStarted
+// that the answer will bring.
+func (p *Partition) task(r *run, a *ask) *schemas.DecisionTask {
+	d, t := &r.state.Decision, &p.scratch.task
+	*t = schemas.DecisionTask{
+		V: schemas.Version, Namespace: p.b.Options.Namespace, WorkflowID: r.wid, Run: r.state.Run,
+		Type: r.state.Start.WorkflowType, TypeVersion: r.state.Start.WorkflowTypeVersion,
+		PreviousStartedID: d.Previous, StartedID: a.startedID, Token: a.token,
+		Context: r.state.Context, Attempt: d.Failures + 1,
+		StartMode: r.state.Start.Mode(),
+	}
+	t.EventsLeft = p.b.Config().EventsLeft(r.state.LastID)
+	t.ContinueReasons = continueReasons(r.state, t.EventsLeft)
+	t.SuggestContinueAsNew = len(t.ContinueReasons) > 0
+	t.Deadline = p.answerBy(r, a)
+	if r.state.Base.CompletedID != 0 {
+		p.scratch.base = r.state.Base
+		t.Base = &p.scratch.base
+	}
+	quota := p.b.BodyLimit()/2 - len(t.Context)
+	events := p.scratch.emptyEvents()
+	for e := range r.unseen() {
+		if e.ID <= d.Previous {
+			continue
+		}
+		if e.ID > a.startedID {
+			break
+		}
+		if quota -= runs.SizeOf(e); quota < 0 && len(events) > 0 {
+			t.More = true
+			break
+		}
+		events = append(events, e)
+	}
+	if !a.confirmed && !t.More {
+		p.scratch.started = schemas.DeciderStarted{ScheduledEventID: d.Scheduled}
+		events = append(events, schemas.Event{
+			ID: a.startedID, Time: max(a.at, r.state.LastTime), Attributes: &p.scratch.started,
+		})
+	}
+	p.scratch.setEvents(events)
+	return t
+}
+
+// continueReasons are why the run is to continue as new; nil if it need not.
+func continueReasons(s *execution.State, left int64) []string {
+	reasons := s.ContinueReasons()
+	if left > 0 {
+		reasons = append(slices.Clone(reasons), schemas.ContinueHistory)
+	}
+	return reasons
+}
+
+// answerBy is the deadline of an ask; 0 if it has none.
+func (p *Partition) answerBy(r *run, a *ask) schemas.Timestamp {
+	switch limit := r.state.Start.TaskStartToCloseTimeout; {
+	case limit.Limited():
+		return a.at.Add(limit)
+	case limit == 0:
+		return a.at.Add(p.b.Config().DeciderTimeout)
+	}
+	return 0
+}
+
+// answered receives everything that comes back to our reply subjects, on the connection's
+// goroutine.
+func (p *Partition) answered(m natsconn.Msg) {
+	key := strings.TrimPrefix(m.Subject, p.replies)
+	if id, marker := strings.CutPrefix(key, env.MarkerPrefix+"."); marker {
+		n, err := strconv.ParseUint(id, 36, 64)
+		if err == nil {
+			p.loop.Post(func() { p.marked(n) })
+		}
+		return
+	}
+	if _, ok := m.FromStream(); ok {
+		return // somebody keeps what deciders and workers are asked; these answer after it
+	}
+	nobody := m.NobodyListens()
+	if !nobody && natsconn.Given(m.Reply, m.Header) != "" {
+		return // workers know these subjects, and may name them for what the server gives out
+	}
+	if id, forward := strings.CutPrefix(key, passedPrefix+"."); forward {
+		n, err := strconv.ParseUint(id, 36, 64)
+		if err == nil && !nobody {
+			p.loop.Post(func() { p.passed(n) })
+		}
+		return
+	}
+	if id, offer := strings.CutPrefix(key, offerPrefix+"."); offer {
+		n, err := strconv.ParseUint(id, 36, 64)
+		if err == nil {
+			p.loop.Post(func() { p.refused(n, nobody) })
+		}
+		return
+	}
+	if id, call := strings.CutPrefix(key, probeWorkerPrefix+"."); call {
+		n, err := strconv.ParseUint(id, 36, 64)
+		if err == nil && nobody {
+			p.loop.Post(func() { p.loop.After(leaveTaking, func() { p.workerGone(n) }) })
+		}
+		return
+	}
+	if former, probe := strings.CutPrefix(key, probePrefix+"."); probe {
+		if nobody {
+			p.loop.Post(func() { p.formerGone(former) })
+		}
+		return
+	}
+	id, err := strconv.ParseUint(key, 36, 64)
+	if err != nil {
+		return
+	}
+	if nobody {
+		p.loop.Post(func() { p.nobody(id) })
+		return
+	}
+	reply := &schemas.DecisionReply{}
+	err = env.DecodeSent(m.Header, m.Data, reply)
+	p.loop.Post(func() { p.replied(id, reply, m, err) })
+}
+
+// confirm sends the marker if the mailbox waits for it.
+func (p *Partition) confirm(r *run) {
+	if a := r.ask; a != nil && !a.confirmed && !a.marked && len(r.mailbox) > 0 {
+		p.sendMarker(a)
+	}
+}
+
+func (p *Partition) sendMarker(a *ask) {
+	a.marked = true
+	if err := p.b.Conn.Publish(p.replies+env.MarkerPrefix+"."+strconv.FormatUint(a.id, 36), nil, nil); err != nil {
+		p.log.WithError(err).Warn("a marker cannot be sent")
+	}
+}
+
+// marked: the request was taken, else the refusal would have come before the marker.
+func (p *Partition) marked(id uint64) {
+	r := p.asks[id]
+	if r == nil || r.ask == nil || r.ask.id != id || r.ask.confirmed {
+		return
+	}
+	r.ask.confirmed = true
+	p.step(r, &message{wid: r.wid, event: execution.Taken{}, at: r.ask.at, log: noLog})
+	p.drain(r)
+}
+
+// sweepLater confirms decisions that take long, so that their DeciderStarted and its deadline are
+// in the history.
+func (p *Partition) sweepLater() {
+	if p.sweeping {
+		return
+	}
+	p.sweeping = true
+	p.loop.After(deciders.ConfirmAfter, func() {
+		p.sweeping = false
+		old := p.now().Add(-schemas.Duration(deciders.ConfirmAfter))
+		waiting := false
+		for _, r := range p.asks {
+			if a := r.ask; a != nil && !a.confirmed {
+				waiting = true
+				// A marker that was lost with its connection is sent again.
+				if a.at <= old {
+					p.sendMarker(a)
+				}
+			}
+		}
+		if waiting {
+			p.sweepLater()
+		}
+	})
+}
+
+// nobody: no decider of the type listens, or the sticky worker is gone.
+func (p *Partition) nobody(id uint64) {
+	r := p.asks[id]
+	if r == nil || r.ask == nil || r.ask.id != id {
+		return
+	}
+	a := r.ask
+	p.unask(r)
+	if a.sticky {
+		p.deciders.Workers.NotHeard(r.sticky, r.state.Start.WorkflowType)
+		r.sticky = ""
+		p.mark(r)
+		return
+	}
+	p.enterBacklog(r)
+	p.drain(r)
+	p.mark(r)
+}
+
+func (p *Partition) unask(r *run) {
+	if r.ask != nil {
+		delete(p.asks, r.ask.id)
+		r.ask = nil
+	}
+}
+
+// replied applies a decider's answer. What came before it goes first: a close must not overtake a
+// signal.
+func (p *Partition) replied(
+	id uint64, reply *schemas.DecisionReply, m natsconn.Msg, undecodable error,
+) {
+	r := p.asks[id]
+	if r == nil || r.ask == nil || r.ask.id != id {
+		if _, twice := p.twice[id]; twice {
+			delete(p.twice, id)
+			return
+		}
+		p.late(m)
+		return
+	}
+	a := r.ask
+	if p.sealed() {
+		p.passOn(a, m)
+		return
+	}
+	e := &message{wid: r.wid, at: p.now(), log: noLog, subject: m.Subject, body: m.Data}
+	if !a.confirmed {
+		a.confirmed = true
+		p.step(r, &message{
+			wid: r.wid, event: execution.Taken{Identity: reply.Identity}, at: a.at, log: noLog,
+		})
+	}
+	p.drain(r)
+	if r.ask != a { // what came before has ended this decision
+		p.late(m)
+		return
+	}
+	if r.deferral.Waits() {
+		p.noteLatency(r, true)
+	}
+	if r.recalled != nil {
+		r.recalled.Answered(schemas.Duration(p.now().Sub(a.at)))
+		p.endRecall(r)
+	}
+	p.unask(r)
+	if undecodable != nil {
+		p.bury(e, deadUndecodable, undecodable.Error())
+		e.event = execution.Refuse{
+			Cause:  schemas.CauseInvalidDecision,
+			Reason: "the reply cannot be decoded: " + undecodable.Error(),
+		}
+		r.sticky, r.reasks = "", 0
+		p.deciders.Backlog.Announced(r.state.Start.WorkflowType)
+		p.step(r, e)
+		return
+	}
+	typ := r.state.Start.WorkflowType
+	p.conclude(r, reply, a.token, a.former == "", e)
+	if a.former == "" && !a.sticky {
+		p.deciders.Workers.SharedAnswered(typ, reply.Sticky)
+	}
+}
+
+// conclude applies a reply to the decision task with a token. One that was passed on by a former
+// owner is not first-hand. e has its body, and becomes its message.
+func (p *Partition) conclude(
+	r *run, reply *schemas.DecisionReply, token string, firstHand bool, e *message,
+) {
+	r.reasks = 0
+	p.stick(r, reply, firstHand)
+	p.deciders.Backlog.Announced(r.state.Start.WorkflowType)
+	switch {
+	case reply.Token != token:
+		e.event = execution.Refuse{
+			Cause:    schemas.CauseInvalidDecision,
+			Reason:   "the reply's token is not the one of the task; return it as it came",
+			Identity: reply.Identity,
+		}
+	default:
+		p.judgeReply(r, reply, e, len(e.body))
+		return
+	}
+	p.step(r, e)
+}
+
+// late parks an answer that nobody waits for any more.
+func (p *Partition) late(m natsconn.Msg) {
+	p.bury(&message{log: noLog, at: p.now(), subject: m.Subject, body: m.Data},
+		execution.DeadLateDecision,
+		"the decision came after its deadline, or was answered by another; the history has no trace of it")
+}
+
+// expire forgets an ask whose decision has ended some other way: timed out, or closed with the run.
+func (p *Partition) expire(r *run) {
+	if a := r.ask; a != nil && a.confirmed &&
+		(!r.open() || r.state.Decision.Started != a.startedID) {
+		p.unask(r)
+		if a.sticky { // it may hang, or be dead while somebody else listens to its subject
+			if r.open() {
+				p.deciders.Workers.Overdue(r.sticky)
+			}
+			r.sticky = ""
+		}
+	}
+	if !r.open() {
+		p.leaveBacklog(r)
+	}
+}

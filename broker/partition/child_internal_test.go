@@ -1,0 +1,54 @@
+package partition
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/internal/virtual"
+	"github.com/droverhq/drover/schemas"
+)
+
+// The start of a child is read again after a take-over: its parent is told how it has ended only if the history says so by then.
+func TestAnswerToAStartThatIsReadAgain(t *testing.T) { // P-1, P-5
+	defer embedded.RegisterTicker()() // outside of all bubbles
+	virtual.Run(t, func(t *testing.T) {
+		p, lease := owned(t)
+		defer func() { _ = lease.Release(t.Context()) }()
+		var err error
+		if p.outside, err = p.b.Conn.NewOutbox(natsconn.OutboxOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		defer p.outside.Close()
+		q := &schemas.StartRequest{WorkflowID: "kid", Run: "r2", Origin: &schemas.StartOrigin{Parent: &schemas.Execution{WorkflowID: "o", Run: "r1"}, ParentScheduledEventID: 5}}
+		for _, tc := range []struct {
+			name   string
+			change func(*run)
+			want   schemas.Status
+		}{
+			{"it is open", func(r *run) { r.state.Status, r.state.Close = schemas.StatusOpen, nil }, schemas.StatusOpen},
+			{"its end is in the history", func(*run) {}, schemas.StatusCompleted},
+			{"its end waits to be written", func(r *run) { r.pending = []group{{}} }, schemas.StatusOpen},
+			{"its end is on its way", func(r *run) { r.inflight = &commit{} }, schemas.StatusOpen},
+		} {
+			r := openRun()
+			r.state.Start.ParentWorkflowExecution, r.state.Start.ParentScheduledEventID = q.Origin.Parent, 5
+			r.state.Status, r.state.Close = schemas.StatusCompleted, &schemas.Event{Attributes: &schemas.WorkflowSuccess{}}
+			tc.change(r)
+			p.answerChildLate(r, &message{completion: &completion{}}, q)
+			synctest.Wait()
+			m, err := p.b.Conn.LastBySubject(t.Context(), p.b.NS.StreamIn(0), p.b.NS.In(0, "o", kindChild))
+			var got schemas.ChildReport
+			if err == nil {
+				err = schemas.Unmarshal(m.Data, &got)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Status != tc.want {
+				t.Errorf("%s: the parent is told %q, want %q", tc.name, got.Status, tc.want)
+			}
+		}
+	})
+}

@@ -1,0 +1,73 @@
+package partition
+
+import (
+	"time"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/explain"
+	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/runs"
+)
+
+const (
+	// feedEvery is how long closed runs are gathered before they are told of, fullFeed how many of
+	// them at most.
+	feedEvery = 200 * time.Millisecond
+	fullFeed  = 512
+)
+
+// closedFeed are what Options.Closed is to be told of: records that were acknowledged, one after
+// the other, and what they have closed.
+type closedFeed struct {
+	from, to uint64 // from is 0 if there are none
+	runs     []env.Closing
+	before   int  // how many there were the last time
+	later    bool // a timer runs
+}
+
+// noteClosing takes a record that is in the history. What is told has no gaps, so that whoever
+// hears it need not read the records: any that were not written here, a fence or those of another
+// owner, begin another span.
+func (p *Partition) noteClosing(r *run, c *commit) {
+	if p.b.Options.Closed == nil {
+		return
+	}
+	n := &p.feed
+	if n.from != 0 && c.sequence != n.to+1 {
+		p.tellFeed()
+	}
+	if n.from == 0 {
+		n.from = c.sequence
+	}
+	n.to = c.sequence
+	if c.events[len(c.events)-1].Type().Closes() { // nothing follows that
+		if n.runs == nil {
+			n.runs = make([]env.Closing, 0, n.before+1)
+		}
+		n.runs = append(n.runs, env.Closing{Sequence: c.sequence, Line: lineOf(r.state)})
+	}
+	switch {
+	case len(n.runs) >= fullFeed:
+		p.tellFeed()
+	case !n.later:
+		n.later = true
+		p.loop.After(feedEvery, func() {
+			p.feed.later = false
+			p.tellFeed()
+		})
+	}
+}
+
+func (p *Partition) tellFeed() {
+	if n := &p.feed; n.from != 0 {
+		p.b.Options.Closed(p.n, n.from, n.to, n.runs)
+		n.from, n.runs, n.before = 0, nil, len(n.runs)
+	}
+}
+
+// lineOf is what [runs.ReadLine] reads off the headers of the last record, but for the time.
+func lineOf(s *execution.State) runs.Line {
+	return runs.Line{
+		ExecutionInfo: explain.Info(s), Retention: s.Keeping(), FirstRun: s.Start.FirstExecutionRun,
+	}
+}

@@ -1,0 +1,147 @@
+package partition
+
+import (
+	"errors"
+	"time"
+
+	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/runs"
+	"github.com/droverhq/drover/schemas"
+)
+
+// A history may have a gap, a record that cannot be read, or one that does not follow the one
+// before it. Such a run does not go on: whatever was added to it would follow from something that
+// did not happen.
+//
+// It is read again at once, damagedTries times: a replica may be late. Then whoever asks about it
+// is told so, and it is set aside (ADR 0065): a dead letter names it, what comes for it goes to the
+// dead letters, and no position waits for it. It is looked at every damagedRetry, and at each
+// repair; once it can be read it goes on, and its open effects are repeated.
+//
+// A history that a later version may have written is not damaged. It is not set aside: its messages
+// wait for a server that can read it, and the positions wait with them.
+
+const (
+	// damagedTries is how often a damaged history is read again at once: a replica may lag.
+	damagedTries = 25
+	// damagedRetry is how often it is looked at after that. It does not heal by itself, but an
+	// operator may restore it.
+	damagedRetry = time.Minute
+)
+
+// unloaded is called when a run could not be loaded.
+func (p *Partition) unloaded(r *run, err error) { p.unread(r, err, func() { p.load(r) }) }
+
+// unread is called when the history of a run could not be read. again reads it once more.
+func (p *Partition) unread(r *run, err error, again func()) {
+	log := p.log.WithError(err).WithField("workflow", r.wid)
+	r.tries++
+	if !errors.Is(err, runs.ErrDamaged) || r.tries < damagedTries {
+		if r.tries == 1 || r.tries%damagedTries == 0 {
+			log.Warn("a run cannot be loaded; trying again")
+		}
+		p.loop.After(loadRetry, again)
+		return
+	}
+	later, known := errors.Is(err, runs.ErrLater), r.aside
+	switch {
+	case r.broken != nil:
+	case later:
+		log.Error(
+			"the history of a workflow is damaged, or of a later version: it does not go on, " +
+				"and its messages wait; drover verify says more")
+	default:
+		log.Error(
+			"the history of a workflow is damaged: it does not go on, and its messages become " +
+				"dead letters; drover verify says more")
+	}
+	r.broken, r.aside = err, !later
+	p.endRecall(r)
+	if r.aside && !known {
+		p.setAside(r)
+	}
+	p.turnAwayAll(r)
+	r.look = p.loop.After(damagedRetry, func() { r.look = nil; again() })
+	r.again = again
+}
+
+// lookNow reads a history again that could not be followed.
+func (p *Partition) lookNow(r *run) {
+	if r.look != nil { // else it is being read
+		p.loop.Cancel(r.look)
+		r.look = nil
+		r.again()
+	}
+}
+
+// isIntact is called when a run could be loaded. It returns false if that is to no avail.
+func (p *Partition) isIntact(r *run) bool {
+	if r.broken != nil {
+		p.log.WithField("workflow", r.wid).Info("the history of a workflow can be read again")
+	}
+	aside, overflown := r.aside, r.overflown
+	r.tries, r.broken, r.aside, r.overflown, r.again = 0, nil, false, false, nil
+	switch {
+	case overflown:
+		p.fail("workflow %q can be read again: what came for it is read once more", r.wid)
+		return false
+	case aside:
+		p.when(r, func() { p.goOn(r) })
+	}
+	return true
+}
+
+// goOn repeats what a run has open that was set aside.
+func (p *Partition) goOn(r *run) {
+	p.afterPending(r, func() {
+		if r.live() && r.isSettled() && p.runs[r.wid] == r {
+			p.repairRun(r)
+		}
+	})
+}
+
+// awaited waits for a run to be loaded.
+type awaited struct {
+	run func()
+	// broken is called in place of run if the history cannot be followed; nil: nobody minds. Who is
+	// patient waits for as long as a later version may have written it.
+	broken  func()
+	patient bool
+}
+
+// whenKnown runs f once the run is loaded, or broken once its history cannot be followed.
+func (p *Partition) whenKnown(r *run, f, broken func()) {
+	switch {
+	case r.broken != nil:
+		broken()
+	case r.loading:
+		r.then = append(r.then, awaited{run: f, broken: broken})
+	default:
+		f()
+	}
+}
+
+// whenKept runs f once the run is loaded, or aside once it is set aside. A run of a later version
+// keeps them waiting: it is for what the history owes.
+func (p *Partition) whenKept(r *run, f, aside func()) {
+	switch {
+	case r.aside:
+		aside()
+	case r.loading:
+		r.then = append(r.then, awaited{run: f, broken: aside, patient: true})
+	default:
+		f()
+	}
+}
+
+// whenSound is whenKnown for those who want an answer: a run whose history is damaged gives them a
+// refusal.
+func (p *Partition) whenSound(r *run, reply func(any), f func()) {
+	p.whenKnown(r, f,
+		func() { reply(&schemas.AckResponse{V: schemas.Version, Error: damagedError(r)}) })
+}
+
+func damagedError(r *run) *schemas.Error {
+	return env.DamageOf(r.broken, "workflow %q does not go on: %v", r.wid, r.broken).
+		InField("workflowId").About(r.wid, "")
+}

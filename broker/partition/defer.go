@@ -1,0 +1,95 @@
+package partition
+
+import (
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/runs"
+)
+
+// What wakes a decider is not written down at once: the decider is asked first, and what has
+// happened and what it decides about it become one record (ADR 0020).
+//
+//   - Nothing is lost by it: whoever caused an event is told that it is stored only by the record,
+//     or it stands in a log after the position that the record would move.
+//   - A decision about events that never were cannot be committed: its answer dies with the owner
+//     that asked. A worker that keeps a run in memory proves what it rests on with each task
+//     (P-11).
+//   - It is bounded: a decider that does not answer in time costs its type the favour for a while.
+//   - Where nothing but alarms has woken the run nobody waits for the record, so it may wait ten
+//     times as long: when many wake at once their decisions come late, and two records for each of
+//     them would make all of them later. Types pay for that apart.
+
+// deferSize bounds the events that wait, in bytes, and the window that their task carries.
+const deferSize = 64 << 10
+
+// deferRecord tells whether the run's next record waits for a decision, and asks for that.
+func (p *Partition) deferRecord(r *run) bool {
+	if r.deferral.Waits() {
+		if r.ask != nil && p.leaving == nil {
+			if !r.firedOnly() {
+				p.deciders.Deferrals.Shorten(&r.deferral, r.ask.id)
+			}
+			return true
+		}
+		r.deferral.End()
+		return false
+	}
+	if r.deferral.HasWaited() || r.ask != nil || r.noPoller || !r.open() || p.leaving != nil {
+		return false
+	}
+	if r.state.Base.CompletedID > r.committed {
+		return false // a decision is among what waits: it takes effect first
+	}
+	w, wanted := r.state.WantsDecider(p.b.Config())
+	if !wanted || w.Started || w.NotBefore != 0 || r.windowFrom > r.state.Decision.Previous ||
+		!p.worthDeferring(r) {
+		return false
+	}
+	p.deferForDecision(r, w)
+	return r.deferral.Waits()
+}
+
+func (p *Partition) deferForDecision(r *run, w execution.Wanted) {
+	p.route(r, true)
+	p.request(r, w)
+	if r.ask == nil {
+		return
+	}
+	p.deciders.Deferrals.Begin(&r.deferral, r.ask.id, r.firedOnly())
+	p.confirm(r)
+}
+
+// firedOnly tells whether nothing but alarms has caused what waits to be written.
+func (r *run) firedOnly() bool {
+	for i := range r.pending {
+		if !r.pending[i].alarmFired {
+			return false
+		}
+	}
+	return len(r.pending) > 0
+}
+
+// worthDeferring tells whether a decision is worth waiting for.
+func (p *Partition) worthDeferring(r *run) bool {
+	size := len(r.state.Context) + runs.SizeOfAll(r.window)
+	for i := range r.pending {
+		size += r.pending[i].size
+	}
+	if size > min(deferSize, p.b.BodyLimit()/4) {
+		return false
+	}
+	return !p.deciders.Deferrals.Skip(r.state.Start.WorkflowType, r.firedOnly())
+}
+
+// DeferralOver publishes what has waited long enough.
+func (h deciderHost) DeferralOver(ask uint64) {
+	if r := h.p.asks[ask]; r != nil && r.deferral.Waits() {
+		h.p.noteLatency(r, false)
+		r.deferral.End()
+		h.p.mark(r)
+	}
+}
+
+// noteLatency notes whether a decider has answered while its record waited.
+func (p *Partition) noteLatency(r *run, inTime bool) {
+	p.deciders.Deferrals.Note(r.deferral, r.state.Start.WorkflowType, inTime)
+}

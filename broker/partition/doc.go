@@ -1,0 +1,30 @@
+// Package partition is the owner of one partition: it appends every event of its workflows, asks
+// their deciders, dispatches their tasks and answers requests about them. A broker makes one for
+// each claim that it holds ([New], [Partition.Run]) and hands it the requests that reach this
+// process ([Partition.Serve]). It knows no broker: what partitions share is in package env.
+//
+// A partition is owned through a claim by one broker, and served by one goroutine, its loop
+// ([Partition.Run]). Everything that happens to the partition is a closure on that loop, so none of its
+// state needs a lock. I/O never happens on the loop: publishes are asynchronous, reads run in
+// goroutines of their own and post their answers.
+//
+// How a message becomes history:
+//
+//	inbox, signals ─► intake ─┐
+//	starts, outcomes, alarms ─┴► run (mailbox) ─► execution.Step ─► record ─► history stream
+//	                                                                    └ acknowledged ─► answers, effects
+//
+// What comes straight to the owner (ADR 0021 and 0022) is kept by its sender until the answer.
+//
+// Invariants:
+//
+//   - Every write to a history stream carries two expectations: the sequence that the stream's only
+//     writer predicts, and the last sequence of the run's own subject. The first tells an owner at
+//     once that somebody else has written, a new owner's fence above all; the second makes a fork
+//     of a run impossible (P-2). After any refusal the owner forgets everything and takes over
+//     anew.
+//   - Effects are performed only after the record that caused them is acknowledged.
+//   - A position in the checkpoint moves only past what is committed, and the effects position only
+//     past records all of whose effects are acknowledged or covered by an armed alarm (P-1).
+//   - No write is sent after the claim's own deadline (P-16).
+package partition

@@ -1,0 +1,237 @@
+package partition
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/explain"
+	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/partition/watermark"
+	"github.com/droverhq/drover/broker/runs"
+	"github.com/droverhq/drover/schemas"
+)
+
+// The kinds of inbox messages between workflows.
+const (
+	KindStart    = "start"
+	kindActivity = "act"
+	kindChild    = "child"
+	kindSignal   = "signal"
+	KindCancel   = "cancel"
+	KindEnd      = "terminate"
+	kindExternal = "external"
+
+	KindBreakLock = "breakLock"
+	VerbHold      = "hold"
+	VerbRelease   = "release"
+)
+
+// exchange performs the effects that reach other workflows. They go into the inbox of the workflow
+// that is meant, whoever owns it; t is held until they are there.
+func (p *Partition) exchange(s *execution.State, e effect, t *completion) {
+	switch f := e.Effect.(type) {
+	case execution.StartChild:
+		if c := s.Children[f.ScheduledID]; c != nil {
+			if e.cause == nil {
+				p.repeatedStarts[c.Scheduled.Run] = true
+			}
+			p.startChild(s, c, t)
+		}
+	case execution.Request:
+		if x := s.Externals[f.ScheduledID]; x != nil {
+			kind, target, body := s.RequestOf(x)
+			p.tell(target, kind, body, t)
+		}
+	case execution.Answer:
+		f.Answer.V = schemas.Version
+		// What is answered stands in the inbox, not in the state: its place there is kept until the
+		// answer is safe.
+		p.tell(f.To.WorkflowID, kindExternal, &f.Answer, e.cause.completion)
+	case execution.EndChild:
+		kind := KindEnd
+		if f.Policy == schemas.ChildRequestCancel {
+			kind = KindCancel
+		}
+		p.tell(f.Child.WorkflowID, kind, &schemas.ExecutionRequest{
+			V: schemas.Version, WorkflowID: f.Child.WorkflowID, Run: f.Child.Run,
+			Reason: "the parent ended: " + string(s.Status),
+			Origin: &schemas.RequestOrigin{
+				Execution: &schemas.Execution{WorkflowID: s.WorkflowID, Run: s.Run},
+				Cause:     schemas.CauseChildPolicyApplied, FirstRun: f.Child.Run,
+			},
+		}, t, completionOf(e.cause))
+	case execution.Closed:
+		p.reportChild(s, t)
+	}
+}
+
+// startChild puts the start of a child into its inbox. If it is not known whether it is there, it
+// is sent again only while the parent has no answer: after the refusal of the first the second
+// might begin a child that nobody expects. Else the refusal may be that of the first while the
+// second begins it, as after a take-over, and is probed.
+func (p *Partition) startChild(s *execution.State, c *execution.ChildRun, t *completion) {
+	q := s.ChildStart(c)
+	body, err := schemas.Marshal(q)
+	if err != nil {
+		p.log.WithError(err).
+			WithField("workflow", q.WorkflowID).Error("the start of a child cannot be encoded")
+		return
+	}
+	t.Retain()
+	to := p.b.NS.In(p.b.PartitionOf(q.WorkflowID), q.WorkflowID, KindStart)
+	p.sendUntil(to, "", natsconn.Addressed(to), body, func(uint64) { t.Release() },
+		func(again func()) {
+			r := p.get(s.WorkflowID)
+			p.whenKept(r, func() {
+				if r.live() && r.state.Run == s.Run {
+					if now := r.state.Children[c.ScheduledID]; now == nil || now.Started != 0 {
+						t.Release()
+						return
+					}
+				}
+				p.repeatedStarts[q.Run] = true
+				again()
+			}, t.Release)
+		})
+}
+
+func completionOf(e *message) *completion {
+	if e == nil {
+		return nil
+	}
+	return e.completion
+}
+
+// tell puts a message into the inbox of a workflow.
+func (p *Partition) tell(wid, kind string, v any, completions ...*completion) {
+	body, err := schemas.Marshal(v)
+	if err != nil {
+		p.log.WithError(err).
+			WithField("workflow", wid).Error("a message between workflows cannot be encoded")
+		return
+	}
+	for _, t := range completions {
+		t.Retain()
+	}
+	to := p.b.NS.In(p.b.PartitionOf(wid), wid, kind)
+	p.send(to, "", natsconn.Addressed(to), body, func(uint64) {
+		watermark.Release(completions)
+	})
+}
+
+// reportChild tells the parent of a run where it stands. A run that continued as new is open for
+// its parent.
+func (p *Partition) reportChild(s *execution.State, completions ...*completion) {
+	parent := s.Start.ParentWorkflowExecution
+	if parent == nil {
+		return
+	}
+	p.tell(parent.WorkflowID, kindChild, childReport(s), completions...)
+}
+
+func childReport(s *execution.State) *schemas.ChildReport {
+	report := &schemas.ChildReport{
+		V: schemas.Version, ParentRun: s.Start.ParentWorkflowExecution.Run,
+		ScheduledEventID: s.Start.ParentScheduledEventID,
+		Child:            schemas.Execution{WorkflowID: s.WorkflowID, Run: s.Run}, Status: schemas.StatusOpen,
+	}
+	if s.Closed() && s.Status != schemas.StatusContinuedAsNew {
+		end := explain.Result(s)
+		report.Status, report.Result, report.Reason, report.Details = s.Status, end.Result, end.Reason, end.Details
+	}
+	return report
+}
+
+// answerChild tells a parent what became of the start of its child.
+func (p *Partition) answerChild(e *message, q *schemas.StartRequest) func(*run, []schemas.Event) {
+	return func(r *run, _ []schemas.Event) {
+		if e.verdict.refused != nil {
+			p.refuseChild(e, q)
+			return
+		}
+		report := startedReport(q)
+		if r.state.Run == q.Run && r.state.Closed() && r.inflight == nil && len(r.pending) == 0 {
+			report = childReport(r.state)
+		}
+		p.tell(q.Origin.Parent.WorkflowID, kindChild, report, e.completion)
+	}
+}
+
+// startedReport says that a child has begun. How it ends is told when it does.
+func startedReport(q *schemas.StartRequest) *schemas.ChildReport {
+	return &schemas.ChildReport{
+		V: schemas.Version, ParentRun: q.Origin.Parent.Run,
+		ScheduledEventID: q.Origin.ParentScheduledEventID,
+		Child:            schemas.Execution{WorkflowID: q.WorkflowID, Run: q.Run}, Status: schemas.StatusOpen,
+	}
+}
+
+func (p *Partition) refuseChild(e *message, q *schemas.StartRequest) {
+	report := startedReport(q)
+	report.Status, report.Cause, report.Final = "", schemas.CauseWorkflowRunning, q.Origin.Probe
+	p.tell(q.Origin.Parent.WorkflowID, kindChild, report, e.completion)
+}
+
+// answerChildLate answers a child's start that was read again after a take-over: the history tells
+// what became of it (P-5).
+func (p *Partition) answerChildLate(r *run, e *message, q *schemas.StartRequest) {
+	if r.state.Run == q.Run {
+		p.answerChild(e, q)(r, nil)
+		return
+	}
+	p.reportOld(e, q, 0)
+}
+
+// reportOld tells a parent about a child that is not the latest run of its id: it has closed, or it
+// never began.
+//
+// tries is how often that was tried before.
+func (p *Partition) reportOld(e *message, q *schemas.StartRequest, tries int) {
+	e.completion.Retain()
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
+		return p.loadRun(ctx, q.WorkflowID, q.Run)
+	}, func(l *runs.Run, err error) {
+		switch {
+		case errors.Is(err, runs.ErrDamaged) && !errors.Is(err, runs.ErrLater) && tries >= damagedTries:
+			p.bury(e, deadDamaged, err.Error())
+		case err != nil:
+			p.log.WithError(err).
+				WithField("workflow", q.WorkflowID).
+				Warn("a child cannot be looked up; trying again")
+			p.loop.After(loadRetry, func() { p.reportOld(e, q, tries+1); e.completion.Release() })
+			return
+		case l == nil:
+			p.refuseChild(e, q)
+		default:
+			p.tell(q.Origin.Parent.WorkflowID, kindChild, childReport(l.State), e.completion)
+		}
+		e.completion.Release()
+	})
+}
+
+// answerUnknown tells the sender of a signal or cancel request that nobody is there.
+func (p *Partition) answerUnknown(e *message, source schemas.Execution, event int64) {
+	p.tell(source.WorkflowID, kindExternal, &schemas.ExternalAnswer{
+		V: schemas.Version, SourceRun: source.Run, ScheduledEventID: event,
+		Target: schemas.Execution{WorkflowID: e.wid},
+		Cause:  schemas.CauseUnknownExecution,
+	}, e.completion)
+}
+
+// control tells a worker that an activity is not wanted any more. Nothing waits for it: the answer
+// to a heartbeat says the same.
+func (p *Partition) control(f execution.CancelRunning) {
+	body, err := json.Marshal(&schemas.Control{
+		V: schemas.Version, Kind: schemas.ControlCancel, Token: f.Token, Reason: f.Reason,
+		Gone: f.Gone,
+	})
+	if err == nil {
+		err = p.b.Conn.Publish(p.b.NS.Control(f.Worker), nil, body)
+	}
+	if err != nil {
+		p.log.WithError(err).Debug("a worker cannot be told; its next heartbeat will")
+	}
+}

@@ -1,0 +1,244 @@
+package partition
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/droverhq/drover/broker/dead"
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/intake"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+// openLog decides where to read a log from. witness is the highest position that is known to be
+// consumed.
+func (p *Partition) openLog(
+	ctx context.Context, number int, stream, filter string, witness schemas.Position,
+) error {
+	log, lost, err := intake.Open(ctx, p.b.Conn, intake.Place{
+		Number: number, Stream: stream, Filter: filter, Checkpoint: p.positionOf(number),
+		Witness: witness,
+	})
+	if lost != 0 {
+		p.log.WithField("stream", stream).WithField("incarnation", lost).
+			Warn("the stream has lost messages that were stored; a new incarnation begins")
+	}
+	p.intake.Logs[number] = log
+	return err
+}
+
+// follow reads the log onto the loop.
+func (p *Partition) follow(ctx context.Context, in *intake.Log) (*natsconn.Reader, error) {
+	options := natsconn.ReadOptions{StartSeq: in.From}
+	if in.Filter != "" {
+		options.FilterSubjects = []string{in.Filter}
+	}
+	return p.b.Conn.Read(ctx, in.Stream, options, func(m natsconn.Stored) {
+		e := p.open(in, m)
+		if !p.lookUp(ctx, in, e) || !p.spill(ctx, in, m, e) ||
+			!in.Allowance.Take(ctx, len(e.body)) {
+			return
+		}
+		e.allowed = &in.Allowance
+		p.loop.Post(func() { p.takeMessage(in, e) })
+	})
+}
+
+// open parses a message on the reader's goroutine. It never fails: what cannot be understood
+// becomes a dead letter.
+func (p *Partition) open(in *intake.Log, m natsconn.Stored) *opened {
+	e := &message{at: schemas.At(m.Time), log: in.Number, subject: m.Subject, body: m.Data}
+	o := &opened{message: e, seq: m.Seq}
+	if in.Number == signalLog {
+		o.foreign = isAnswer(m.Data) ||
+			natsconn.GivenOfDrover(m.Header)+natsconn.GivenBody(m.Data) != ""
+		_, wid, name, err := subject.ParseSignalStored(m.Subject)
+		o.wid, o.err = wid, err
+		e.event = execution.Signal{Name: name, Input: m.Data, RequestID: requestIDOf(m.Header)}
+		return o
+	}
+	_, wid, kind, rest, err := subject.ParseIn(m.Subject)
+	if err != nil {
+		o.err = err
+		return o
+	}
+	o.wid = wid
+	o.foreign = kind != kindActivity && m.Header.Get(natsconn.HeaderSubject) != m.Subject ||
+		natsconn.GivenOut(m.Header) != ""
+	switch kind {
+	case "start":
+		r := &schemas.StartRequest{}
+		o.err = schemas.Unmarshal(m.Data, r)
+		e.event = execution.Start{Request: r}
+	case kindActivity:
+		r := &schemas.Report{}
+		o.err = natsconn.Decode(m.Header, m.Data, r)
+		if len(rest) != 1 {
+			o.err = fmt.Errorf("the subject %s names no list", m.Subject)
+			return o
+		}
+		e.event = execution.Report{Report: r, List: rest[0]}
+	case "alarm":
+		r := &schemas.Ring{}
+		o.err = schemas.Unmarshal(m.Data, r)
+		o.fire = r
+		e.event = execution.AlarmFired{}
+	case kindChild:
+		r := &schemas.ChildReport{}
+		o.err = schemas.Unmarshal(m.Data, r)
+		e.event = execution.Child{Report: r}
+	case kindSignal:
+		r := &schemas.ExternalSignal{}
+		o.err = schemas.Unmarshal(m.Data, r)
+		e.event = execution.Signal{Name: r.Name, Input: r.Input, External: r}
+	case kindExternal:
+		r := &schemas.ExternalAnswer{}
+		o.err = schemas.Unmarshal(m.Data, r)
+		e.event = execution.External{Answer: r}
+	default:
+		o.openRequest(kind, m.Data)
+	}
+	return o
+}
+
+// openRequest parses what operators ask for, and brokers in the name of a workflow.
+func (o *opened) openRequest(kind string, body []byte) {
+	r := &schemas.ExecutionRequest{}
+	o.err = schemas.Unmarshal(body, r)
+	o.request = r
+	switch kind {
+	case "pause":
+		o.event = execution.Pause{Request: r}
+	case "resume":
+		o.event = execution.Resume{Request: r}
+	case KindCancel:
+		o.event = execution.Cancel{Request: r}
+	case KindEnd:
+		o.event = execution.Terminate{Request: r}
+	case VerbHold:
+		o.event = execution.Hold{Request: r}
+	case VerbRelease:
+		o.event = execution.Release{Request: r}
+	case KindBreakLock:
+		o.event = execution.BreakLock{Request: r}
+	default:
+		o.err = fmt.Errorf("inbox messages of kind %q are not known", kind)
+	}
+}
+
+// opened is a parsed message, before its position is known.
+type opened struct {
+	*message
+	seq     uint64
+	fire    *schemas.Ring
+	request *schemas.ExecutionRequest
+	signal  schemas.Payload // while the input of a signal is spilled
+	spilled int             // bytes of the body that stand in the object store
+	foreign bool            // nobody has meant it for its subject
+	err     error
+}
+
+// takeMessage takes a message of a log, in the log's order.
+func (p *Partition) takeMessage(in *intake.Log, o *opened) {
+	if p.leaving != nil {
+		return // the next owner reads it
+	}
+	e := o.message
+	if in.Number == inboxLog {
+		// what waits for a run does so in its mailbox; nobody who is not trusted writes here
+		e.judged()
+	}
+	e.pos, e.completion = in.Enter(o.seq, e.at)
+	// The leader of this stream may be a server whose clock is ahead. Nothing is due by that, and
+	// nothing is to count from it (P-15).
+	e.at = min(e.at, p.b.Latest())
+	defer p.progress()
+	switch {
+	case !p.positionOf(in.Number).Before(e.pos):
+		e.judged()
+		e.completion.Release() // below the checkpoint: a new incarnation reads from the beginning
+		return
+	case o.err != nil:
+		p.bury(e, deadUndecodable, o.err.Error())
+		e.completion.Release()
+		return
+	case o.foreign:
+		p.bury(e, deadForeign,
+			"nobody has meant this message for its subject: it is the answer to a question that "+
+				"named the subject for it, or was published by hand")
+		e.completion.Release()
+		return
+	case len(e.body)-o.spilled > p.b.MessageLimit():
+		p.bury(e, deadTooLarge, fmt.Sprintf(
+			"%d bytes; at most %d fit into a decision task: pass a reference instead, or "+
+				"raise the server's max_payload", len(e.body)-o.spilled, p.b.MessageLimit()))
+		e.completion.Release()
+		return
+	case in.Number == signalLog && p.isBuried(e):
+		e.judged()
+		e.completion.Release()
+		return
+	}
+	r := p.get(o.wid)
+	switch msg := e.event.(type) {
+	case execution.Start:
+		if o := msg.Request.Origin; o != nil && o.Parent != nil {
+			e.answer = p.answerChild(e, msg.Request)
+		} else {
+			msg.Request.Origin, msg.Request.Replays = nil, nil // replays begin at the owner
+			e.answer = p.answerStart(e, msg.Request)
+		}
+	case execution.AlarmFired:
+		p.when(r, func() { p.fired(r, o.fire, e.completion, stored) })
+	case execution.Pause, execution.Resume, execution.Hold, execution.Release, execution.Cancel,
+		execution.Terminate, execution.BreakLock:
+		e.answer = p.answerRequest(o.request)
+	}
+	p.deliver(r, e)
+}
+
+func (p *Partition) positionOf(log int) schemas.Position {
+	if log == inboxLog {
+		return p.checkpointed.Inbox
+	}
+	return p.checkpointed.Signals
+}
+
+// progress looks whether what waits for the end of a log can go on.
+func (p *Partition) progress() {
+	if p.recovered != nil && p.intake.BacklogDone() {
+		p.backlogRead()
+	}
+	if p.intake.Early.Len() > 0 {
+		p.adopt()
+	}
+}
+
+// place is where a message stood.
+func (p *Partition) place(e *message) dead.Place {
+	sequence := e.pos.Sequence
+	if e.log == noLog {
+		sequence = p.intake.Letters.Number()
+	}
+	return intake.PlaceIn(p.n, e.log, sequence, e.stored())
+}
+
+// isBuried tells whether a predecessor has put a signal into the dead letters. What was in the log
+// at take-over comes once: then its letters are forgotten.
+func (p *Partition) isBuried(e *message) bool {
+	letters := &p.intake.Letters
+	if e.pos.Sequence > p.intake.Logs[signalLog].End {
+		letters.Forget()
+	}
+	return letters.Remembered() > 0 && letters.Took(p.place(e))
+}
+
+// judged gives back what a message has of its log's allowance, once.
+func (e *message) judged() {
+	if e.allowed != nil {
+		e.allowed.Give(len(e.body))
+		e.allowed = nil
+	}
+}

@@ -1,0 +1,136 @@
+package partition
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/payloads"
+	"github.com/droverhq/drover/schemas"
+)
+
+// A reply whose decisions fit no record is not refused while it has payloads that may stand
+// elsewhere: the largest go to the object store, until the rest fits. Go workers do so themselves,
+// with what they know of the server; what they cannot know, and what comes from other languages, is
+// seen to here.
+
+// judgeReply applies a reply of some bytes, or refuses it.
+func (p *Partition) judgeReply(r *run, reply *schemas.DecisionReply, e *message, size int) {
+	if unfit := p.unfit(r, reply, e.at, size); unfit == "" {
+		digest := sha256.Sum256(e.body)
+		e.event = execution.Reply{
+			Reply: reply, Digest: string(hex.AppendEncode(make([]byte, 0, 16), digest[:8])),
+		}
+	} else {
+		if moved := p.unfitting(r, reply, size); len(moved) > 0 {
+			p.storeReply(r, reply, e, moved, unfit)
+			return
+		}
+		e.event = execution.Refuse{Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity, Reason: unfit}
+	}
+	p.step(r, e)
+}
+
+// unfit says why a reply of some size cannot be applied, "" if it can.
+func (p *Partition) unfit(
+	r *run, reply *schemas.DecisionReply, at schemas.Timestamp, size int,
+) string {
+	if size+256*len(reply.Decisions) > p.b.BodyLimit() {
+		return fmt.Sprintf(
+			"%d bytes in %d decisions do not fit one record of at most %d bytes; pass "+
+				"references instead of data, or decide in several steps", size,
+			len(reply.Decisions), p.b.BodyLimit())
+	}
+	return p.tooLarge(r.state, reply, at, size)
+}
+
+// unfitting are the payloads of a reply that have to go for the rest to fit. The context goes last:
+// deciders in other languages may not expect a reference there. Nil if there are none.
+func (p *Partition) unfitting(r *run, reply *schemas.DecisionReply, size int) []*schemas.Payload {
+	var fields []*schemas.Payload
+	for _, d := range reply.Decisions {
+		fields = append(fields, portions(d.Attributes)...)
+	}
+	most := p.b.BodyLimit() - recordBudget - max(p.mostSaid(r.state, reply, p.b.Config()),
+		256*len(reply.Decisions))
+	moved := payloads.Excess(fields, size, math.MaxInt, most)
+	for _, f := range fields {
+		if _, is := f.Ref(); !is && p.b.Outgrows(*f) > 0 && !slices.Contains(moved, f) {
+			moved = append(moved, f)
+		}
+	}
+	if len(moved) == 0 {
+		moved = payloads.Excess([]*schemas.Payload{&reply.Context}, math.MaxInt, math.MaxInt, 0)
+	}
+	return moved
+}
+
+// portions are the payloads of a decision that may stand elsewhere. State values are compared byte
+// by byte, so they may not.
+func portions(attributes schemas.DecisionAttributes) (all []*schemas.Payload) {
+	if _, state := attributes.(*schemas.SetState); state {
+		return nil
+	}
+	for i := range schemas.PayloadFields(attributes) {
+		if f, ok := reflect.ValueOf(attributes).Elem().Field(i).Addr().Interface().(*schemas.Payload); ok {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// storeReply stores payloads of a reply, and judges it again. The run waits meanwhile. unfit is
+// what is said if they cannot be stored.
+func (p *Partition) storeReply(
+	r *run, reply *schemas.DecisionReply, e *message, moved []*schemas.Payload, unfit string,
+) {
+	contents := make([]schemas.Payload, len(moved))
+	for i, f := range moved {
+		contents[i] = *f
+	}
+	r.loading = true
+	p.sends++ // an owner that leaves waits for it
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (refs []schemas.Payload, err error) {
+		for _, c := range contents {
+			ref, err := p.b.Store.Put(ctx, "reply-"+ulid.Make().String(), c)
+			if err != nil {
+				return nil, err
+			}
+			refs = append(refs, schemas.RefPayload(ref))
+		}
+		return refs, nil
+	}, func(refs []schemas.Payload, err error) {
+		r.loading = false
+		if p.sends--; p.sealed() {
+			return // nobody has heard of the decision: the next owner asks again
+		}
+		e.at = p.now()
+		if err == nil {
+			for i, f := range moved {
+				*f = refs[i]
+			}
+			var body []byte
+			if body, err = schemas.Marshal(reply); err == nil {
+				p.judgeReply(r, reply, e, len(body))
+			}
+		}
+		if err != nil {
+			e.event = execution.Refuse{
+				Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity,
+				Reason: unfit + "; and it cannot be stored elsewhere: " + err.Error(),
+			}
+			p.step(r, e)
+		}
+		if !r.loading {
+			p.loadedNow(r)
+		}
+	})
+}

@@ -1,0 +1,349 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/schemas"
+)
+
+// An owner that leaves as planned leaves nothing to repeat (ADR 0016):
+//
+//   - It takes nothing more from the logs and asks no decider. What it has begun comes to its end:
+//     commits and their effects are acknowledged, alarms are armed, requests are answered. That
+//     takes milliseconds, seconds where the machine is short of CPU, and is bounded by leaveLimit:
+//     a record whose effects are open has the next owner repeat those of all that follow it.
+//   - A decider may take much longer than that. If no other broker is there the owner waits for it.
+//     Else its last checkpoint tells the next owner which decisions are being made and by which
+//     token; this one stays, without the claim, to receive the answers and to pass them on.
+
+const (
+	// LeaveLimit bounds how long an owner that leaves lets writes come to their end.
+	LeaveLimit = 5 * time.Second
+	// leaveOffers is how long it waits for the outcomes of what it has offered, which is quick,
+	// before it puts that on the lists. Whoever gets it there asks, and its question may be in the
+	// inbox before the outcome.
+	leaveOffers = time.Second / 2
+	// leaveLook is how often it looks whether it may go.
+	leaveLook = 20 * time.Millisecond
+	// passRetry is how soon an answer is passed on again that the next owner has not confirmed.
+	passRetry = 25 * time.Millisecond
+	// lateGrace is how long after its deadline an answer is still waited for.
+	lateGrace = schemas.Duration(2 * time.Second)
+	// mostHanded bounds what a checkpoint tells. What is beyond is found by its alarm.
+	mostHanded = 4096
+
+	passedPrefix = "f"
+	// tokenHeader names the decision task that a passed on answer is for.
+	tokenHeader = "Drover-Token"
+	verbDecided = "decided"
+)
+
+// errLeft ends the loop of an owner that has left and has nothing more to pass on.
+var errLeft = errors.New("the partition is handed over")
+
+// stage is how far an owner that leaves has come.
+type stage uint8
+
+const (
+	settling       stage = iota + 1 // what was begun comes to its end
+	announceClosed                  // the subscriptions for requests are being closed
+	quiet                           // they are closed
+	// nothing in memory changes any more; answers of deciders are passed on
+	handed
+)
+
+// leaving is the planned end of a term.
+type leaving struct {
+	cause      error
+	since      time.Time // nothing but writes is waited for since then
+	began      time.Time
+	stage      stage
+	checkpoint schemas.Checkpoint // once handed
+	passes     bool               // once handed: deciders are at work whose answers come here
+}
+
+// leave begins the planned end of the term.
+func (p *Partition) leave(cause error) {
+	if p.leaving != nil {
+		return
+	}
+	if !p.lease.Valid() || !p.b.Conn.NATS().IsConnected() {
+		p.stop(cause)
+		return
+	}
+	p.leaving = &leaving{cause: cause, since: time.Now(), began: time.Now(), stage: settling}
+	for _, r := range p.readers {
+		r.Close()
+	}
+	for _, r := range p.runs {
+		waiters := r.waiters
+		r.waiters = nil
+		for _, w := range waiters {
+			w.answer(r)
+		}
+		if a := r.ask; a != nil && !a.confirmed {
+			p.sendMarker(a)
+		}
+		if len(r.uncovered) > 0 || r.deferral.Waits() {
+			p.mark(r)
+		}
+	}
+	p.lookAgain()
+}
+
+func (p *Partition) lookAgain() { p.loop.After(leaveLook, p.lookAgain) }
+
+// sealed tells whether the partition is handed over: this owner writes nothing any more.
+func (p *Partition) sealed() bool { return p.leaving != nil && p.leaving.stage == handed }
+
+// part goes on with leaving. It is called after each batch of the loop.
+func (p *Partition) part() {
+	l := p.leaving
+	switch l.stage {
+	case settling:
+		if p.decidersFirst() {
+			l.since = time.Now()
+			return
+		}
+		if len(p.offers.open) > 0 && time.Since(l.began) < leaveOffers {
+			return
+		}
+		p.storeOffers()
+		if p.settledAll() || p.outOfTime() {
+			l.stage = announceClosed
+			p.b.Work.Go(func() {
+				p.closeSubscriptions()
+				p.loop.Post(func() { l.stage = quiet })
+			})
+		}
+	case quiet:
+		if p.settledAll() && p.requests.none() || p.outOfTime() {
+			p.seal()
+		}
+	case handed:
+		p.giveUp()
+		if len(p.asks) == 0 {
+			p.stop(errLeft)
+		}
+	}
+}
+
+// decidersFirst tells whether deciders must answer before the owner may go: nobody else is there to
+// take their answers.
+func (p *Partition) decidersFirst() bool {
+	if !p.b.Share.Alone() || !p.b.Conn.NATS().IsConnected() || !p.lease.Valid() ||
+		time.Since(p.leaving.began) > p.b.Options.DrainTimeout {
+		return false
+	}
+	for _, r := range p.asks {
+		if !p.overdue(r, 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// overdue tells whether the deadline of a decision has passed by more than grace.
+func (p *Partition) overdue(r *run, grace schemas.Duration) bool {
+	by := p.answerBy(r, r.ask)
+	return by != 0 && by.Add(grace) < p.now()
+}
+
+// outOfTime tells whether the owner goes whatever is open.
+func (p *Partition) outOfTime() bool { return time.Since(p.leaving.since) > LeaveLimit }
+
+// settledAll tells whether no write is on its way, and none is owed: an effect may wait for its
+// task list to be made, or to be tried again.
+func (p *Partition) settledAll() bool {
+	if p.commits > 0 || p.sends > 0 || p.keys.busy() || p.owing > 0 || p.checkpointing ||
+		p.hasOwed() && !p.recovering() {
+		// what was left to this one, the next one repeats
+		return false
+	}
+	for _, r := range p.asks {
+		if !r.ask.confirmed {
+			return false
+		}
+	}
+	return true
+}
+
+// hasOwed tells whether effects of committed records are open.
+func (p *Partition) hasOwed() bool { return p.intake.Effects.Position().Sequence < p.top.sequence }
+
+// closeSubscriptions closes the subscriptions for requests; what has come by then is still heard.
+func (p *Partition) closeSubscriptions() {
+	ctx, cancel := context.WithTimeout(p.b.Background, LeaveLimit)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, s := range p.subscriptions {
+		wg.Go(func() {
+			if s.Drain(ctx) != nil {
+				_ = s.Close() // out of time, or out of connection
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// seal ends everything but the passing on of answers.
+func (p *Partition) seal() {
+	l := p.leaving
+	if p.hasOwed() {
+		p.log.Info("leaving with open effects: the next owner repeats them")
+	}
+	l.checkpoint = p.positions()
+	l.checkpoint.Handed = p.handedDecisions()
+	l.passes = len(p.asks) > 0
+	l.stage = handed
+	for reply, m := range p.requests.take() {
+		// out of time: the next owner answers, or the server says that there is none
+		p.b.Relay.Send(p.n, reply, m.Header, m.Data)
+	}
+	p.refuseReports()
+	p.refuseAlarms()
+	close(p.departed)
+}
+
+// handedDecisions tells which decisions are wanted, and forgets those whose answers the next owner
+// would not expect.
+func (p *Partition) handedDecisions() *schemas.Handed {
+	h := &schemas.Handed{Replies: p.replies}
+	for _, d := range p.inheriting {
+		h.Wanted = append(h.Wanted, d)
+	}
+	for _, r := range p.asks {
+		d := schemas.HandedDecision{
+			WorkflowID: r.wid, Run: r.state.Run, Token: r.ask.token, StartedID: r.ask.startedID,
+			At: r.ask.at, Replies: r.ask.former,
+		}
+		stands := r.ask.confirmed && r.state.Decision.Started == r.ask.startedID &&
+			r.committed >= r.ask.startedID
+		if !stands || len(h.Wanted) >= mostHanded {
+			p.unask(r)
+			continue
+		}
+		h.Wanted = append(h.Wanted, d)
+		if r.ask.former != "" {
+			p.unask(r) // its answer comes to somebody else
+		}
+	}
+	for _, r := range p.runs {
+		if len(h.Wanted) >= mostHanded {
+			break
+		}
+		if r.loading || r.ask != nil || !r.open() {
+			continue
+		}
+		if _, wanted := r.state.WantsDecider(p.b.Config()); wanted && !slices.ContainsFunc(h.Wanted,
+			func(d schemas.HandedDecision) bool { return d.WorkflowID == r.wid }) {
+			h.Wanted = append(h.Wanted, schemas.HandedDecision{WorkflowID: r.wid, Run: r.state.Run})
+		}
+	}
+	for wid := range p.deciders.Backlog.Oldest() {
+		if len(h.Wanted) >= mostHanded {
+			break
+		}
+		if p.runs[wid] == nil {
+			h.Wanted = append(h.Wanted, schemas.HandedDecision{WorkflowID: wid})
+		}
+	}
+	if len(h.Wanted) == 0 {
+		h.Replies = ""
+	}
+	return h // also if it says nothing: the next owner learns that nobody waits for this one
+}
+
+// passOn hands the answer of a decider to the partition's new owner, again and again until that has
+// confirmed it.
+func (p *Partition) passOn(a *ask, m natsconn.Msg) {
+	if a.passing {
+		return // a decider that answers twice
+	}
+	a.passing = true
+	h := maps.Clone(m.Header)
+	if h == nil {
+		h = natsconn.Header{}
+	}
+	h.Set(VerbHeader, verbDecided)
+	h.Set(tokenHeader, a.token)
+	var send func()
+	send = func() {
+		if p.asks[a.id] == nil {
+			return
+		}
+		err := p.b.Conn.PublishReply(p.b.NS.Owner(p.n),
+			p.replies+passedPrefix+"."+strconv.FormatUint(a.id, 36), h, m.Data)
+		if err != nil {
+			p.log.WithError(err).Debug("a decision cannot be passed on now")
+		}
+		p.loop.After(passRetry, send)
+	}
+	send()
+}
+
+// passed: the new owner has the answer.
+func (p *Partition) passed(id uint64) {
+	if r := p.asks[id]; r != nil && p.sealed() {
+		p.unask(r)
+	}
+}
+
+// giveUp forgets the decisions whose time is over.
+func (p *Partition) giveUp() {
+	for _, r := range p.asks {
+		if p.overdue(r, lateGrace) {
+			p.unask(r)
+		}
+	}
+}
+
+// requests are those that were received and not answered. They are kept by their reply subject.
+type requests struct {
+	mu    sync.Mutex
+	open  map[string]natsconn.Msg
+	taken bool
+}
+
+// add enters a request. It reports false once they were taken: the partition is another's.
+func (q *requests) add(m natsconn.Msg) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.taken {
+		return false
+	}
+	if q.open == nil {
+		q.open = make(map[string]natsconn.Msg)
+	}
+	if m.Reply != "" {
+		q.open[m.Reply] = m
+	}
+	return true
+}
+
+func (q *requests) done(reply string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.open, reply)
+}
+
+func (q *requests) none() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.open) == 0
+}
+
+func (q *requests) take() map[string]natsconn.Msg {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	all := q.open
+	q.open, q.taken = nil, true
+	return all
+}

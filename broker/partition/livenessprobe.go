@@ -1,0 +1,168 @@
+package partition
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/droverhq/drover/broker/partition/deciders"
+	"github.com/droverhq/drover/schemas"
+)
+
+// A decision task that was taken and an offer are in the hands of a process that may end with them,
+// and nobody says so. Deadlines find out: ten seconds for a decision, one for an offer. But NATS
+// knows at once when the connection of a process is gone, and tells whoever publishes to where it
+// listened. So a worker that is silent is called (ADR 0036): an empty message to the subject on
+// which it listens as long as it is at work. It need not answer. If nobody listens there, what it
+// had is given to others.
+//
+//   - Nothing of that is in the history. A decision is asked for again as the same task, with the
+//     same token, event and deadline: the first answer counts, whoever gives it.
+//   - Who has taken what anybody might take is not known. Decision tasks of the types of a worker
+//     that is gone are asked again if they are young; those that take long are left to their
+//     deadlines, since most of them are with others.
+//   - A worker that has lost its connection and not its life may do work twice, as after any other
+//     timeout, if that may run twice.
+//   - A worker that stops in good order, after its last answer, says so: nothing of it is missed.
+//   - Called are workers that say in their replies that they can be. A machine that stops without a
+//     word keeps its connections for a while; deadlines are for that.
+
+const (
+	// manyProbes is how many questions make it take twice as long until it is looked again.
+	manyProbes = 4096
+	// leaveTaking is how much later than the end of its subject the last word of a worker that has
+	// stopped in good order may be heard.
+	leaveTaking = 50 * time.Millisecond
+	// mostTwice bounds the questions whose second answer is expected. That of others becomes a dead
+	// letter.
+	mostTwice         = 4096
+	probeWorkerPrefix = "c"
+)
+
+// scheduleProbes looks for silent workers in a while, or sooner if that was said before. It is
+// called with deciders.ProbeAfter when something was given to one.
+func (p *Partition) scheduleProbes(in time.Duration) {
+	in *= time.Duration(1 + len(p.asks)/manyProbes)
+	at := time.Now().Add(in)
+	if !p.nextProbes.IsZero() && !p.nextProbes.After(at) {
+		return
+	}
+	p.nextProbes = at
+	p.loop.After(in, func() {
+		if !p.nextProbes.Equal(at) {
+			return // it was sooner
+		}
+		p.nextProbes = time.Time{}
+		if p.leaving == nil && !p.sealed() {
+			p.probeOverdue()
+		}
+	})
+}
+
+// probeOverdue probes the workers that have been silent for too long.
+func (p *Partition) probeOverdue() {
+	due, again := p.deciders.Workers.Probes(p.waitsForWorkers())
+	for _, w := range due {
+		p.probeWorker(w)
+	}
+	if again > 0 {
+		p.scheduleProbes(again)
+	}
+}
+
+// waitsForWorkers tells who is waited for.
+func (p *Partition) waitsForWorkers() *deciders.Waits {
+	s, wall, now := &deciders.Waits{}, time.Now(), p.now()
+	for _, r := range p.asks {
+		a := r.ask
+		if a.former != "" {
+			continue
+		}
+		age := time.Duration(now.Sub(a.at))
+		if a.sticky {
+			s.ForWorker(r.sticky, age)
+		} else {
+			s.ForType(r.state.Start.WorkflowType, age)
+		}
+	}
+	for _, f := range p.offers.queue {
+		if f.over() {
+			continue
+		}
+		age := offerPatience - f.until.Sub(wall)
+		if f.ahead != nil {
+			s.ForWorker(f.ahead.worker, age)
+		} else {
+			s.ForList(f.activity.Scheduled.List, age)
+		}
+	}
+	return s
+}
+
+func (p *Partition) probeWorker(w *deciders.Worker) {
+	to, reply := p.b.NS.DecideAlive(w.Types[0], w.Name), p.replies+probeWorkerPrefix+"."+
+		strconv.FormatUint(w.Number, 36)
+	if err := p.b.Conn.PublishReply(to, reply, nil, nil); err != nil {
+		p.log.WithError(err).Debug("a worker cannot be probed at this moment")
+	}
+}
+
+// workerGone: nobody listens where a worker did. What it had, or may have had, is for others.
+func (p *Partition) workerGone(number uint64) {
+	if p.leaving != nil || p.sealed() {
+		return
+	}
+	h := p.deciders.Workers.Gone(number)
+	if h == nil {
+		return
+	}
+	name := h.Name
+	asked, offered, now := 0, 0, p.now()
+	for _, r := range p.asks {
+		a := r.ask
+		young := time.Duration(now.Sub(a.at)) <= deciders.YoungTask
+		if a.former == "" && (a.sticky && r.sticky == name ||
+			!a.sticky && young && slices.Contains(h.Types, r.state.Start.WorkflowType)) {
+			p.askAgain(r)
+			asked++
+		}
+	}
+	for _, f := range slices.Clone(p.offers.queue) {
+		switch {
+		case f.over():
+		case f.ahead != nil && f.ahead.worker == name:
+			p.refusedAhead(f, true)
+			offered++
+		case f.ahead == nil && slices.Contains(h.Lists, f.activity.Scheduled.List) &&
+			time.Until(f.until) <= offerPatience-deciders.ProbeAfter:
+			p.storeOffer(f, true)
+			offered++
+		}
+	}
+	p.log.WithField("worker", name).WithField("decisions", asked).WithField("tasks", offered).
+		Info("a worker is gone: others are asked for what it may have had")
+}
+
+// askAgain sends a decision task to whoever listens, though somebody may be at it.
+func (p *Partition) askAgain(r *run) {
+	a := r.ask
+	r.sticky, a.sticky = "", false
+	if r.windowFrom > r.state.Decision.Previous { // the window must be read first
+		p.unask(r)
+		p.mark(r)
+		return
+	}
+	body, err := schemas.MarshalJSON(p.task(r, a))
+	if err != nil {
+		p.log.WithError(err).WithField("workflow", r.wid).Error("a decision task cannot be encoded")
+		return
+	}
+	if p.twice == nil || len(p.twice) >= mostTwice {
+		p.twice = make(map[uint64]struct{})
+	}
+	p.twice[a.id] = struct{}{}
+	if err := p.b.Conn.PublishReply(p.b.NS.Decide(r.state.Start.WorkflowType),
+		p.replies+strconv.FormatUint(a.id, 36), nil, body); err != nil {
+		p.log.WithError(err).Warn("a decision task cannot be sent")
+	}
+}

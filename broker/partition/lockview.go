@@ -1,0 +1,101 @@
+package partition
+
+import (
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/keyed"
+	"github.com/droverhq/drover/schemas"
+)
+
+// What the owner of a partition does with what it sees of the locks (P-13): a holder that was not
+// told is told; a holder or waiter that is closed, or never asked, is taken out; one that has lost
+// its place gets it back, or learns that it is gone. So a lock heals whatever was cut short, by
+// whom ever, and what is told twice does no harm.
+
+// Seen takes the next entry of a lock, from any goroutine.
+func (l *lockKeys) Seen(key string, e keyed.Lock) {
+	l.p.loop.Post(func() { l.views.See(key, e) })
+}
+
+// judgeLocksOf compares every place of a workflow with it.
+func (p *Partition) judgeLocksOf(r *run) {
+	for key, at := range p.keys.locks.views.Of(r.wid) {
+		p.judgeLock(key, at)
+	}
+}
+
+// locking tells whether a lock of the run is being changed.
+func (p *Partition) locking(r *run) bool {
+	for key, op := range p.keys.locks.queue.All() {
+		if r.state.Locks[key] != nil || op.place.WorkflowID == r.wid {
+			return true
+		}
+	}
+	return false
+}
+
+// judgeLock compares a place with its run, once that is loaded and the history has all that is in
+// memory of it: what was decided and is not written yet must change no key.
+func (p *Partition) judgeLock(key string, at keyed.Place) {
+	r := p.get(at.WorkflowID)
+	// the next owner looks again, or who repairs the run
+	p.whenKnown(r, func() { p.judgeLater(r, key, at) }, func() {})
+}
+
+func (p *Partition) judgeLater(r *run, key string, at keyed.Place) {
+	if r.broken != nil || p.leaving != nil {
+		return // nobody knows what the run has; the next owner looks again
+	}
+	p.afterPending(r, func() {
+		switch {
+		case p.runs[at.WorkflowID] != r || r.loading:
+			p.judgeLock(key, at)
+		case !r.isSettled():
+			p.judgeLater(r, key, at)
+		default:
+			p.judgeNow(r, key, at)
+		}
+	})
+}
+
+func (p *Partition) judgeNow(r *run, key string, at keyed.Place) {
+	var l *execution.Lock
+	if r.live() && (r.open() || r.continues()) {
+		l = r.state.LockOf(key, at.Asked)
+	}
+	child := l != nil && r.state.Start.ParentWorkflowExecution != nil
+	j := p.keys.locks.views.Judge(key, at, l, child)
+	switch j.Verdict {
+	case keyed.Agree:
+	case keyed.TakeOut:
+		p.log.WithField("workflow", at.WorkflowID).WithField("lock", j.Lock.Lock).WithField("scope",
+			j.Lock.Scope).
+			Info("taking out of a lock a run that has closed, let go, or never asked")
+		p.leaveLock(j.Lock.Lock, j.Lock.Scope, at, nil, true)
+	case keyed.Tell:
+		p.tellLock(at.WorkflowID, execution.Granted{Key: key, Asked: at.Asked, Place: *j.Place})
+	case keyed.Expire:
+		p.tellLock(at.WorkflowID, leaseOver(key, l))
+	case keyed.Later:
+		p.loop.After(j.After, func() { p.judgeLock(key, at) })
+	case keyed.Enter:
+		p.enterLock(r, l, nil, true)
+	}
+}
+
+func leaseOver(key string, l *execution.Lock) execution.Lost {
+	return execution.Lost{
+		Key: key, Asked: l.Asked(), Cause: schemas.CauseLeaseExpired,
+		Reason: "the lease ran out at " + l.Expires.String() + ", and another run wanted the lock",
+	}
+}
+
+// tellLock lets a run know of a lock. It is in no log: if it is not in the history when the owner
+// ends, the next one tells it.
+func (p *Partition) tellLock(wid string, m execution.Message) {
+	r := p.get(wid)
+	p.whenKnown(r, func() {
+		if r.live() {
+			p.deliver(r, &message{wid: wid, event: m, at: p.now(), log: noLog})
+		}
+	}, func() {})
+}

@@ -1,0 +1,312 @@
+package partition
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/deciders"
+	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/internal/sleep"
+	"github.com/droverhq/drover/schemas"
+)
+
+// A task that is over soon is not worth a message in a stream: it is offered to the idle workers of
+// its list (ADR 0023). One of them takes it and sends its outcome, or refuses. The message is only
+// the fallback:
+//
+//   - Refused, or nobody there: the task is put on its list, as ever.
+//   - No outcome within offerPatience: the same, and whoever gets it must ask before it begins.
+//   - The worker announces its start: the same, after that event. Who gets the message then asks,
+//     and the worker with it (Inquire).
+//   - The task must not run twice, and the worker asks before it begins (ADR 0058): an offer that
+//     has begun is one whose start was announced, but for its message, which is stored when
+//     offerPatience is over.
+//
+// An owner that dies forgets its offers. Their records are not after a checkpoint before their
+// outcomes are in the history, so the next owner repeats the effect.
+//
+// Only what has no priority is offered, and what has been quick before: a slow task would cost an
+// offer and a message.
+
+const (
+	offerPrefix   = "o"
+	offerPatience = schemas.OfferPatience
+	// mostOffers bounds what is offered at a time.
+	mostOffers = 4096
+)
+
+// offer is a task that was offered. When it is over run and activity are nil: it may stay in the
+// queue for a while, and the input must not.
+type offer struct {
+	id         uint64
+	run        *run
+	activity   *execution.Activity
+	attempt    int
+	completion *completion
+	until      time.Time
+	stored     bool   // its message, after the start that its worker has announced
+	ahead      *ahead // what the decision after it may rest on; nil if it went to whoever is idle
+}
+
+// offers are those of a partition.
+type offers struct {
+	queue  []*offer // in the order of their ends
+	open   map[uint64]*offer
+	last   uint64
+	timed  bool // expire is due
+	policy offerPolicy
+	asking map[string]bool // attempts whose workers are being asked, by token
+}
+
+// offer tells whether a task was offered. t is held until its outcome is in the history, or its
+// message is stored.
+func (p *Partition) offer(r *run, a *execution.Activity, body []byte, t *completion) bool {
+	s := a.Scheduled
+	if p.offers.policy.isAway(s.List) {
+		return false
+	}
+	return p.sendOffer(r, a, t, func(f *offer) error {
+		return p.b.Conn.PublishReply(p.b.NS.Offer(s.List), p.offerReply(f), nil, body)
+	})
+}
+
+// offerable tells whether an activity's task is one that may be offered now.
+func (p *Partition) offerable(a *execution.Activity) bool {
+	s := a.Scheduled
+	return p.offers.policy.isQuick(s.ActivityType) && s.TaskPriority == 0 && a.Started == 0 &&
+		p.leaving == nil && p.canWrite()
+}
+
+func (p *Partition) offerReply(f *offer) string {
+	return p.replies + offerPrefix + "." + strconv.FormatUint(f.id, 36)
+}
+
+// sendOffer notes an offer that send has sent.
+func (p *Partition) sendOffer(
+	r *run, a *execution.Activity, t *completion, send func(*offer) error,
+) bool {
+	o := &p.offers
+	for len(o.queue) > 0 && o.queue[0].over() {
+		o.queue[0] = nil
+		o.queue = o.queue[1:]
+	}
+	if len(o.queue) >= mostOffers {
+		return false
+	}
+	o.last++
+	f := &offer{
+		id: o.last, run: r, activity: a, attempt: a.Attempt, completion: t,
+		until: time.Now().Add(offerPatience),
+	}
+	if send(f) != nil {
+		return false
+	}
+	t.Retain()
+	if o.open == nil {
+		o.open = make(map[uint64]*offer)
+	}
+	o.open[f.id] = f
+	o.queue = append(o.queue, f)
+	r.offers = append(r.offers, f)
+	if !o.timed {
+		o.timed = true
+		p.loop.After(offerPatience, p.expireOffers)
+	}
+	p.scheduleProbes(deciders.ProbeAfter)
+	return true
+}
+
+func (f *offer) over() bool { return f.run == nil }
+
+// wanted tells whether the attempt of an offer waits for an outcome. In a later run of the workflow
+// id the same event is another activity.
+func (f *offer) wanted() bool {
+	a := f.activity
+	return f.run.live() && f.run.state.Activities[a.ScheduledID] == a && a.Attempt == f.attempt
+}
+
+// endIsComing tells whether what has ended the offer is on its way to the history. Until it is
+// there the offer holds the effects position, and offersMet ends it: if the record is lost with its
+// owner, the next one must repeat the task.
+func (f *offer) endIsComing() bool { return !f.wanted() && !f.run.isSettled() }
+
+// offersMet ends the offers of a run whose outcomes are in the history. Everything of the run is
+// committed.
+func (p *Partition) offersMet(r *run) {
+	for _, f := range slices.Backward(r.offers) { // endOffer moves those after f
+		if !f.wanted() {
+			p.endOffer(f)
+		}
+	}
+}
+
+func (p *Partition) endOffer(f *offer) {
+	if f.over() {
+		return
+	}
+	delete(p.offers.open, f.id)
+	i := slices.Index(f.run.offers, f)
+	if f.run.offers = slices.Delete(f.run.offers, i, i+1); len(f.run.offers) == 0 {
+		f.run.offers = nil
+	}
+	f.completion.Release()
+	f.run, f.activity, f.ahead = nil, nil, nil
+}
+
+// refused: nobody has taken the offer.
+func (p *Partition) refused(id uint64, nobody bool) {
+	f := p.offers.open[id]
+	if f == nil {
+		return
+	}
+	if f.ahead != nil {
+		p.refusedAhead(f, nobody)
+		return
+	}
+	p.offers.policy.refused(f.activity.Scheduled.List, nobody)
+	p.storeOffer(f, false)
+}
+
+// storeOffer puts the task of an offer on its list, unless its outcome has come or its announcement
+// has done so.
+func (p *Partition) storeOffer(f *offer, ask bool) {
+	if f.endIsComing() {
+		return
+	}
+	if a := f.activity; f.wanted() && f.run.open() && !f.stored && (a.Started == 0 || a.Offered) {
+		p.dispatch(f.run, a, f.completion, true, ask)
+	}
+	p.mark(f.run)
+	p.endOffer(f)
+}
+
+// storeOffers puts every task on its list that is offered: the owner leaves.
+func (p *Partition) storeOffers() {
+	for _, f := range p.offers.queue {
+		if !f.over() {
+			p.storeOffer(f, true)
+		}
+	}
+	p.offers.queue = nil
+}
+
+// expireOffers puts the tasks on their lists that were offered too long ago.
+func (p *Partition) expireOffers() {
+	o := &p.offers
+	now, n := time.Now(), 0
+	for ; n < len(o.queue); n++ {
+		f := o.queue[n]
+		if !f.over() {
+			if f.until.After(now) {
+				break
+			}
+			p.offers.policy.wasSlow(f.activity.Scheduled.ActivityType)
+			p.storeOffer(f, true)
+		}
+		o.queue[n] = nil
+	}
+	o.queue = o.queue[n:]
+	if o.timed = len(o.queue) > 0; o.timed {
+		p.loop.After(o.queue[0].until.Sub(now), p.expireOffers)
+	}
+}
+
+// taskCopy is the message of a task that a worker has by an offer. Nobody acknowledges it, so it is
+// deleted with the attempt: else it would stay until the lease of whoever holds it is over. An
+// owner that forgets the run forgets it as well, and then that happens.
+type taskCopy struct {
+	run, list string
+	scheduled int64
+	attempt   int
+	seq       uint64
+}
+
+func (p *Partition) copied(r *run, c taskCopy) {
+	r.copies = append(r.copies, c)
+	if r.inflight == nil && len(r.pending) == 0 {
+		p.dropCopies(r)
+	}
+}
+
+// dropCopies deletes the messages of attempts that are over. Everything of the run is committed.
+func (p *Partition) dropCopies(r *run) {
+	r.copies = slices.DeleteFunc(r.copies, func(c taskCopy) bool {
+		var a *execution.Activity
+		if r.live() && r.state.Run == c.run {
+			a = r.state.Activities[c.scheduled]
+		}
+		switch {
+		case a != nil && a.Attempt == c.attempt && (a.Started == 0 || a.Offered):
+			return false
+		case a != nil && a.TaskSequence == c.seq:
+			return true // whoever was given it has begun with it: it is his now
+		}
+		// or it is dropped when it is delivered again
+		p.outside.Delete(p.b.NS.StreamTasks(c.list), c.seq, func(error) {})
+		return true
+	})
+	if len(r.copies) == 0 {
+		r.copies = nil
+	}
+}
+
+const (
+	// inquireTries is how often a worker is asked, and inquireWait how long each answer may take: a
+	// worker that reconnects must have the time for it.
+	inquireTries = 5
+	inquireWait  = time.Second
+)
+
+// inquire asks a worker whether it is still at an attempt that came as an offer. It is asked again
+// by whoever is given the task next, so an owner that dies meanwhile owes nothing.
+func (p *Partition) inquire(r *run, f execution.Inquire) {
+	o := &p.offers
+	if o.asking[f.Token] {
+		return
+	}
+	body, err := schemas.MarshalJSON(
+		&schemas.Control{V: schemas.Version, Kind: schemas.ControlHolds, Token: f.Token})
+	if err != nil {
+		p.log.WithError(err).Error("a worker cannot be asked")
+		return
+	}
+	if o.asking == nil {
+		o.asking = make(map[string]bool)
+	}
+	o.asking[f.Token] = true
+	wid, gone := r.wid,
+		execution.Gone{Run: r.state.Run, ScheduledID: f.ScheduledID, Attempt: f.Attempt}
+	p.b.Work.Go(func() {
+		holds := workerHas(p.b, f.Worker, body)
+		p.loop.Post(func() {
+			delete(o.asking, f.Token)
+			if holds || p.leaving != nil || !p.lease.Valid() {
+				return
+			}
+			p.log.WithField("workflow", wid).WithField("worker", f.Worker).
+				Warn("a worker does not answer for an activity that it was at; it is interrupted")
+			p.deliver(p.get(wid), &message{wid: wid, event: gone, at: p.now(), log: noLog})
+		})
+	})
+}
+
+// workerHas asks a worker. Without a connection nobody is accused.
+func workerHas(b *env.Env, worker string, question []byte) bool {
+	for range inquireTries {
+		ctx, cancel := context.WithTimeout(b.Background, inquireWait)
+		began := time.Now()
+		m, err := b.Conn.Request(ctx, b.NS.Control(worker), nil, question)
+		cancel()
+		var a schemas.ControlAnswer
+		if b.Background.Err() != nil || err == nil && schemas.Unmarshal(m.Data, &a) == nil && a.Holds {
+			return true
+		}
+		if sleep.For(b.Background, inquireWait-time.Since(began)) != nil {
+			return true
+		}
+	}
+	return !b.Conn.NATS().IsConnected()
+}

@@ -1,0 +1,60 @@
+package partition
+
+import (
+	"context"
+	"time"
+
+	"github.com/droverhq/drover/broker/partition/env"
+)
+
+// orphanRetry is how soon the end of the inbox is asked for again when the server did not answer.
+const orphanRetry = 200 * time.Millisecond
+
+// orphan keeps a signal whose workflow is unknown or closed.
+func (p *Partition) orphan(e *message) {
+	e.kept = true
+	p.intake.Early.Add(e.wid, e)
+	p.seekEnd()
+}
+
+// seekEnd asks for the end of the inbox if it is not known of all orphans.
+func (p *Partition) seekEnd() {
+	before, ask := p.intake.Early.Ask()
+	if !ask {
+		return
+	}
+	env.WriteAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
+		_, last, err := p.b.Reads.StreamState(ctx, p.intake.Logs[inboxLog].Stream)
+		return last, err
+	}, func(last uint64, err error) {
+		if err != nil {
+			p.intake.Early.Failed()
+			p.loop.After(orphanRetry, p.seekEnd)
+			return
+		}
+		p.intake.Early.Know(before, last)
+		p.adopt()
+		p.seekEnd()
+	})
+}
+
+// adopt judges, in order, the orphans whose wait is over.
+func (p *Partition) adopt() {
+	for {
+		e, ok := p.intake.Early.Pop(p.intake.Logs[inboxLog].At())
+		if !ok {
+			return
+		}
+		e.final, e.kept = true, false
+		p.deliver(p.get(e.wid), e)
+	}
+}
+
+// takeOrphans removes and returns the orphans of a workflow id: its run has come.
+func (p *Partition) takeOrphans(wid string) []*message {
+	all := p.intake.Early.Take(wid)
+	for _, e := range all {
+		e.kept = false
+	}
+	return all
+}

@@ -1,0 +1,67 @@
+package partition
+
+import (
+	"context"
+	"errors"
+
+	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/runs"
+	"github.com/droverhq/drover/schemas"
+)
+
+// serveHistory answers a page of events; with a wait it holds the answer back until there is
+// something to say.
+func (p *Partition) serveHistory(q *schemas.HistoryRequest, reply func(any)) {
+	r := p.get(q.WorkflowID)
+	p.whenSound(r, reply, func() {
+		switch {
+		case !r.live() || q.Run != "" && r.state.Run != q.Run:
+			p.readPage(q, runs.PageOf{Run: q.Run, Closed: true}, reply)
+		case p.maybePurged(r):
+			p.readPage(q, runs.PageOf{Run: r.state.Run, Closed: true}, reply)
+		default:
+			id := r.state.Run
+			p.wait(r, q.Wait, func(r *run) bool {
+				return r.state.Run != id || r.committed > q.After || p.ended(r)
+			}, func(r *run) {
+				if r.state.Run == id && r.committed <= q.After {
+					reply(&schemas.HistoryResponse{
+						V: schemas.Version, Run: id, Events: []schemas.Event{}, Closed: p.ended(r),
+					})
+					return
+				}
+				if r.state.Run != id {
+					p.readPage(q, runs.PageOf{Run: id, Closed: true}, reply)
+					return
+				}
+				of := runs.PageOf{
+					Run: id, Least: r.committed, Closed: p.ended(r), Records: r.end.All(),
+				}
+				p.readPage(q, of, reply)
+			})
+		}
+	})
+}
+
+// ended tells whether the close is in the history.
+func (p *Partition) ended(r *run) bool {
+	return r.state.Closed() && r.inflight == nil && len(r.pending) == 0
+}
+
+// readPage answers with a page of a history.
+func (p *Partition) readPage(q *schemas.HistoryRequest, of runs.PageOf, reply func(any)) {
+	p.b.Work.Go(func() {
+		p.b.Readers.Enter()
+		defer p.b.Readers.Leave()
+		ctx, cancel := context.WithTimeout(p.b.Background, env.ReadTimeout)
+		defer cancel()
+		a, err := p.b.Histories.Page(ctx, p.n, q, of)
+		if err != nil {
+			a = &schemas.HistoryResponse{V: schemas.Version, Run: of.Run, Events: []schemas.Event{}}
+			if a.Error = env.Unavailable(err); errors.Is(err, runs.ErrNoRun) {
+				a.Error = notFound(q.WorkflowID, of.Run)
+			}
+		}
+		reply(a)
+	})
+}

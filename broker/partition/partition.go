@@ -1,0 +1,312 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/explain"
+	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/deadlines"
+	"github.com/droverhq/drover/broker/partition/deciders"
+	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/partition/intake"
+	"github.com/droverhq/drover/broker/partition/loop"
+	"github.com/droverhq/drover/internal/adapt"
+	"github.com/droverhq/drover/schemas"
+)
+
+// Partition is one term of ownership: from a fence record to the first refusal, or to the loss of
+// the claim. It is never reused; after a refusal the next term begins with nothing in memory.
+type Partition struct {
+	b     *env.Env
+	n     int
+	lease *claims.Lease
+	log   logrus.FieldLogger
+	loop  *loop.Loop
+	stop  context.CancelCauseFunc
+
+	fence   uint64 // sequence of our fence record
+	last    uint64 // predicted last sequence of the history stream
+	history *natsconn.Outbox
+	outside *natsconn.Outbox // tasks, alarms, dead letters
+
+	runs    map[string]*run
+	dirty   []*run
+	clean   []*run // what dirty was in the round before: its memory
+	groups  groupPool
+	scratch scratch
+	head    natsconn.Header // of the record that is being sent
+	closed  []*run          // the latest closed runs, the oldest first
+	letters explain.Letters
+
+	intake    intake.Intake[*message]
+	deadlines deadlines.Deadlines[*run]
+
+	readers       []*natsconn.Reader      // of the logs
+	subscriptions []natsconn.Subscription // to what may be left unheard while the owner changes
+	requests      requests
+	commits       int           // on their way
+	sends         int           // outside the history, on their way
+	owing         int           // messages, as in run
+	leaving       *leaving      // once the end is planned
+	departed      chan struct{} // closed when the partition may be handed over
+
+	// What the former owner has told: see inherit.go.
+	before        uint64                            // its fence; 0 if there was none
+	orderly       bool                              // it has left in good order
+	inheriting    map[string]schemas.HandedDecision // by workflow id, until the run is loaded
+	inherited     map[string]string                 // workflow ids by token; empty once answered
+	formers       []string
+	probingFormer bool
+
+	asks       map[uint64]*run
+	feed       closedFeed
+	offers     offers
+	reports    map[string]struct{} // outcomes that were sent here, by where their answers go
+	deciders   deciders.Deciders
+	vain       adapt.Backoff[aheadType] // decisions that came with outcomes
+	nextAsk    uint64
+	twice      map[uint64]struct{} // asks that were sent a second time
+	nextProbes time.Time           // when it will be looked for silent workers
+	replies    string              // prefix of the subjects that deciders answer to
+	sweeping   bool
+	// workflow ids and their runs met at take-over, until their effects are repeated
+	recovered    map[string]map[string]bool
+	recovery     *completion
+	checkedLists map[string]bool // lists that were looked at when tasks were repeated
+	// toRepeat is what of them is left once the backlog is read, unrepeated their ids in the order
+	// of their records, in which they are read from one block of the history after the other;
+	// repeating is how many are being loaded.
+	toRepeat   map[string]map[string]bool
+	unrepeated []string
+	repeating  int
+
+	keys keys
+
+	quota          env.Quota
+	repeatedStarts map[string]bool // children, by their run, whose start this owner has repeated
+
+	server  string // the NATS server at take-over
+	written string // the one that the checkpoint may name
+	// replicated streams are the same whichever server of the cluster we have reached.
+	replicated bool
+
+	top            top // the highest record that is committed
+	checkpointed   schemas.Checkpoint
+	checkpointRev  uint64
+	checkpointing  bool
+	missingStreams map[string][]func()
+	refusedLists   map[string]*refusedList
+	unwanted       int // ticks since another broker became the preferred one
+}
+
+var (
+	ErrRefused   = errors.New("a write was refused")
+	ErrElsewhere = errors.New("another broker is preferred")
+)
+
+func New(b *env.Env, n int, lease *claims.Lease) *Partition {
+	p := &Partition{
+		b: b, n: n, lease: lease, loop: loop.New(), log: b.Options.Logger.WithField("partition", n),
+		runs: make(map[string]*run), deadlines: deadlines.New[*run](), asks: make(map[uint64]*run),
+		vain:   adapt.Backoff[aheadType]{Most: deciders.MostPatience},
+		offers: offers{policy: newOfferPolicy()}, reports: make(map[string]struct{}),
+		recovered: make(map[string]map[string]bool), missingStreams: make(map[string][]func()),
+		refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool),
+		departed: make(chan struct{}), head: make(natsconn.Header, 6),
+		scratch: scratch{alarmHead: make(natsconn.Header, 1)},
+		intake:  intake.New[*message](MostRemembered, BlockIDs),
+	}
+	p.keys, p.deciders = newKeys(p), deciders.New(deciderHost{p})
+	return p
+}
+
+// Number is which of the namespace's partitions it is, from 0.
+func (p *Partition) Number() int { return p.n }
+
+// Run owns the partition until outer is done, the claim is lost or a write is refused; the last is
+// an error that wraps errRefused and calls for a new term. own is called once the partition can
+// take requests. When run returns, the partition can be given to another.
+func (p *Partition) Run(outer context.Context, own func(*Partition) (disown func())) (err error) {
+	var ctx context.Context
+	ctx, p.stop = context.WithCancelCause(context.WithoutCancel(outer))
+	passes := false
+	defer func() {
+		if !passes {
+			p.stop(nil)
+		}
+	}()
+	began := time.Now()
+	if p.history, err = p.b.Conn.NewOutbox(p.b.Grouping(p.n)); err != nil {
+		return err
+	}
+	defer p.history.Close()
+	if p.outside, err = p.b.Conn.NewOutbox(natsconn.OutboxOptions{}); err != nil {
+		return err
+	}
+	defer p.outside.Close()
+	if err := p.takeOver(outer); err != nil {
+		return fmt.Errorf("partition %d: take-over: %w", p.n, err)
+	}
+	closers, err := p.listen(ctx)
+	hangUp := func() {
+		for _, c := range closers {
+			c()
+		}
+	}
+	defer func() {
+		if !passes {
+			hangUp()
+		}
+	}()
+	if err != nil {
+		return fmt.Errorf("partition %d: %w", p.n, err)
+	}
+	p.log.WithFields(logrus.Fields{
+		"fence": p.fence, "took": time.Since(began).Round(time.Millisecond),
+		"recovered": len(p.recovered),
+	}).Info("partition owned")
+	defer own(p)()
+	p.tellOwned()
+	p.loop.After(p.b.Options.CheckpointEvery, p.tick)
+	p.listKnown()
+	defer context.AfterFunc(outer,
+		func() { p.loop.Post(func() { p.leave(context.Cause(outer)) }) })()
+	looped := make(chan struct{})
+	p.b.Work.Go(func() {
+		defer close(looped)
+		p.loop.Run(ctx, p.flush)
+	})
+	select {
+	case <-looped: // out of order: what is in memory may be ahead of the history
+		p.refuseReports()
+		p.refuseAlarms()
+		p.handOver(context.WithoutCancel(ctx), p.positions())
+		if cause := context.Cause(ctx); errors.Is(cause, ErrRefused) ||
+			errors.Is(cause, ErrElsewhere) {
+			return cause
+		}
+		return ctx.Err()
+	case <-p.departed:
+	}
+	l := p.leaving
+	p.handOver(context.WithoutCancel(ctx), l.checkpoint)
+	p.log.WithField("took", time.Since(l.began).Round(time.Millisecond)).
+		Info("partition handed over")
+	if passes = l.passes; passes {
+		stop := context.AfterFunc(p.b.Background, func() { p.stop(errLeft) })
+		p.b.Passing.Go(func() {
+			<-looped
+			stop()
+			hangUp()
+		})
+	} else {
+		p.stop(errLeft)
+		<-looped
+	}
+	return l.cause
+}
+
+// fail ends the term. Everything in memory may be ahead of the history, so nothing of it is used
+// again.
+func (p *Partition) fail(format string, args ...any) {
+	if p.sealed() {
+		return
+	}
+	err := fmt.Errorf("%w: %w", ErrRefused, fmt.Errorf(format, args...))
+	p.log.WithError(err).Warn("partition starts anew")
+	p.stop(err)
+}
+
+// canWrite tells whether a write may still be sent (P-16).
+func (p *Partition) canWrite() bool {
+	if p.sealed() {
+		return false
+	}
+	if p.lease.Valid() {
+		return true
+	}
+	p.stop(claims.ErrLost)
+	return false
+}
+
+// now is the corrected clock: never ahead of the server's (P-15).
+func (p *Partition) now() schemas.Timestamp { return p.b.Now() }
+
+// flush publishes what a batch of the loop has caused: one record for each run that has something
+// and none in flight.
+func (p *Partition) flush() {
+	for p.rehydrateAll(); len(p.dirty) > 0; p.rehydrateAll() {
+		// what is settled may ask for others, and some of them may be ready at once
+		dirty := p.dirty
+		p.dirty, p.clean = p.clean[:0], nil
+		if p.sealed() {
+			break
+		}
+		for i, r := range dirty {
+			r.marked = false
+			p.settle(r)
+			dirty[i] = nil
+		}
+		p.clean = dirty
+	}
+	p.quota.Promised = 0
+	p.evict()
+	switch {
+	case p.leaving != nil:
+		p.part()
+	case p.deadlines.Usage.Due():
+		p.passivateIdle()
+	}
+}
+
+// touch marks a run as used.
+func (p *Partition) touch(r *run) { p.deadlines.Usage.Touch(r, &r.use) }
+
+// evict forgets the longest unused runs above the bound, eight at most for each that was used. It
+// is called when no run is marked, and none is in the middle of a step: such a one looks idle, and
+// would live on beside its successor.
+func (p *Partition) evict() {
+	tooMany := func() bool { return len(p.runs) > p.b.Options.CachedRuns }
+	p.deadlines.Usage.Evict(tooMany, func(r *run) bool {
+		if !r.idle() {
+			return false
+		}
+		p.forget(r)
+		return true
+	})
+}
+
+// keptClosed is how many closed runs are kept in memory for those who ask how they ended.
+const keptClosed = 256
+
+// retire makes room: of the closed runs only the latest stay.
+func (p *Partition) retire(r *run) {
+	if !r.live() || r.ended || !r.idle() {
+		return
+	}
+	r.ended = true
+	p.closed = append(p.closed, r)
+	for len(p.closed) > keptClosed {
+		oldest := p.closed[0]
+		p.closed[0] = nil
+		p.closed = p.closed[1:]
+		if oldest.ended && p.runs[oldest.wid] == oldest {
+			if oldest.ended = false; oldest.idle() && !oldest.open() {
+				p.forget(oldest)
+			}
+		}
+	}
+}
+
+func (p *Partition) forget(r *run) {
+	p.passivate(r)
+	p.endRecall(r)
+	p.deadlines.Usage.Remove(&r.use)
+	delete(p.runs, r.wid)
+}

@@ -1,0 +1,85 @@
+package partition
+
+import (
+	"time"
+
+	"github.com/droverhq/drover/broker/partition/deadlines"
+	"github.com/droverhq/drover/broker/runs"
+)
+
+const (
+	// passivateAfter is how long a run stays folded in memory after the last message to it, once a
+	// partition has more than a share of its CachedRuns: up to there waking is worth more than
+	// memory. It is a read that brings many runs at a time (rehydrateAll). It is more than
+	// AlarmDelay usually is: who waits for that cannot be parked, and would stay for as long again.
+	passivateAfter = 1200 * time.Millisecond
+	passivateShare = 16
+	// passivateRested is how long the others of them stay. What is left of a storm of runs lies
+	// scattered over the memory that the storm has used, and keeps all of it: 2,500 folded runs of
+	// 100,000 held 20 MB. Whatever waits for so long can wait for a read.
+	passivateRested = 10 * time.Second
+	// passivateAtOnce bounds the runs that one tick looks at, and with it how long the loop is busy
+	// with them.
+	passivateAtOnce = 2000
+)
+
+// passivateIdle forgets the runs that nothing has happened to for a while. It is called when no run
+// is marked: one that is about to be settled looks idle, and would live on beside its successor.
+func (p *Partition) passivateIdle() {
+	rest := deadlines.Rest{
+		Long: p.inTicks(passivateAfter), Rested: p.inTicks(passivateRested),
+		Few: p.b.Options.CachedRuns / passivateShare, AtOnce: passivateAtOnce,
+	}
+	p.deadlines.Usage.Idle(rest, func(r *run) *deadlines.Use { return &r.use },
+		func(r *run, few bool) bool {
+			// The latest that have ended stay for those who ask how. What cannot be parked would cost
+			// the leader three questions.
+			if !r.idle() || r.ended || few && r.open() && !r.canPassivate() {
+				return false
+			}
+			p.forget(r)
+			return true
+		})
+}
+
+// inTicks is a time in ticks of the checkpoint's clock.
+func (p *Partition) inTicks(d time.Duration) uint32 {
+	return uint32(max(d/p.b.Options.CheckpointEvery, 1))
+}
+
+// canPassivate tells whether enough is known of a run to park it.
+func (r *run) canPassivate() bool { return r.open() && !r.alarm.strange && r.end.Sequence != 0 }
+
+// passivate keeps what is known of a run that is being forgotten, if that is all there is to know.
+func (p *Partition) passivate(r *run) {
+	if !r.canPassivate() {
+		return
+	}
+	armed := r.alarm.seq
+	if r.alarm.firing {
+		armed = 0 // its worker deletes it
+	}
+	k := deadlines.Run{
+		RunID: r.state.Run, Sequence: r.end.Sequence, Snapshot: r.end.Snapshot, Alarm: armed,
+		Worker: p.deciders.Workers.Number(r.sticky), Due: r.alarm.due, Delayed: r.state.Delayed(),
+	}
+	if k.Complete = r.end.Complete && len(r.end.Hash) > 0; k.Complete {
+		k.Mark, k.At = runs.MarkOf(r.end.Hash), r.end.At
+	} else if r.end.Records.LeadsTo(r.end.Sequence) {
+		k.Records = r.end.Records
+	}
+	p.deadlines.Passive.Keep(r.wid, &k)
+}
+
+// activate takes what is known of a run that is about to be loaded.
+func (p *Partition) activate(r *run) {
+	if k := p.deadlines.Passive.Take(r.wid); k != nil {
+		r.passive = k // until the run is loaded
+	}
+}
+
+// singleReplica tells whether the history has one copy. It is asked before each read: a server that
+// was no part of a cluster may become one, and only then can there be others.
+func (p *Partition) singleReplica() bool {
+	return !p.replicated && p.b.Reads.NATS().ConnectedClusterName() == ""
+}

@@ -1,0 +1,179 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/partition/intake"
+	"github.com/droverhq/drover/broker/runs"
+	"github.com/droverhq/drover/schemas"
+)
+
+// The index of a chain is made from its records, the latest first, until one is older than ten
+// minutes, or the chain has begun, or there is no room for more. They are read in stretches of the
+// history, which are longer where they have few ids.
+
+const (
+	firstRangeRead, longestRangeRead = 256, 1 << 16 // sequences
+	// manyFound is how many ids in a range read make the next one no longer.
+	manyFound = 10_000
+)
+
+// readingBack is an index that is being made.
+type readingBack struct {
+	filter string
+	chain  string
+	// whose records count; the ones before it are of other chains, until it began
+	run  string
+	from schemas.Timestamp // older records need not be read
+	// sequence of the first that is new enough; 0 if that is not known yet
+	first        uint64
+	end          uint64 // what is after it has been read
+	rangeRead    uint64
+	found        []foundID // the latest first
+	cut          schemas.Timestamp
+	reachedFirst bool // of the chain was found
+}
+
+type foundID struct {
+	intake.PlacedID
+	at schemas.Timestamp
+}
+
+// foundRecord is what counts of a record.
+type foundRecord struct {
+	sequence  uint64
+	at        schemas.Timestamp
+	run       string
+	isFirst   bool
+	continued string // the run that it continues, if it begins one
+	ids       []execution.RequestID
+}
+
+// backwardsFrom begins to make the index of a run's chain, whose records are all in the history.
+func (p *Partition) backwardsFrom(r *run, at schemas.Timestamp) *readingBack {
+	return &readingBack{
+		filter: p.b.NS.HistoryOfWorkflow(p.n, r.wid), chain: r.state.FirstRun(), run: r.state.Run,
+		from: at.Add(-intake.RememberFor - schemas.Duration(clockSkew)), end: r.end.Sequence,
+		rangeRead: firstRangeRead,
+	}
+}
+
+// readBack makes the index and calls then on the loop.
+func (p *Partition) readBack(r *run, b *readingBack, then func(error)) {
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, p.readRangeReadBack(ctx, b)
+	}, func(_ struct{}, err error) {
+		switch {
+		case err != nil:
+			then(err)
+		case b.cut == 0 && !b.reachedFirst && b.end >= b.first:
+			p.readBack(r, b, then)
+		default:
+			p.index(r.wid, b)
+			then(nil)
+		}
+	})
+}
+
+// index enters what was found.
+func (p *Partition) index(wid string, b *readingBack) {
+	from := b.from
+	if b.reachedFirst {
+		from = 0
+	}
+	m := intake.NewChain(b.chain, from, b.cut)
+	p.intake.Requests.Enter(wid, m)
+	for _, f := range slices.Backward(b.found) {
+		p.intake.Requests.Add(m, f.PlacedID, f.at)
+	}
+}
+
+// readRangeReadBack reads the next range read.
+func (p *Partition) readRangeReadBack(ctx context.Context, b *readingBack) error {
+	stream := p.b.NS.StreamHistory(p.n)
+	if b.first == 0 {
+		s, err := p.b.Reads.FirstSince(ctx, stream, b.filter, b.from.Time())
+		switch {
+		case errors.Is(err, natsconn.ErrNotFound):
+			b.first = b.end + 1
+			return nil
+		case err != nil:
+			return err
+		}
+		b.first = s.Seq
+	}
+	start := max(b.first, b.end-min(b.end, b.rangeRead)+1)
+	var records []foundRecord
+	options := natsconn.ReadOptions{
+		FilterSubjects: []string{b.filter}, StartSeq: start, EndSeq: b.end,
+	}
+	err := p.b.Reads.Scan(ctx, stream, options, func(s natsconn.Stored) error {
+		if f, ok := p.foundIn(&s); ok {
+			records = append(records, f)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read back from record %d: %w", b.end, err)
+	}
+	before := len(b.found)
+	for _, f := range slices.Backward(records) {
+		if b.reachedFirst || b.cut != 0 {
+			break
+		}
+		p.takeBack(b, &f)
+	}
+	b.end = start - 1
+	if len(b.found)-before < manyFound {
+		b.rangeRead = min(2*b.rangeRead, longestRangeRead)
+	}
+	return nil
+}
+
+// takeBack takes the record before those that were taken.
+func (p *Partition) takeBack(b *readingBack, f *foundRecord) {
+	if f.run != b.run {
+		return
+	}
+	for _, id := range slices.Backward(f.ids) {
+		b.found = append(b.found, foundID{
+			PlacedID: intake.PlacedID{Hash: p.intake.Requests.Hash(id), Sequence: f.sequence},
+			at:       f.at,
+		})
+	}
+	switch {
+	case len(b.found) >= p.intake.Requests.Most():
+		b.cut = f.at
+	case f.isFirst && f.continued == "":
+		b.reachedFirst = true
+	case f.isFirst:
+		b.run = f.continued
+	}
+}
+
+// foundIn reads what counts of a record. What is none, or cannot be read, tells nothing; drover
+// verify names it.
+func (p *Partition) foundIn(s *natsconn.Stored) (f foundRecord, ok bool) {
+	var record schemas.Record
+	if !runs.IsRecord(s) || schemas.Unmarshal(s.Data, &record) != nil {
+		return f, false
+	}
+	f = foundRecord{
+		sequence: s.Seq, at: schemas.At(s.Time), run: record.Run, isFirst: record.First == 1,
+	}
+	for _, e := range record.Events {
+		if a, ok := e.Attributes.(*schemas.WorkflowStarted); ok {
+			f.continued = a.ContinuedExecutionRun
+		}
+		for id := range execution.RequestsIn(e.Attributes) {
+			f.ids = append(f.ids, id)
+		}
+	}
+	return f, true
+}

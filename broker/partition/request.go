@@ -1,0 +1,171 @@
+package partition
+
+import (
+	"context"
+	"errors"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/explain"
+	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/runs"
+	"github.com/droverhq/drover/schemas"
+)
+
+// operate takes an operator's request at the owner of the workflow. The run that is meant is
+// resolved before anything is published, so that a repeat cannot hit the next run of the id (P-5).
+func (p *Partition) operate(verb string, q *schemas.ExecutionRequest, reply func(any)) {
+	q.Origin = nil
+	r := p.get(q.WorkflowID)
+	p.whenSound(r, reply, func() {
+		switch {
+		case !r.live():
+			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, "")})
+		case q.Run != "" && q.Run != r.state.Run:
+			p.operateOld(r, verb, q, reply)
+		case r.state.Repeated(q):
+			done := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run}
+			p.afterPending(r, func() { reply(done) }) // the first try may be in memory only
+		case r.closed():
+			p.hadBefore(r, execution.RequestID{ID: q.RequestID}, func(known bool) {
+				a := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run}
+				if !known {
+					a.Error = closedError(r.wid, r.state)
+				}
+				p.afterPending(r, func() { reply(a) })
+			})
+		case verb == KindBreakLock && !hasPlace(r, q):
+			refusal := &schemas.AckResponse{
+				V: schemas.Version, Run: r.state.Run, Error: notHeld(r, q),
+			}
+			p.afterPending(r, func() { reply(refusal) })
+		default:
+			if q.Run == "" || q.Chain {
+				q.Run, q.Origin = r.state.Run, &schemas.RequestOrigin{FirstRun: r.state.FirstRun()}
+			}
+			p.enter(verb, q, reply)
+		}
+	})
+}
+
+// operateOld is a request for a run that is not the latest: it is a repeat, or meant for its chain,
+// or too late.
+func (p *Partition) operateOld(r *run, verb string, q *schemas.ExecutionRequest, reply func(any)) {
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
+		return p.loadRun(ctx, q.WorkflowID, q.Run)
+	}, func(l *runs.Run, err error) {
+		switch {
+		case err != nil:
+			reply(&schemas.AckResponse{V: schemas.Version, Error: env.Unavailable(err)})
+		case l == nil:
+			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, q.Run)})
+		case l.State.Repeated(q):
+			reply(&schemas.AckResponse{V: schemas.Version, Run: q.Run})
+		case q.Chain && r.live() && !r.closed() && r.state.FirstRun() == l.State.FirstRun():
+			q.Origin = &schemas.RequestOrigin{FirstRun: l.State.FirstRun()}
+			p.enter(verb, q, reply)
+		case r.live() && !r.closed(): // another start would be refused
+			reply(&schemas.AckResponse{V: schemas.Version, Run: q.Run, Error: otherRun(r, q)})
+		default:
+			reply(&schemas.AckResponse{
+				V: schemas.Version, Run: q.Run, Error: closedError(q.WorkflowID, l.State),
+			})
+		}
+	})
+}
+
+// enter puts a request into the inbox. Its answer comes when it is in the history.
+func (p *Partition) enter(verb string, q *schemas.ExecutionRequest, reply func(any)) {
+	q.V = schemas.Version
+	body, err := schemas.Marshal(q)
+	if err != nil {
+		reply(&schemas.AckResponse{
+			V: schemas.Version, Error: schemas.Errorf(schemas.CodeInternal, "%v", err),
+		})
+		return
+	}
+	to := p.b.NS.In(p.n, q.WorkflowID, verb)
+	p.outside.Send(to, natsconn.Addressed(to), body, func(a natsconn.Ack) {
+		switch {
+		case a.Err == nil:
+			// whoever owns the partition answers, once it is in the history
+			p.requests.done(q.ReplyTo)
+		case errors.Is(a.Err, natsconn.ErrFull):
+			reply(&schemas.AckResponse{V: schemas.Version, Error: p.b.FullError(a.Err)})
+		case a.Err != nil:
+			reply(&schemas.AckResponse{
+				V: schemas.Version,
+				Error: schemas.Errorf(schemas.CodeUnavailable,
+					"the request was not acknowledged: %v", a.Err).
+					About(q.WorkflowID, q.Run).
+					WithHint("repeat it with the same request id; it will not happen twice"),
+			})
+		}
+	})
+}
+
+// answerRequest tells an operator that the request is in the history.
+func (p *Partition) answerRequest(q *schemas.ExecutionRequest) func(*run, []schemas.Event) {
+	if q.ReplyTo == "" {
+		return nil
+	}
+	return func(r *run, events []schemas.Event) {
+		a := &schemas.AckResponse{V: schemas.Version}
+		switch {
+		case !r.live():
+			a.Error = notFound(q.WorkflowID, "")
+		case len(events) > 0 || r.state.Repeated(q):
+			a.Run = r.state.Run
+		case !r.state.Means(q) && q.RequestID != "" && q.Run != "":
+			p.answerLate(r, q)
+			return
+		case !r.state.Means(q):
+			a.Run, a.Error = r.state.Run, otherRun(r, q)
+		case r.state.Closed():
+			a.Run, a.Error = r.state.Run, closedError(r.wid, r.state)
+		case q.Lock != "" && !hasPlace(r, q):
+			a.Run, a.Error = r.state.Run, notHeld(r, q)
+		default:
+			a.Run = r.state.Run
+		}
+		p.b.Respond(q.ReplyTo, q.Content, a)
+	}
+}
+
+// answerLate answers a request that was read after the end of the run it means, and after the start
+// of the next one: an earlier try of it, stored before them, may be what ended the run (P-5).
+func (p *Partition) answerLate(r *run, q *schemas.ExecutionRequest) {
+	refusal := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run, Error: otherRun(r, q)}
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
+		return p.loadRun(ctx, q.WorkflowID, q.Run)
+	}, func(l *runs.Run, err error) {
+		switch {
+		case err != nil:
+			p.b.Respond(q.ReplyTo, q.Content,
+				&schemas.AckResponse{V: schemas.Version, Error: env.Unavailable(err)})
+		case l != nil && l.State.Repeated(q):
+			p.b.Respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Run: q.Run})
+		default:
+			p.b.Respond(q.ReplyTo, q.Content, refusal)
+		}
+	})
+}
+
+// otherRun refuses a request for a run that closed before the request came.
+func otherRun(r *run, q *schemas.ExecutionRequest) *schemas.Error {
+	return schemas.Errorf(schemas.CodeClosed, "run %s of workflow %q is closed; the latest is "+
+		"run %s (%s)", q.Run, r.wid, r.state.Run, r.state.Status).InField("run").About(r.wid,
+		q.Run).WithHint("name that run, or none")
+}
+
+// hasPlace tells whether the run has a place of its own in the lock that a request names.
+func hasPlace(r *run, q *schemas.ExecutionRequest) bool {
+	l := r.state.Locks[schemas.LockKey(q.Scope, q.Lock)]
+	return l != nil && !l.Waits() && !l.Shared()
+}
+
+func notHeld(r *run, q *schemas.ExecutionRequest) *schemas.Error {
+	return schemas.Errorf(schemas.CodeConflict, "workflow %q does not hold %s",
+		r.wid, explain.LockName(q.Lock, q.Scope)).
+		InField("lock").About(r.wid, r.state.Run).WithHint("see who does: drover lock list")
+}

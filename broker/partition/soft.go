@@ -1,0 +1,54 @@
+package partition
+
+import (
+	"context"
+	"time"
+
+	"github.com/droverhq/drover/broker/explain"
+	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/runs"
+	"github.com/droverhq/drover/schemas"
+)
+
+// purgedFrom is how long a run must have been closed before it can be purged. What is in memory of
+// an older one may outlive it.
+const purgedFrom = 10 * time.Second
+
+// maybePurged tells whether a closed run in memory must be looked for in the history before it is
+// told of.
+func (p *Partition) maybePurged(r *run) bool {
+	return r.state.Close != nil && p.ended(r) && p.now().Sub(r.state.Close.Time) >= purgedFrom
+}
+
+// serveSoft answers describe, result and why for a run that is not in the history.
+func (p *Partition) serveSoft(verb string, q *schemas.ExecutionRequest, reply func(any)) {
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
+		return p.b.Histories.Soft(ctx, p.n, q.WorkflowID, q.Run)
+	}, func(l *runs.Run, err error) {
+		switch {
+		case err != nil:
+			reply(&schemas.AckResponse{V: schemas.Version, Error: env.Unavailable(err)})
+		case l == nil:
+			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, q.Run)})
+		case verb == VerbResult:
+			a := explain.Result(l.State)
+			a.Soft = true
+			reply(a)
+		default:
+			d := explain.Describe(l.State)
+			d.Partition, d.Owner, d.Soft = p.n, p.b.Options.Node, true
+			p.withAttempts(d, func(v any) {
+				if verb == "why" && v == any(d) {
+					because := explain.Closed(l.State) +
+						explain.Replayed(runs.ReplayOf(d.Attempts, l.State.Run)) +
+						"; it is purged from disk, and the master remembers it"
+					v = &schemas.WhyResponse{
+						V: schemas.Version, Run: l.State.Run, Status: l.State.Status,
+						Because: because,
+					}
+				}
+				reply(v)
+			})
+		}
+	})
+}

@@ -1,0 +1,160 @@
+package partition
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
+)
+
+// VerbHeader names the API verb of a request that a broker passes on to the owner of a partition.
+const VerbHeader = "Drover-Verb"
+
+// listen subscribes to everything the owner of a partition must hear, then begins to read the two
+// logs. It returns what undoes it, even with an error.
+func (p *Partition) listen(ctx context.Context) (closers []func(), err error) {
+	subscribe := func(subj string, fn func(natsconn.Msg)) {
+		if err != nil {
+			return
+		}
+		var s natsconn.Subscription
+		if s, err = p.b.Conn.Subscribe(subj, "", fn); err == nil {
+			closers = append(closers, func() { s.Close() })
+			p.subscriptions = append(p.subscriptions, s)
+		}
+	}
+	p.replies = p.b.Conn.NATS().NewInbox() + "."
+	subscribe(p.replies+">", p.answered)
+	p.subscriptions = nil // that one is heard to the end
+	subscribe(p.b.NS.Owner(p.n), p.asked)
+	subscribe(p.b.NS.Fire(p.n), p.alarmsCame)
+	subscribe(p.b.NS.AllBeats(p.n), p.beat)
+	subscribe(p.b.NS.AllAnnounce(), func(m natsconn.Msg) {
+		typ, err := subject.LastToken(m.Subject)
+		if err != nil {
+			return
+		}
+		var a schemas.Announcement
+		if schemas.Unmarshal(m.Data, &a) == nil && a.Left != "" {
+			p.loop.Post(func() { p.deciders.Workers.Leave(a.Left) })
+			return
+		}
+		p.loop.Post(func() { p.deciders.Backlog.Announced(typ) })
+	})
+	if err != nil {
+		return closers, err
+	}
+	for _, in := range p.intake.Logs {
+		reader, err := p.follow(ctx, in)
+		if err != nil {
+			return closers, err
+		}
+		closers = append(closers, func() { reader.Close() })
+		p.readers = append(p.readers, reader)
+		p.watch(reader)
+	}
+	p.loop.Post(p.meetHanded)
+	p.loop.Post(p.progress)
+	return closers, nil
+}
+
+// watch begins anew when a log can no longer be followed, as after the loss of its end on a server
+// that this one is not connected to: nobody else would read what is stored from then on (P-9).
+func (p *Partition) watch(reader *natsconn.Reader) {
+	p.b.Work.Go(func() {
+		<-reader.Done() // it is closed with the term
+		if err := reader.Err(); err != nil {
+			p.loop.Post(func() { p.fail("follow a log: %w", err) })
+		}
+	})
+}
+
+// tellOwned says that this broker serves the partition: whoever waits for an answer of the owner
+// before asks again (ADR 0041), and who gets a task that was given to somebody before asks first
+// (ADR 0049). One that has left in good order, and nothing undone, owes nobody an answer.
+func (p *Partition) tellOwned() {
+	if p.orderly && len(p.recovered) == 0 || p.before == 0 {
+		return
+	}
+	if err := p.b.Conn.Publish(p.b.NS.Owned(p.n), nil, nil); err != nil {
+		p.log.WithError(err).Debug(
+			"nobody is told that the partition is owned; whoever waits for an answer asks again when it is late")
+	}
+}
+
+// beat takes a heartbeat: nothing is written, only the deadline moves.
+func (p *Partition) beat(m natsconn.Msg) {
+	var h schemas.Heartbeat
+	_, wid, list, err := subject.ParseBeat(m.Subject)
+	if m.Header.Get(schemas.ReportHeader) != "" {
+		p.reported(m, wid, list, err)
+		return
+	}
+	if err == nil {
+		err = natsconn.Decode(m.Header, m.Data, &h)
+	}
+	answer := func(a schemas.BeatAnswer) {
+		a.V = schemas.Version
+		if body, err := json.Marshal(&a); err == nil && subject.Answerable(m.Reply) {
+			if err := p.b.Conn.Publish(m.Reply, nil, body); err != nil {
+				p.log.WithError(err).Debug("a heartbeat cannot be answered")
+			}
+		}
+	}
+	if err != nil {
+		answer(schemas.BeatAnswer{Reason: err.Error()})
+		return
+	}
+	p.whileOurs(func() {
+		r := p.get(wid)
+		p.whenKnown(r, func() {
+			if !r.live() {
+				answer(schemas.BeatAnswer{Gone: true, Reason: "the workflow is unknown"})
+				return
+			}
+			// What sends the worker home may not be in the history yet, and may never be: it is
+			// told after it.
+			if a := r.state.Beat(&h, list, p.now()); a.Gone || a.CancelRequested {
+				p.afterPending(r, func() { answer(a) })
+			} else {
+				answer(a)
+			}
+		}, func() { answer(schemas.BeatAnswer{Reason: damagedError(r).Message}) })
+	})
+}
+
+// answerStart tells the requester of a start how it went, once that is a fact.
+func (p *Partition) answerStart(e *message, q *schemas.StartRequest) func(*run, []schemas.Event) {
+	if q.ReplyTo == "" {
+		return nil
+	}
+	return func(r *run, _ []schemas.Event) {
+		v := e.verdict
+		p.tellStarter(q, &schemas.StartResponse{
+			V: schemas.Version, WorkflowID: r.wid, Run: v.run, Started: v.started, Error: v.refused,
+		})
+	}
+}
+
+// tellStarter answers a start.
+func (p *Partition) tellStarter(q *schemas.StartRequest, a *schemas.StartResponse) {
+	p.requests.done(q.ReplyTo)
+	p.b.Respond(q.ReplyTo, q.Content, a)
+}
+
+func notFound(wid, run string) *schemas.Error {
+	e := schemas.Errorf(schemas.CodeNotFound, "%s", unknownID(wid))
+	if run != "" {
+		e = schemas.Errorf(schemas.CodeNotFound, "workflow %q has no run %s", wid, run)
+	}
+	return e.InField("workflowId").About(wid, run).WithHint("list the ids with: drover list")
+}
+
+func closedError(wid string, s *execution.State) *schemas.Error {
+	return schemas.Errorf(schemas.CodeClosed, "workflow %q is closed (%s), as run %s",
+		wid, s.Status, s.Run).
+		About(wid, s.Run).WithHint("start it again, or name an open workflow")
+}

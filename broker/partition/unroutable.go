@@ -1,0 +1,29 @@
+package partition
+
+import (
+	"context"
+	"time"
+
+	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/partition/intake"
+	"github.com/droverhq/drover/schemas"
+)
+
+// lookForUnroutable has signals buried that stand in no partition.
+func (p *Partition) lookForUnroutable() {
+	if !p.intake.Unroutable.Due(p.n, time.Now()) {
+		return
+	}
+	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, intake.BuryUnroutable(ctx, p.b.Reads, p.b.NS, p.lease.Valid,
+			deadUndecodable, func(l *schemas.DeadLetter) {
+				p.log.WithField("subject", l.Subject).WithField("reason", l.Reason).
+					Warn("dead letter: " + l.Details)
+			})
+	}, func(_ struct{}, err error) {
+		if err != nil {
+			p.log.WithError(err).
+				Debug("signals without a partition cannot be looked for; looking again in a while")
+		}
+	})
+}
