@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/droverhq/drover/broker/partition"
 	"maps"
 	"slices"
+
+	"github.com/droverhq/drover/broker/partition"
 )
 
 // SuggestContinuations asks the open runs of the partitions that this broker owns to continue as
