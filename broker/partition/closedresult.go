@@ -10,7 +10,7 @@ import (
 
 // How a run has ended its last record says. Nothing before it need be read to tell its result:
 // whoever waits for many runs asks for most of them when they are no longer in memory, and to fold
-// them costs a search through all that lies between their records (see record index).
+// them costs a search through all that lies between their records (see broker/runs).
 
 const VerbResult = "result"
 

@@ -45,7 +45,7 @@ func (p *Partition) load(r *run) {
 	known, alone := r.passive, p.singleReplica()
 	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
 		if known != nil {
-			return p.b.Histories.LoadKnown(ctx, p.n, r.wid, known.Known())
+			return p.b.Histories.LoadKnown(ctx, p.n, r.wid, known.RunID, known.Sequence)
 		}
 		l, err := p.b.Histories.Latest(ctx, p.n, r.wid, alone)
 		if err == nil && l != nil && l.State.Copying() {

@@ -35,7 +35,7 @@ func (p *Partition) serveHistory(q *schemas.HistoryRequest, reply func(any)) {
 					return
 				}
 				of := runs.PageOf{
-					Run: id, Least: r.committed, Closed: p.ended(r), Records: r.end.All(),
+					Run: id, Least: r.committed, Closed: p.ended(r), Last: r.end.Sequence,
 				}
 				p.readPage(q, of, reply)
 			})

@@ -60,13 +60,11 @@ func (p *Partition) passivate(r *run) {
 		armed = 0 // its worker deletes it
 	}
 	k := deadlines.Run{
-		RunID: r.state.Run, Sequence: r.end.Sequence, Snapshot: r.end.Snapshot, Alarm: armed,
+		RunID: r.state.Run, Sequence: r.end.Sequence, Alarm: armed,
 		Worker: p.deciders.Workers.Number(r.sticky), Due: r.alarm.due, Delayed: r.state.Delayed(),
 	}
 	if k.Complete = r.end.Complete && len(r.end.Hash) > 0; k.Complete {
 		k.Mark, k.At = runs.MarkOf(r.end.Hash), r.end.At
-	} else if r.end.Records.LeadsTo(r.end.Sequence) {
-		k.Records = r.end.Records
 	}
 	p.deadlines.Passive.Keep(r.wid, &k)
 }

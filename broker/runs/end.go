@@ -16,7 +16,6 @@ type End struct {
 	// how many events came after it.
 	Snapshot uint64
 	Since    int
-	Records  RecordIndex
 }
 
 // Append takes a record that is in the history now, the next one of the run. Its events begin with
@@ -30,13 +29,4 @@ func (e *End) Append(
 		e.Snapshot, e.Since = seq, 0
 	}
 	e.Complete = first == 1 || snapshot
-	e.Records = e.Records.With(seq, e.Complete)
-}
-
-// All is where all records of the run stand; nil if that is not known.
-func (e *End) All() RecordIndex {
-	if e.Snapshot != 0 || !e.Records.LeadsTo(e.Sequence) {
-		return nil
-	}
-	return append(RecordIndex(nil), e.Records...)
 }

@@ -67,29 +67,19 @@ func (r *Reader) Load(
 	return r.fold(ctx, partition, last)
 }
 
-// Known is what is known of a run that is read again: its id, its last record and the last one with
-// a snapshot, by sequence, and where its records stand, if that is known.
-type Known struct {
-	Run                string
-	Sequence, Snapshot uint64
-	Records            RecordIndex
-}
-
-// LoadKnown reads a run of which the last record is known, from any replica: one batch from its
-// last snapshot on, or record by record where they are far apart. An answer that does not reach the
-// last record is refused (P-2).
-func (r *Reader) LoadKnown(ctx context.Context, partition int, wid string, k Known) (*Run, error) {
-	subj := r.Namespace.History(partition, wid, k.Run)
-	if k.Records.Far() {
-		if l, err := r.foldRecordIndex(ctx, partition, subj, k.Records); err == nil && l != nil {
-			return l, nil
-		} // else the subject tells what is wrong
+// LoadKnown reads a run of which it is known where its last record stands, from any replica. An
+// answer that does not reach that record is refused (P-2).
+func (r *Reader) LoadKnown(
+	ctx context.Context, partition int, wid, id string, last uint64,
+) (*Run, error) {
+	s, err := r.messageAt(ctx, partition, r.Namespace.History(partition, wid, id), last)
+	switch {
+	case errors.Is(err, natsconn.ErrNotFound):
+		return nil, fmt.Errorf("%w: record %d of workflow %q is missing", ErrDamaged, last, wid)
+	case err != nil:
+		return nil, err
 	}
-	l, err := r.foldUpTo(ctx, partition, subj, max(k.Snapshot, 1), k.Sequence)
-	if err == nil && (l == nil || l.Sequence != k.Sequence) {
-		err = fmt.Errorf("%w: record %d of workflow %q is missing", ErrDamaged, k.Sequence, wid)
-	}
-	return l, err
+	return r.fold(ctx, partition, s)
 }
 
 // past reads the latest run of a workflow id where the latest message is no record.

@@ -20,9 +20,9 @@ type Span struct {
 	After, UpTo int64 // ids of events: After < id ≤ UpTo; without an UpTo there is no end
 	// Least is an event that the history has. Any replica may answer, so what is read ends there
 	// only if it has reached this event; until then it is read on.
-	Least   int64
-	Limit   int         // events; 0 is no limit
-	Records RecordIndex // where all records of the run stand, if that is known
+	Least int64
+	Limit int    // events; 0 is no limit
+	Last  uint64 // where the last record of the run stands; 0 if that is not known
 }
 
 // Events reads events of a run, as many as take about half of a message; more tells that there are
@@ -40,7 +40,7 @@ func (r *Reader) Events(
 			r.pages.put(wid, run, g.last, g.from)
 		}
 	}()
-	if s.Records.Far() && r.pageAlong(ctx, partition, subj, s.Records, g) &&
+	if s.Last > g.from+FarApart && r.pageBack(ctx, partition, subj, s.Last, g) &&
 		(g.more || g.last >= s.Least) {
 		return g.events, g.more, nil
 	}
@@ -152,9 +152,9 @@ type PageOf struct {
 	Run string
 	// Least is an event that the history has; with 0 the leader is asked which one it has, and a
 	// run that is not there may be kept softly.
-	Least   int64
-	Closed  bool        // nothing follows what the history has
-	Records RecordIndex // where all records of the run stand, if that is known
+	Least  int64
+	Closed bool   // nothing follows what the history has
+	Last   uint64 // where the last record of the run stands; 0 if that is not known
 }
 
 // Page reads a page of a history. If there is no such run the error is [ErrNoRun].
@@ -176,7 +176,7 @@ func (r *Reader) Page(
 	if p.Least == 0 {
 		return r.softPage(ctx, partition, q, p.Run, limit)
 	}
-	span := Span{After: q.After, Least: p.Least, Limit: limit, Records: p.Records}
+	span := Span{After: q.After, Least: p.Least, Limit: limit, Last: p.Last}
 	events, more, err := r.Events(ctx, partition, q.WorkflowID, p.Run, span)
 	switch {
 	case err != nil:

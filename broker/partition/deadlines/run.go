@@ -5,13 +5,12 @@ import (
 	"slices"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/internal/shortid"
 	"github.com/droverhq/drover/schemas"
 )
 
 // Run is what stays in memory of an open run that nothing happens to: where its history ends, and
-// which alarm is armed. With it the next message needs one read, from any replica: an answer that
+// which alarm is armed. With it the next message needs few reads, from any replica: an answer that
 // does not reach the last record is refused (P-2). Without it the leader would be asked which run
 // is the latest, and the alarm of the run be armed anew, or looked for after its end.
 //
@@ -21,7 +20,6 @@ import (
 type Run struct {
 	RunID    string
 	Sequence uint64 // of its last record
-	Snapshot uint64 // of the last one with a snapshot
 	Alarm    uint64 // of the armed message
 	// Worker is the number of the worker that decided last, if it wants the next task; else 0.
 	Worker uint64
@@ -30,16 +28,10 @@ type Run struct {
 	// the history says. Instants do not tell: a deadline that is read counts from the server's time
 	// of its record, and here from what was known of that.
 	Delayed  []int64
-	Records  runs.RecordIndex // if the last record does not say everything
-	Complete bool             // the last record says everything
+	Complete bool // the last record says everything
 	// If so, it is known by its hash, and its time need not be read (runs.RangeRead).
 	Mark uint64
 	At   schemas.Timestamp
-}
-
-// Known is what its history is read by.
-func (k *Run) Known() runs.Known {
-	return runs.Known{Run: k.RunID, Sequence: k.Sequence, Snapshot: k.Snapshot, Records: k.Records}
 }
 
 // Waits tells whether the task of an activity is still to be put on its list.
@@ -51,12 +43,7 @@ func (k *Run) Waits(a *execution.Activity) bool {
 // pack appends what is kept of a run to b.
 func (k *Run) pack(b []byte) []byte {
 	b = binary.AppendUvarint(b, k.Sequence)
-	last := k.Sequence - k.Snapshot // mostly small, or 0
-	if k.Snapshot == 0 {
-		last = 0
-	}
-	b = binary.AppendUvarint(b, last<<4|bit(len(k.Records) > 0)<<3|bit(len(k.Delayed) > 0)<<2|bit(
-		k.Snapshot != 0)<<1|bit(k.Complete))
+	b = binary.AppendUvarint(b, bit(len(k.Delayed) > 0)<<1|bit(k.Complete))
 	b = binary.AppendUvarint(b, k.Alarm)
 	b = binary.AppendUvarint(b, k.Worker)
 	b = binary.AppendVarint(b, int64(k.Due))
@@ -64,12 +51,6 @@ func (k *Run) pack(b []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(n))
 		for _, id := range k.Delayed {
 			b = binary.AppendUvarint(b, uint64(id))
-		}
-	}
-	if n := len(k.Records); n > 0 { // backwards from the last record
-		b = binary.AppendUvarint(b, uint64(n))
-		for i := n - 1; i > 0; i-- {
-			b = binary.AppendUvarint(b, k.Records[i]-k.Records[i-1])
 		}
 	}
 	if k.Complete {
@@ -88,26 +69,14 @@ func unpack(b []byte) *Run {
 	}
 	k := &Run{Sequence: next()}
 	flags := next()
-	if flags&2 != 0 {
-		k.Snapshot = k.Sequence - flags>>4
-	}
 	k.Complete, k.Alarm, k.Worker = flags&1 != 0, next(), next()
 	due, n := binary.Varint(b)
 	b = b[max(n, 0):]
 	k.Due = schemas.Timestamp(due)
-	if flags&4 != 0 {
+	if flags&2 != 0 {
 		k.Delayed = make([]int64, next())
 		for i := range k.Delayed {
 			k.Delayed[i] = int64(next())
-		}
-	}
-	if flags&8 != 0 {
-		k.Records = make(runs.RecordIndex, next())
-		seq := k.Sequence
-		for i := len(k.Records) - 1; i >= 0; i-- {
-			if k.Records[i] = seq; i > 0 {
-				seq -= next()
-			}
 		}
 	}
 	if k.Complete {

@@ -15,44 +15,6 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-func TestRecordIndex(t *testing.T) {
-	var long RecordIndex
-	for seq := range uint64(MostRecords) {
-		long = long.With(1+seq, seq == 0)
-	}
-	for name, c := range map[string]struct {
-		index RecordIndex
-		seq   uint64
-		full  bool
-		want  RecordIndex
-	}{
-		"the first":                    {nil, 7, true, RecordIndex{7}},
-		"another":                      {RecordIndex{7}, 9, false, RecordIndex{7, 9}},
-		"a snapshot":                   {RecordIndex{7, 9}, 12, true, RecordIndex{12}},
-		"after what is not known":      {nil, 9, false, nil},
-		"too many":                     {long, 99, false, nil},
-		"a snapshot after too many":    {long.With(99, false), 100, true, RecordIndex{100}},
-		"one more after too many":      {long.With(99, false), 100, false, nil},
-		"as many as there is room for": {long[: MostRecords-1 : MostRecords-1], 99, false, append(long[:MostRecords-1:MostRecords-1], 99)},
-	} {
-		if diff := cmp.Diff(c.want, c.index.With(c.seq, c.full)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-	for name, c := range map[string]struct {
-		index RecordIndex
-		far   bool
-	}{
-		"unknown": {nil, false}, "one": {RecordIndex{1 << 40}, false}, "beside each other": {RecordIndex{5, 6, 7}, false},
-		"near": {RecordIndex{1, 1 + FarApart}, false}, "far": {RecordIndex{1, 2 + FarApart}, true},
-		"a few questions for what lies between": {RecordIndex{1, 2, 3, 4 + FarApart}, false}, "far in the end": {RecordIndex{1, 2, 3, 4 + 4*FarApart}, true},
-	} {
-		if got := c.index.Far(); got != c.far {
-			t.Errorf("%s: got far %t, want %t", name, got, c.far)
-		}
-	}
-}
-
 // A record says where the one before it stands: in its headers, by which the server has refused it if that was not so.
 func TestFoldBack(t *testing.T) {
 	r := namespace(t, 1)
@@ -125,58 +87,52 @@ func TestFoldBack(t *testing.T) {
 	}
 }
 
-// What a record index leads to is read only if it is the run's: else the subject tells.
-func TestRecordIndexThatLeadsAstray(t *testing.T) {
+// A run is read from its last record back, and its pages too, whatever stands there instead: then
+// the subject tells.
+func TestBackwardsFromTheLastRecord(t *testing.T) { // P-2
 	r := namespace(t, 1)
 	var hash []byte
-	store := func(run string, first int64, before []byte) uint64 {
+	store := func(run string, first int64, previous []byte, before uint64) uint64 {
 		t.Helper()
-		body := encoded(t, &schemas.Record{WorkflowID: "w", Run: run, First: first, Previous: before, Events: []schemas.Event{
+		body := encoded(t, &schemas.Record{WorkflowID: "w", Run: run, First: first, Previous: previous, Events: []schemas.Event{
 			{ID: first, Attributes: &schemas.WorkflowPaused{Reason: "test"}},
 		}})
-		seq := put(t, r, 0, "w", run, natsconn.Header{schemas.StatusHeader: {"open"}}, body)
+		h := natsconn.Header{schemas.StatusHeader: {"open"}}
+		natsconn.ExpectLastSubjectSeq(h, before)
+		seq := put(t, r, 0, "w", run, h, body)
 		sum := sha256.Sum256(body)
 		hash = sum[:]
 		return seq
 	}
-	first := store("r", 1, nil)
+	first := store("r", 1, nil, 0)
 	next := hash
 	var other uint64
 	for range 2 * FarApart {
-		other = store("other", 1, nil)
+		other = store("other", 1, nil, other)
 	}
-	second := store("r", 2, next)
-	for name, c := range map[string]struct {
-		index RecordIndex
-		ok    bool
-	}{
-		"right":                 {RecordIndex{first, second}, true},
-		"to another run":        {RecordIndex{first, other}, false},
-		"to nothing":            {RecordIndex{first, second + 1}, false},
-		"from nothing":          {RecordIndex{second, second + 2*FarApart}, false},
-		"without the beginning": {RecordIndex{first + 1, second}, false},
-	} {
-		l, err := r.foldRecordIndex(t.Context(), 0, r.Namespace.History(0, "w", "r"), c.index)
-		if ok := err == nil && l.Sequence == second && l.State.LastID == 2; ok != c.ok {
-			t.Errorf("%s: got %+v and %v, want it read: %t", name, l, err, c.ok)
+	second := store("r", 2, next, first)
+	for _, last := range []uint64{first, second} {
+		l, err := r.LoadKnown(t.Context(), 0, "w", "r", last)
+		if want := map[uint64]int64{first: 1, second: 2}[last]; err != nil || l.Sequence != last || l.State.LastID != want {
+			t.Errorf("the last record is %d: got %+v and %v, want %d events", last, l, err, want)
 		}
-		l, err = r.LoadKnown(t.Context(), 0, "w", Known{Run: "r", Sequence: second, Records: c.index})
-		if err != nil || l.State.LastID != 2 || !l.Records.LeadsTo(second) || l.Records[0] != first {
-			t.Errorf("%s: got %+v and %v, want two events", name, l, err)
+	}
+	for name, last := range map[string]uint64{"nothing": second + 5, "another run": other} {
+		if _, err := r.LoadKnown(t.Context(), 0, "w", "r", last); !errors.Is(err, ErrDamaged) {
+			t.Errorf("the last record is %s: got %v, want ErrDamaged", name, err)
 		}
+	}
+	for name, last := range map[string]uint64{"unknown": 0, "right": second, "nothing": second + 5, "another run": other} {
 		for after := range int64(3) {
-			events, more, err := r.Events(t.Context(), 0, "w", "r", Span{After: after, Least: 2, Limit: 100, Records: c.index})
+			events, more, err := r.Events(t.Context(), 0, "w", "r", Span{After: after, Least: 2, Limit: 100, Last: last})
 			if got := fmt.Sprint(len(events), more, err); got != fmt.Sprint(2-after, false, nil) {
 				t.Errorf("%s, after event %d: got %d events, more %t, %v", name, after, len(events), more, err)
 			}
 		}
-		events, more, err := r.Events(t.Context(), 0, "w", "r", Span{Least: 2, Limit: 1, Records: c.index})
+		events, more, err := r.Events(t.Context(), 0, "w", "r", Span{Least: 2, Limit: 1, Last: last})
 		if len(events) != 1 || !more || err != nil || r.pages.get("w", "r", 1) != second {
 			t.Errorf("%s: a page of one has %d events, more %t, %v, and the next begins at %d, want %d", name, len(events), more, err, r.pages.get("w", "r", 1), second)
 		}
 		r.pages = pageIndex{}
-	}
-	if _, err := r.LoadKnown(t.Context(), 0, "w", Known{Run: "r", Sequence: second + 5, Records: RecordIndex{first, second + 5}}); !errors.Is(err, ErrDamaged) {
-		t.Errorf("a last record that is not there: got %v, want ErrDamaged", err)
 	}
 }
