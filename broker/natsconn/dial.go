@@ -42,7 +42,7 @@ type Conn struct {
 	api       string // prefix of the JetStream API
 	timeout   time.Duration
 	inProcess bool
-	loan
+	borrowedConn
 	denied denials
 	inbox  *inbox
 	done   chan struct{} // closed by Close
@@ -60,7 +60,7 @@ type Conn struct {
 	children map[child]struct{} // closed with the connection
 	logged   lastError
 	locals   map[any]any // see Local
-	losses
+	lostSubjects
 	bulk bulk
 }
 
@@ -304,17 +304,17 @@ func (c *Conn) OnReconnect(fn func()) (remove func()) {
 // OnClose registers a function that is called once when the connection is closed, or at once if it
 // is. It must not block. The returned function removes it.
 func (c *Conn) OnClose(fn func()) (remove func()) {
-	h := &farewell{fn}
+	h := &closeHook{fn}
 	if c.adopt(h) != nil {
 		fn()
 	}
 	return func() { c.disown(h) }
 }
 
-// farewell is a [child] that only wants to know.
-type farewell struct{ fn func() }
+// closeHook is a [child] that only wants to know.
+type closeHook struct{ fn func() }
 
-func (f *farewell) Close() { f.fn() }
+func (f *closeHook) Close() { f.fn() }
 
 // child is what must be closed with the connection: an outbox, a reader, a puller.
 type child interface{ Close() }

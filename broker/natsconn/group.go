@@ -61,16 +61,16 @@ var batchCodes = []int{
 type grouping struct {
 	most    int // messages in a batch; 0: each message goes at once
 	prefix  string
-	batches uint64   // numbers the batches
-	single  bool     // the server has refused a batch as such: no more of them
-	waiting []letter // in the order of their numbers
-	flight  []letter // on their way; they may be answered already
-	batched bool     // the flight is one batch, whose last number is answered
+	batches uint64     // numbers the batches
+	single  bool       // the server has refused a batch as such: no more of them
+	waiting []outgoing // in the order of their numbers
+	flight  []outgoing // on their way; they may be answered already
+	batched bool       // the flight is one batch, whose last number is answered
 	seen    map[string]struct{}
 }
 
-// letter is a message that can be published later, or again.
-type letter struct {
+// outgoing is a message that can be published later, or again.
+type outgoing struct {
 	n       uint64
 	subject string
 	header  Header
@@ -80,8 +80,8 @@ type letter struct {
 	unfit   bool   // for a batch
 }
 
-func newLetter(n uint64, subject string, h Header, body []byte, limit int) letter {
-	l := letter{
+func newOutgoing(n uint64, subject string, h Header, body []byte, limit int) outgoing {
+	l := outgoing{
 		n: n, subject: subject, header: make(Header, len(h)+3), body: slices.Clone(body),
 		size: len(subject) + len(body),
 	}
@@ -192,7 +192,7 @@ func (b *Outbox) depart() {
 		}
 		// What has failed or is late by now is not sent.
 		g.waiting = slices.DeleteFunc(g.waiting,
-			func(l letter) bool { return l.n < b.head || b.slot(l.n).done == nil })
+			func(l outgoing) bool { return l.n < b.head || b.slot(l.n).done == nil })
 		g.take()
 		b.mu.Unlock()
 		if len(g.flight) == 0 {

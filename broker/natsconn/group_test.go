@@ -217,7 +217,7 @@ func TestWhatMakesABatch(t *testing.T) {
 				if m.id != "" {
 					h.Set("Nats-Msg-Id", m.id)
 				}
-				g.waiting = append(g.waiting, newLetter(uint64(i), m.subject, h, make([]byte, m.size), 8<<20))
+				g.waiting = append(g.waiting, newOutgoing(uint64(i), m.subject, h, make([]byte, m.size), 8<<20))
 			}
 			for range 2 { // what was seen once is not remembered
 				if got := g.fitting(); got != tt.want {

@@ -53,7 +53,7 @@ type Outbox struct {
 	quit    chan struct{}
 	stopped chan struct{}
 
-	calling turn // held while an outcome is delivered
+	calling chanMutex // held while an outcome is delivered
 
 	sending sync.Mutex // orders Send; guards msg, buf and group
 	msg     nats.Msg
@@ -62,15 +62,15 @@ type Outbox struct {
 
 	mu     sync.Mutex
 	closed bool
-	armed  bool     // the sweeper's timer runs
-	ring   []parcel // outstanding messages, by number modulo its length (a power of two)
-	head   uint64   // the oldest number that may be outstanding
-	next   uint64   // the next number
+	armed  bool             // the sweeper's timer runs
+	ring   []pendingMessage // outstanding messages, by number modulo its length (a power of two)
+	head   uint64           // the oldest number that may be outstanding
+	next   uint64           // the next number
 	failed []outcome
 }
 
-// parcel is one message on its way. Deadlines never fall from one number to the next.
-type parcel struct {
+// pendingMessage is one message on its way. Deadlines never fall from one number to the next.
+type pendingMessage struct {
 	done     func(Ack) // nil = not outstanding
 	subject  string
 	deadline time.Duration
@@ -99,8 +99,8 @@ func (c *Conn) NewOutbox(o OutboxOptions) (*Outbox, error) {
 		group: grouping{most: o.Group, prefix: rand.Text()[:12] + "-"}, conn: c,
 		prefix: c.nc.NewInbox() + ".", timeout: cmp.Or(o.Timeout, defaultAckTimeout),
 		grace: cmp.Or(o.Grace, reconnectGrace), start: time.Now(), kick: make(chan struct{}, 1),
-		quit: make(chan struct{}), stopped: make(chan struct{}), ring: make([]parcel, firstRing),
-		calling: make(turn, 1),
+		quit: make(chan struct{}), stopped: make(chan struct{}),
+		ring: make([]pendingMessage, firstRing), calling: make(chanMutex, 1),
 	}
 	err := c.hears()
 	if err != nil {
@@ -138,7 +138,7 @@ func (b *Outbox) Send(subject string, h Header, body []byte, done func(Ack)) {
 	}
 	if b.group.most > 0 {
 		b.group.waiting = append(b.group.waiting,
-			newLetter(n, subject, h, body, int(b.conn.MaxPayload())))
+			newOutgoing(n, subject, h, body, int(b.conn.MaxPayload())))
 		b.depart()
 		return
 	}
@@ -191,7 +191,7 @@ func (b *Outbox) Close() {
 	<-b.stopped
 }
 
-func (b *Outbox) slot(n uint64) *parcel { return &b.ring[n&uint64(len(b.ring)-1)] }
+func (b *Outbox) slot(n uint64) *pendingMessage { return &b.ring[n&uint64(len(b.ring)-1)] }
 
 // reserve takes the next number.
 func (b *Outbox) reserve(subject string, done func(Ack)) (n uint64, ok bool) {
@@ -205,7 +205,7 @@ func (b *Outbox) reserve(subject string, done func(Ack)) (n uint64, ok bool) {
 	}
 	n = b.next
 	b.next++
-	*b.slot(n) = parcel{done: done, subject: subject, deadline: time.Since(b.start) + b.timeout}
+	*b.slot(n) = pendingMessage{done: done, subject: subject, deadline: time.Since(b.start) + b.timeout}
 	if !b.armed {
 		b.armed = true
 		b.wake()
@@ -216,7 +216,7 @@ func (b *Outbox) reserve(subject string, done func(Ack)) (n uint64, ok bool) {
 // grow doubles the ring. It happens only while the oldest message is outstanding.
 func (b *Outbox) grow() {
 	old := b.ring
-	b.ring = make([]parcel, 2*len(old))
+	b.ring = make([]pendingMessage, 2*len(old))
 	for n := b.head; n != b.next; n++ {
 		*b.slot(n) = old[n&uint64(len(old)-1)]
 	}
@@ -228,7 +228,7 @@ func (b *Outbox) take(n uint64) func(Ack) {
 		return nil
 	}
 	done := b.slot(n).done
-	*b.slot(n) = parcel{}
+	*b.slot(n) = pendingMessage{}
 	for b.head != b.next && b.slot(b.head).done == nil {
 		b.head++
 	}
@@ -330,7 +330,7 @@ func (b *Outbox) failAll(why func(subject string) error) {
 		}
 		if err := why(s.subject); err != nil {
 			b.failed = append(b.failed, outcome{s.done, Ack{Err: err}})
-			*s = parcel{}
+			*s = pendingMessage{}
 		}
 	}
 	b.mu.Unlock()
@@ -383,7 +383,7 @@ func (b *Outbox) expired() (late []outcome, next time.Duration) {
 			Ack{Err: OutcomeUnknown(b.conn.unanswered(s.subject, b.prefix, sent,
 				context.DeadlineExceeded))},
 		})
-		*s = parcel{}
+		*s = pendingMessage{}
 	}
 	b.armed = false
 	return late, b.timeout
@@ -399,7 +399,7 @@ func (b *Outbox) drop() []outcome {
 		if s := b.slot(b.head); s.done != nil {
 			all = append(all,
 				outcome{s.done, Ack{Err: fmt.Errorf("outbox, %s: %w", s.subject, ErrClosed)}})
-			*s = parcel{}
+			*s = pendingMessage{}
 		}
 	}
 	return all

@@ -45,7 +45,7 @@ type PullOptions struct {
 // and slots are free, the next goes out at once; slots that become free meanwhile wait for it. So
 // an idle worker waits without traffic, a busy one asks for many tasks at a time. Several requests
 // at once on one consumer were left: the server says which request ended, not which one a task came
-// for. How several consumers share the slots is told at [band].
+// for. How several consumers share the slots is told at [pullConsumer].
 //
 // It needs the right to publish to $JS.API.CONSUMER.MSG.NEXT.<stream>.<consumer> and
 // $JS.ACK.<stream>.<consumer>.> and to subscribe to its inbox, nothing else. Stream and consumers
@@ -64,10 +64,10 @@ type Puller struct {
 
 	calling sync.Mutex // held while fn runs; before mu
 
-	mu     sync.Mutex
-	closed bool
-	held   int     // delivered and not released
-	bands  []*band // by precedence
+	mu        sync.Mutex
+	closed    bool
+	held      int             // delivered and not released
+	consumers []*pullConsumer // by precedence
 }
 
 // Pull starts to pull. fn is called for one task at a time and must not block: it hands the task
@@ -90,7 +90,7 @@ func (c *Conn) Pull(ctx context.Context, o PullOptions, fn func(Task)) (*Puller,
 		kick: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	for _, name := range o.Consumers {
-		p.bands = append(p.bands, &band{
+		p.consumers = append(p.consumers, &pullConsumer{
 			puller: p, consumer: name,
 			subject: c.api + ".CONSUMER.MSG.NEXT." + o.Stream + "." + name, reach: p.firstReach(),
 		})
@@ -125,7 +125,7 @@ func (p *Puller) Close() {
 	}
 	p.closed = true
 	var paused []paused
-	for _, b := range p.bands {
+	for _, b := range p.consumers {
 		paused = append(paused, b.paused...)
 		b.paused = nil
 	}
@@ -175,7 +175,7 @@ func (p *Puller) Admit(m Msg) (t Task, ok bool) {
 		return Task{}, false
 	}
 	now := time.Now()
-	for _, b := range p.bands {
+	for _, b := range p.consumers {
 		if (b.requested == 0 || b.probe) && !now.Before(b.notBefore) {
 			return Task{}, false
 		}
@@ -187,7 +187,7 @@ func (p *Puller) Admit(m Msg) (t Task, ok bool) {
 // again forgets the standing requests after a reconnect and asks anew.
 func (p *Puller) again() {
 	p.mu.Lock()
-	for _, b := range p.bands {
+	for _, b := range p.consumers {
 		b.end()
 		b.empty, b.silent, b.notBefore, b.wait, b.most = false, false, time.Time{}, 0, 0
 	}
@@ -195,15 +195,15 @@ func (p *Puller) again() {
 	p.ask()
 }
 
-// refused leaves a band alone for a while whose requests the server does not let this user send: an
-// old permission may name one consumer only.
+// refused leaves a consumer alone for a while whose requests the server does not let this user
+// send: an old permission may name one consumer only.
 func (p *Puller) refused(e *RefusedError) {
 	if e.Subscribe {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, b := range p.bands {
+	for _, b := range p.consumers {
 		if b.requested > 0 && e.covers(b.subject, b.reply) {
 			b.deny(time.Now())
 		}
@@ -266,7 +266,7 @@ func (p *Puller) keep(ctx context.Context) {
 		now := time.Now()
 		next := pullHeartbeat
 		var late []paused
-		for _, b := range p.bands {
+		for _, b := range p.consumers {
 			late = append(late, b.late(now)...)
 			next = min(next, b.look(now))
 		}
@@ -290,7 +290,7 @@ func (p *Puller) receive(m *nats.Msg) {
 func (p *Puller) status(m *nats.Msg) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, b := range p.bands {
+	for _, b := range p.consumers {
 		if b.reply == m.Subject && b.requested > 0 {
 			b.status(m)
 			return
@@ -310,15 +310,15 @@ func (p *Puller) task(m *nats.Msg) {
 	p.calling.Lock()
 	defer p.calling.Unlock()
 	p.mu.Lock()
-	b := p.bandOf(d.consumer)
+	b := p.consumerOf(d.consumer)
 	if b == nil || p.closed {
 		p.mu.Unlock()
 		giveBack([]paused{{Task: t}})
 		return
 	}
 	b.delivered()
-	// More may come than there are slots: requests of several bands stand at once, and one that was
-	// given up as lost may still deliver.
+	// More may come than there are slots: requests of several consumers stand at once, and one that
+	// was given up as lost may still deliver.
 	if p.held >= p.opts.Max || p.pausing() {
 		b.pause(t)
 		p.mu.Unlock()

@@ -125,7 +125,7 @@ func TestPullAsksForWhatIsAllowed(t *testing.T) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if got := p.bands[0].most; got != 3 {
+	if got := p.consumers[0].most; got != 3 {
 		t.Errorf("got %d for a request at most, want 3", got)
 	}
 }

@@ -98,7 +98,7 @@ type Reader struct {
 	closed atomic.Bool
 
 	// held while fn runs: one call at a time, across consumers; guards what follows
-	turn     turn
+	turn     chanMutex
 	seen     time.Time // when the last message or heartbeat was handled
 	serial   uint64    // counts consumers; messages of earlier ones are ignored
 	sub      *nats.Subscription
@@ -142,7 +142,7 @@ func (c *Conn) newReader(
 		return nil, err
 	}
 	r := &Reader{
-		conn: c, stream: stream, opts: o, fn: fn, turn: make(turn, 1),
+		conn: c, stream: stream, opts: o, fn: fn, turn: make(chanMutex, 1),
 		kick: make(chan struct{}, 1), done: make(chan struct{}), caught: make(chan struct{}),
 	}
 	if o.StartSeq > 0 {

@@ -384,7 +384,7 @@ func BenchmarkReader(b *testing.B) {
 // replica that lags delivers again is passed over.
 func TestReaderAfterAGap(t *testing.T) {
 	var got []uint64
-	r := &Reader{fn: func(s Stored, _ uint64) { got = append(got, s.Seq) }, turn: make(turn, 1), kick: make(chan struct{}, 1), last: 4}
+	r := &Reader{fn: func(s Stored, _ uint64) { got = append(got, s.Seq) }, turn: make(chanMutex, 1), kick: make(chan struct{}, 1), last: 4}
 	deliver := func(delivery, seq int) {
 		r.receive(0, &nats.Msg{Subject: "s", Reply: fmt.Sprintf("$JS.ACK.S.c.1.%d.%d.1000000000.9", seq, delivery)})
 	}
@@ -404,7 +404,7 @@ func TestReaderAfterAGap(t *testing.T) {
 
 // A heartbeat says how far its consumer has come: what was the last of it and is lost is missed by that alone.
 func TestReaderMissesTheLastMessage(t *testing.T) {
-	r := &Reader{fn: func(Stored, uint64) {}, turn: make(turn, 1), kick: make(chan struct{}, 1)}
+	r := &Reader{fn: func(Stored, uint64) {}, turn: make(chanMutex, 1), kick: make(chan struct{}, 1)}
 	r.receive(0, &nats.Msg{Subject: "s", Reply: "$JS.ACK.S.c.1.5.1.1000000000.9"})
 	for come, want := range []int{1: 0, 2: 1} {
 		r.receive(0, &nats.Msg{Header: nats.Header{headerLastConsumer: {fmt.Sprint(max(come, 1))}}})

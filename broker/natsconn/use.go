@@ -49,8 +49,8 @@ func (c *Conn) unregister() {
 	}
 }
 
-// loan is what a Conn knows of a connection that it has from somebody else.
-type loan struct {
+// borrowedConn is what a Conn knows of a connection that it has from somebody else.
+type borrowedConn struct {
 	borrowed bool   // nc is somebody else's to close; see Use
 	users    int    // of a borrowed one; guarded by known
 	giveBack func() // gives a borrowed nc its handlers back

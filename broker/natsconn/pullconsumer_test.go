@@ -11,8 +11,8 @@ import (
 	"github.com/droverhq/drover/internal/virtual"
 )
 
-// bands makes the work queue S with a consumer for each of the subjects s.high, s.mid and s.low.
-func bands(t testing.TB, c *Conn) []string {
+// makeConsumers makes the work queue S with a consumer for each of the subjects s.high, s.mid and s.low.
+func makeConsumers(t testing.TB, c *Conn) []string {
 	t.Helper()
 	stream(t, c, func(cfg *jetstream.StreamConfig) { cfg.Retention = jetstream.WorkQueuePolicy })
 	names := []string{"high", "mid", "low"}
@@ -27,7 +27,7 @@ func bands(t testing.TB, c *Conn) []string {
 	return names
 }
 
-func pullBands(t testing.TB, c *Conn, limit int, names ...string) (*Puller, chan Task) {
+func pullConsumers(t testing.TB, c *Conn, limit int, names ...string) (*Puller, chan Task) {
 	t.Helper()
 	tasks := make(chan Task, 100)
 	p, err := c.Pull(t.Context(), PullOptions{Stream: "S", Consumers: names, Max: limit}, func(task Task) { tasks <- task })
@@ -38,14 +38,14 @@ func pullBands(t testing.TB, c *Conn, limit int, names ...string) (*Puller, chan
 	return p, tasks
 }
 
-// A band that was found empty while all slots were taken is unknown again when one becomes free: it is asked before the
-// bands below, and nothing is pulled that has to be given back.
-func TestBandsForgetWhatWasEmpty(t *testing.T) {
+// A consumer that was found empty while all slots were taken is unknown again when one becomes free: it is asked before the
+// consumers below, and nothing is pulled that has to be given back.
+func TestConsumersForgetWhatWasEmpty(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
-		names := bands(t, c)
-		_, tasks := pullBands(t, c, 1, names...)
-		time.Sleep(time.Second) // requests stand for all bands
+		names := makeConsumers(t, c)
+		_, tasks := pullConsumers(t, c, 1, names...)
+		time.Sleep(time.Second) // requests stand for all consumers
 		put(t, c, "s.low", "long")
 		long := <-tasks
 		for range 10 { // meanwhile the requests for the others expire
@@ -70,19 +70,19 @@ func TestBandsForgetWhatWasEmpty(t *testing.T) {
 	})
 }
 
-func TestBandsGoInOrder(t *testing.T) {
+func TestConsumersGoInOrder(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
-		names := bands(t, c)
+		names := makeConsumers(t, c)
 		for range 5 {
 			for _, name := range names {
 				put(t, c, "s."+name, name)
 			}
 		}
 		// A publish is acknowledged before the consumers are told of it, and they answer a probe by what they were told: until
-		// the server is idle a full band may count as empty, as if its messages were put a moment later.
+		// the server is idle a full consumer may count as empty, as if its messages were put a moment later.
 		synctest.Wait()
-		p, tasks := pullBands(t, c, 2, names...)
+		p, tasks := pullConsumers(t, c, 2, names...)
 		var got []string
 		for range 15 {
 			task := <-tasks
@@ -102,18 +102,18 @@ func TestBandsGoInOrder(t *testing.T) {
 }
 
 // What waits for a slot when the puller is closed goes back at once.
-func TestBandsCloseGivesBack(t *testing.T) {
+func TestConsumersCloseGivesBack(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
-		names := bands(t, c)
-		p, tasks := pullBands(t, c, 1, names...)
-		time.Sleep(time.Second) // requests stand for all bands
+		names := makeConsumers(t, c)
+		p, tasks := pullConsumers(t, c, 1, names...)
+		time.Sleep(time.Second) // requests stand for all consumers
 		put(t, c, "s.low", "first")
 		first := <-tasks
 		put(t, c, "s.high", "second")
 		synctest.Wait()
 		p.Close()
-		_, others := pullBands(t, c, 1, names...)
+		_, others := pullConsumers(t, c, 1, names...)
 		began := time.Now()
 		if got := <-others; string(got.Data) != "second" || time.Since(began) > time.Second/10 {
 			t.Fatalf("got %q after %v, want the second at once", got.Data, time.Since(began))
@@ -125,7 +125,7 @@ func TestBandsCloseGivesBack(t *testing.T) {
 }
 
 // A consumer that is missing, or that the user may not pull from, holds up no other.
-func TestBandsThatDoNotAnswer(t *testing.T) {
+func TestConsumersThatDoNotAnswer(t *testing.T) {
 	o := serverOptions(t)
 	o.Users = []*server.User{
 		{Username: "root", Password: "p"},
@@ -138,9 +138,9 @@ func TestBandsThatDoNotAnswer(t *testing.T) {
 		srv, stop := start(t, o)
 		t.Cleanup(stop)
 		root := dial(t, Options{InProcess: srv, User: "root", Password: "p"})
-		bands(t, root)
+		makeConsumers(t, root)
 		c := dial(t, Options{InProcess: srv, User: "worker", Password: "p"})
-		_, tasks := pullBands(t, c, 1, "high", "none", "mid", "low")
+		_, tasks := pullConsumers(t, c, 1, "high", "none", "mid", "low")
 		began := time.Now()
 		for range 200 {
 			put(t, root, "s.mid", "x")
@@ -153,24 +153,24 @@ func TestBandsThatDoNotAnswer(t *testing.T) {
 	})
 }
 
-// A probe that the server leaves without an answer, here because the consumer has handed out all it may, holds up the bands
+// A probe that the server leaves without an answer, here because the consumer has handed out all it may, holds up the consumers
 // below once and not again, also when its requests expire.
-func TestBandsDoNotWaitForASilentOne(t *testing.T) {
+func TestConsumersDoNotWaitForASilentOne(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		c := connect(t)
-		names := bands(t, c)
+		names := makeConsumers(t, c)
 		_, err := c.JetStream().UpdateConsumer(t.Context(), "S", jetstream.ConsumerConfig{
 			Durable: "high", FilterSubject: "s.high", AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Hour, MaxAckPending: 1,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, others := pullBands(t, c, 1, "high")
+		_, others := pullConsumers(t, c, 1, "high")
 		put(t, c, "s.high", "held")
 		held := <-others
 		put(t, c, "s.high", "waits")
 		synctest.Wait()
-		_, tasks := pullBands(t, c, 1, names...)
+		_, tasks := pullConsumers(t, c, 1, names...)
 		var waited time.Duration
 		for range 20 { // more than pullExpires
 			began := time.Now()

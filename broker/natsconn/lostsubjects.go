@@ -33,8 +33,8 @@ const takenMark = `(sid "`
 // sends them with a new connection only: without what follows, a process would hold what it owns,
 // and hear nothing, for as long as it lives.
 
-// losses are the subjects that a Conn may not hear. Conn.mu guards the maps.
-type losses struct {
+// lostSubjects are the subjects that a Conn may not hear. Conn.mu guards the maps.
+type lostSubjects struct {
 	// subjects whose subscription the server has ended, with the dials at its last word; nil while
 	// regain need not run
 	taken    map[string]uint64

@@ -8,34 +8,34 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// probePatience is how long the answer to a probe may take before the band counts as one that does
-// not answer.
+// probePatience is how long the answer to a probe may take before the consumer counts as one that
+// does not answer.
 const probePatience = time.Second
 
-// denialPause is how long a band is left alone that the server refuses to this user.
+// denialPause is how long a consumer is left alone that the server refuses to this user.
 const denialPause = time.Minute
 
-// band is one consumer of a [Puller]. The bands share its slots by strict precedence:
+// pullConsumer is one consumer of a [Puller]. The consumers share its slots by strict precedence:
 //
-//   - A request that stands and is not used up proves that its band is empty. So a band that nobody
-//     uses costs one request in half a minute, and a more urgent task finds a request that waits
-//     for it, also at a busy worker.
-//   - A band without a standing request is unknown. It is asked, and no lower band before the
-//     answer is there: by a request that does not wait (a probe), or by a standing one if no lower
-//     band has anything to ask for.
-//   - The word that a band is empty counts for the plan that follows it. A standing request that
-//     expires while all slots are taken says nothing of the time when one becomes free: kept until
-//     then, it let the bands below be asked at the same moment, for the same slot.
-//   - Requests of several bands may stand for the same slot. A task that finds no slot is parked:
-//     the most urgent one goes first when a slot becomes free, and after pausePatience it is given
-//     back for others.
+//   - A request that stands and is not used up proves that its consumer is empty. So a consumer
+//     that nobody uses costs one request in half a minute, and a more urgent task finds a request
+//     that waits for it, also at a busy worker.
+//   - A consumer without a standing request is unknown. It is asked, and no lower consumer before
+//     the answer is there: by a request that does not wait (a probe), or by a standing one if no
+//     lower consumer has anything to ask for.
+//   - The word that a consumer is empty counts for the plan that follows it. A standing request
+//     that expires while all slots are taken says nothing of the time when one becomes free: kept
+//     until then, it let the consumers below be asked at the same moment, for the same slot.
+//   - Requests of several consumers may stand for the same slot. A task that finds no slot is
+//     parked: the most urgent one goes first when a slot becomes free, and after pausePatience it
+//     is given back for others.
 //
-// One request for all slots of the highest band alone, and nothing to the others until it expires,
-// was left: it needs an empty answer in each round and doubles the requests of a list without
-// priorities.
+// One request for all slots of the highest consumer alone, and nothing to the others until it
+// expires, was left: it needs an empty answer in each round and doubles the requests of a list
+// without priorities.
 //
 // All fields are guarded by the puller's mu.
-type band struct {
+type pullConsumer struct {
 	puller   *Puller
 	consumer string
 	subject  string // of the pull request
@@ -48,7 +48,8 @@ type band struct {
 	reply     string    // its reply subject
 	seen      time.Time // when it last showed a sign of life
 	empty     bool      // the server has just said that nothing is there; until the next plan
-	// it has left a probe without an answer: until it delivers, the bands below do not wait for it
+	// it has left a probe without an answer: until it delivers, the consumers below do not wait for
+	// it
 	silent bool
 	reach  int // how much a standing request asks for at most; it grows with use
 	// what the server takes in one request, once it has refused a larger one; 0 for no bound
@@ -68,10 +69,10 @@ type paused struct {
 	until time.Time
 }
 
-// firstReach is what a standing request asks for before its band is known to be used: a puller of
-// one band knows where its slots go, the requests of several should not promise the same slots. An
-// eighth lets a burst begin at once: 500 tasks for 1,000 slots came 4 ms later with a first request
-// for one.
+// firstReach is what a standing request asks for before its consumer is known to be used: a puller
+// of one consumer knows where its slots go, the requests of several should not promise the same
+// slots. An eighth lets a burst begin at once: 500 tasks for 1,000 slots came 4 ms later with a
+// first request for one.
 func (p *Puller) firstReach() int {
 	if len(p.opts.Consumers) == 1 {
 		return p.opts.Max
@@ -79,16 +80,17 @@ func (p *Puller) firstReach() int {
 	return max(1, p.opts.Max/8)
 }
 
-// plan sends what requests are due, from the most urgent band down. It stops at a task that waits
-// and may take a slot now, and returns its band; nil if there is none. The caller holds mu.
-func (p *Puller) plan() *band {
+// plan sends what requests are due, from the most urgent consumer down. It stops at a task that
+// waits and may take a slot now, and returns its consumer; nil if there is none. The caller holds
+// mu.
+func (p *Puller) plan() *pullConsumer {
 	defer p.forget()
 	free := p.opts.Max - p.held
 	if p.closed || free < 1 {
 		return nil
 	}
 	now := time.Now()
-	for i, b := range p.bands {
+	for i, b := range p.consumers {
 		switch {
 		case len(b.paused) > 0:
 			return b
@@ -104,16 +106,16 @@ func (p *Puller) plan() *band {
 	return nil
 }
 
-// forget ends what was just said of empty bands.
+// forget ends what was just said of empty consumers.
 func (p *Puller) forget() {
-	for _, b := range p.bands {
+	for _, b := range p.consumers {
 		b.empty = false
 	}
 }
 
-// moreBelow tells whether a band below the i-th has a task waiting or would ask for one.
+// moreBelow tells whether a consumer below the i-th has a task waiting or would ask for one.
 func (p *Puller) moreBelow(i int, now time.Time) bool {
-	for _, b := range p.bands[i+1:] {
+	for _, b := range p.consumers[i+1:] {
 		if len(b.paused) > 0 || b.requested == 0 && !now.Before(b.notBefore) {
 			return true
 		}
@@ -123,7 +125,7 @@ func (p *Puller) moreBelow(i int, now time.Time) bool {
 
 // pausing tells whether a task waits for a slot.
 func (p *Puller) pausing() bool {
-	for _, b := range p.bands {
+	for _, b := range p.consumers {
 		if len(b.paused) > 0 {
 			return true
 		}
@@ -131,8 +133,8 @@ func (p *Puller) pausing() bool {
 	return false
 }
 
-func (p *Puller) bandOf(consumer string) *band {
-	for _, b := range p.bands {
+func (p *Puller) consumerOf(consumer string) *pullConsumer {
+	for _, b := range p.consumers {
 		if b.consumer == consumer {
 			return b
 		}
@@ -141,7 +143,7 @@ func (p *Puller) bandOf(consumer string) *band {
 }
 
 // request asks for up to n tasks. It reports whether the request was sent.
-func (b *band) request(n int, probe bool, now time.Time) bool {
+func (b *pullConsumer) request(n int, probe bool, now time.Time) bool {
 	if b.most > 0 {
 		n = min(n, b.most)
 	}
@@ -168,18 +170,18 @@ func (b *band) request(n int, probe bool, now time.Time) bool {
 }
 
 // end forgets the standing request.
-func (b *band) end() { b.requested, b.probe = 0, false }
+func (b *pullConsumer) end() { b.requested, b.probe = 0, false }
 
 // later sets the time of the next attempt after a refusal.
-func (b *band) later(now time.Time) {
+func (b *pullConsumer) later(now time.Time) {
 	b.end()
 	b.wait = min(max(2*b.wait, pullRetryMin), pullRetryMax)
 	b.notBefore = now.Add(b.wait)
 	b.puller.wake()
 }
 
-// deny leaves the band alone for denialPause.
-func (b *band) deny(now time.Time) {
+// deny leaves the consumer alone for denialPause.
+func (b *pullConsumer) deny(now time.Time) {
 	b.end()
 	b.notBefore = now.Add(denialPause)
 	if !b.denied {
@@ -191,7 +193,7 @@ func (b *band) deny(now time.Time) {
 }
 
 // status takes what the server says about the standing request.
-func (b *band) status(m *nats.Msg) {
+func (b *pullConsumer) status(m *nats.Msg) {
 	now := time.Now()
 	b.seen = now
 	switch status := m.Header.Get(statusHeader); {
@@ -213,10 +215,10 @@ func (b *band) status(m *nats.Msg) {
 	}
 }
 
-// learn takes the bound of requests from a refusal, and has the band asked within it at once. It
-// reports whether this is one. The bound is that of the consumer, which has it from the server's
+// learn takes the bound of requests from a refusal, and has the consumer asked within it at once.
+// It reports whether this is one. The bound is that of the consumer, which has it from the server's
 // limits (max_request_batch) if nobody has given it another.
-func (b *band) learn(refusal string) bool {
+func (b *pullConsumer) learn(refusal string) bool {
 	text, ok := strings.CutPrefix(refusal, "Exceeded MaxRequestBatch of ")
 	most, err := strconv.Atoi(text)
 	if !ok || err != nil || most < 1 || most >= b.requested {
@@ -230,7 +232,7 @@ func (b *band) learn(refusal string) bool {
 
 // lacks notes that the server has ended a request, and says so if it has done nothing else for a
 // while.
-func (b *band) lacks(now time.Time) {
+func (b *pullConsumer) lacks(now time.Time) {
 	switch gone := b.puller.opts.Gone; {
 	case b.lacking.IsZero():
 		b.lacking = now
@@ -241,7 +243,7 @@ func (b *band) lacks(now time.Time) {
 }
 
 // delivered counts a task.
-func (b *band) delivered() {
+func (b *pullConsumer) delivered() {
 	b.seen, b.wait, b.used, b.silent, b.lacking = time.Now(), 0, true, false, time.Time{}
 	if b.requested = max(b.requested-1, 0); b.requested > 0 {
 		return
@@ -251,13 +253,13 @@ func (b *band) delivered() {
 }
 
 // pause keeps a task until a slot is free.
-func (b *band) pause(t Task) {
+func (b *pullConsumer) pause(t Task) {
 	b.paused = append(b.paused, paused{Task: t, until: time.Now().Add(pausePatience)})
 	b.puller.wake()
 }
 
 // late takes the tasks that have waited too long.
-func (b *band) late(now time.Time) (late []paused) {
+func (b *pullConsumer) late(now time.Time) (late []paused) {
 	for len(b.paused) > 0 && !now.Before(b.paused[0].until) {
 		late = append(late, b.paused[0])
 		b.paused = b.paused[1:]
@@ -266,7 +268,7 @@ func (b *band) late(now time.Time) (late []paused) {
 }
 
 // look gives up a request that has been lost without a word, and says when to look again.
-func (b *band) look(now time.Time) time.Duration {
+func (b *pullConsumer) look(now time.Time) time.Duration {
 	next := pullHeartbeat
 	if len(b.paused) > 0 {
 		next = b.paused[0].until.Sub(now)
@@ -281,7 +283,7 @@ func (b *band) look(now time.Time) time.Duration {
 			b.puller.conn.log.WithField("list", b.puller.opts.Stream).
 				Debug("pull request lost, asking again")
 			if b.probe {
-				b.later(now) // the lower bands must not wait for it again
+				b.later(now) // the lower consumers must not wait for it again
 				b.silent = true
 			}
 			b.end()
