@@ -63,13 +63,13 @@ func (h *History) chain() string {
 // signalID is what the service knows a repeat of a signal by; empty if it cannot.
 func signalID(a *schemas.Signal) string {
 	if a.ExternalWorkflowExecution != nil {
-		return errandID(a.ExternalWorkflowExecution, a.ExternalScheduledEventID)
+		return externalID(a.ExternalWorkflowExecution, a.ExternalScheduledEventID)
 	}
 	return a.RequestID
 }
 
-// errandID is signalID for what another workflow has sent; empty if none did.
-func errandID(source *schemas.Execution, event int64) string {
+// externalID is signalID for what another workflow has sent; empty if none did.
+func externalID(source *schemas.Execution, event int64) string {
 	if source == nil || event == 0 {
 		return ""
 	}

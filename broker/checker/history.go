@@ -41,8 +41,8 @@ type History struct {
 	runLimits
 	decider decider
 	openWork
-	lockBook
-	kin
+	lockRecords
+	relations
 	unread unread
 	copies copies
 	// of the chain
@@ -80,8 +80,8 @@ type openWork struct {
 	exchanges  map[int64]*exchange
 }
 
-// kin says where a run stands in its chain and its family.
-type kin struct {
+// relations says where a run stands in its chain and its family.
+type relations struct {
 	// successor and predecessor are run ids of a continuation.
 	successor, predecessor string
 	startRequest           string
@@ -98,7 +98,7 @@ func New(workflowID, run string) *History {
 			activities: make(map[int64]*activity), activityID: make(map[string]int64),
 			timers: make(map[string]*timer), exchanges: make(map[int64]*exchange),
 		},
-		lockBook: lockBook{
+		lockRecords: lockRecords{
 			locks: make(map[string]uint64), held: make(map[string]holding),
 			lockLimits: make(map[string]int),
 		},

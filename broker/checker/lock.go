@@ -8,8 +8,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// lockBook is what a run has said of its locks.
-type lockBook struct {
+// lockRecords is what a run has said of its locks.
+type lockRecords struct {
 	locks      map[string]uint64 // the highest fence seen of each lock
 	held       map[string]holding
 	lockLimits map[string]int // of the locks that were asked for

@@ -7,10 +7,10 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// tenure is how long a workflow has held a lock by its histories: from the record with LockAcquired
-// to the one in which it let go. The true one is longer: the key is taken before and left after. So
-// two tenures that overlap are two holders.
-type tenure struct {
+// lockTerm is how long a workflow has held a lock by its histories: from the record with
+// LockAcquired to the one in which it let go. The true one is longer: the key is taken before and
+// left after. So two terms that overlap are two holders.
+type lockTerm struct {
 	at
 	fence       uint64
 	limit       int
@@ -46,9 +46,9 @@ func (n *Namespace) witnessLock(h *History, e schemas.Event) {
 		}
 		key := lockKey(a.Lock, a.Scope)
 		id := lockFence{key, a.Fence}
-		switch t := n.tenures[id]; {
+		switch t := n.lockTerms[id]; {
 		case t == nil:
-			n.tenures[id] = &tenure{
+			n.lockTerms[id] = &lockTerm{
 				at: n.here(h, e), fence: a.Fence, limit: max(h.lockLimits[key], 1),
 				from: n.timeOf(h, e), until: a.Expires,
 			}
@@ -61,7 +61,7 @@ func (n *Namespace) witnessLock(h *History, e schemas.Event) {
 		n.endTenure(h, lockFence{lockKey(a.Lock, a.Scope), a.Fence}, n.timeOf(h, e))
 	case *schemas.LockBroken:
 		id, until := lockFence{lockKey(a.Lock, a.Scope), a.Fence}, n.timeOf(h, e)
-		if t := n.tenures[id]; t != nil && a.Cause == schemas.CauseLockLost {
+		if t := n.lockTerms[id]; t != nil && a.Cause == schemas.CauseLockLost {
 			until = t.from // the key was changed by hand: nobody knows since when another holds it
 		}
 		n.endTenure(h, id, until)
@@ -73,7 +73,7 @@ func (n *Namespace) timeOf(h *History, e schemas.Event) schemas.Timestamp {
 }
 
 func (n *Namespace) endTenure(h *History, id lockFence, until schemas.Timestamp) {
-	if t := n.tenures[id]; t != nil && t.WorkflowID == h.workflowID &&
+	if t := n.lockTerms[id]; t != nil && t.WorkflowID == h.workflowID &&
 		(t.until == 0 || until < t.until) {
 		t.until = until
 	}
@@ -84,19 +84,19 @@ func (n *Namespace) endTenure(h *History, id lockFence, until schemas.Timestamp)
 // before it began, since the clock was set back meanwhile, and what overlaps by times that a clock
 // has shown twice.
 func (n *Namespace) endLocks() {
-	byLock := make(map[string][]*tenure)
-	for id, t := range n.tenures {
+	byLock := make(map[string][]*lockTerm)
+	for id, t := range n.lockTerms {
 		if !t.late && (t.until == 0 || t.from <= t.until) {
 			byLock[id.key] = append(byLock[id.key], t)
 		}
 	}
 	for _, all := range byLock {
-		slices.SortFunc(all, func(a, b *tenure) int {
+		slices.SortFunc(all, func(a, b *lockTerm) int {
 			return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.fence, b.fence))
 		})
-		var held []*tenure
+		var held []*lockTerm
 		for _, t := range all {
-			held = slices.DeleteFunc(held, func(o *tenure) bool {
+			held = slices.DeleteFunc(held, func(o *lockTerm) bool {
 				return o.until != 0 && (o.until <= t.from || n.twice(t.from, o.until))
 			})
 			if held = append(held, t); len(held) > t.limit {

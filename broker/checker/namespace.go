@@ -16,16 +16,16 @@ import (
 // It keeps what is open between two workflows until both sides have said their last word, and about
 // 1.5 KiB for each workflow id, and some 100 bytes for each time that a lock was got.
 type Namespace struct {
-	ids      map[string]*Workflow
-	canceled map[schemas.Execution]bool // chains, by their first run, that were asked to cancel
-	children map[question]*child
-	errands  map[question]*errand
-	tenures  map[lockFence]*tenure
-	steps    []step
-	sealed   bool
-	newest   schemas.Timestamp // the server's time of the latest record before the seal
-	counts   Counts
-	found    []Violation
+	ids       map[string]*Workflow
+	canceled  map[schemas.Execution]bool // chains, by their first run, that were asked to cancel
+	children  map[question]*child
+	externals map[question]*externalRequest
+	lockTerms map[lockFence]*lockTerm
+	steps     []step
+	sealed    bool
+	newest    schemas.Timestamp // the server's time of the latest record before the seal
+	counts    Counts
+	found     []Violation
 }
 
 // question names the event by which a run asked something of another workflow.
@@ -64,8 +64,8 @@ type EndOptions struct {
 func NewNamespace() *Namespace {
 	return &Namespace{
 		ids: make(map[string]*Workflow), canceled: make(map[schemas.Execution]bool),
-		children: make(map[question]*child), errands: make(map[question]*errand),
-		tenures: make(map[lockFence]*tenure),
+		children: make(map[question]*child), externals: make(map[question]*externalRequest),
+		lockTerms: make(map[lockFence]*lockTerm),
 	}
 }
 
@@ -99,7 +99,7 @@ func (n *Namespace) Seal() { n.sealed = true }
 // Counts returns how much was read up to now.
 func (n *Namespace) Counts() Counts {
 	c := n.counts
-	c.Workflows, c.Waiting = len(n.ids), len(n.children)+len(n.errands)
+	c.Workflows, c.Waiting = len(n.ids), len(n.children)+len(n.externals)
 	for _, w := range n.ids {
 		if !w.current.Closed() {
 			c.Open++
@@ -138,8 +138,8 @@ func (n *Namespace) End(o EndOptions) []Violation {
 	for q, c := range n.children {
 		n.endChild(q, c, o)
 	}
-	for q, x := range n.errands {
-		n.endErrand(q, x, o)
+	for q, x := range n.externals {
+		n.endExternal(q, x, o)
 	}
 	n.endLocks()
 	found := n.take()

@@ -21,7 +21,7 @@ func (h *History) applyWorkflow(e schemas.Event) bool {
 	case *schemas.WorkflowTerminated:
 		h.policy = a.ChildPolicy
 	case *schemas.WorkflowCancelRequested:
-		h.checkSignal(e, errandID(a.ExternalWorkflowExecution, a.ExternalScheduledEventID))
+		h.checkSignal(e, externalID(a.ExternalWorkflowExecution, a.ExternalScheduledEventID))
 		h.checkRequest(e, a.RequestID)
 	case *schemas.Signal:
 		h.noteSignal(e, a)

@@ -170,7 +170,7 @@ func (w *Workflow) run(run string) (p pastRun, known, closed bool) {
 // whose beginning is gone nobody can tell.
 func (w *Workflow) knew(chain string, q question) bool {
 	_, known, _ := w.run(chain)
-	return !known || slices.Contains(w.received[chain], errandID(&q.Execution, q.event))
+	return !known || slices.Contains(w.received[chain], externalID(&q.Execution, q.event))
 }
 
 // startOf is how the run of a first record began; nil if the record does not say.

@@ -6,9 +6,9 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// errand is a signal or cancel request of one workflow to another, as source and target have it.
-// Either side may be unread yet.
-type errand struct {
+// externalRequest is a signal or cancel request of one workflow to another, as source and target
+// have it. Either side may be unread yet.
+type externalRequest struct {
 	// The source's side.
 	asked     at
 	want      message
@@ -29,11 +29,11 @@ type message struct {
 	input [sha256.Size]byte
 }
 
-func (n *Namespace) errand(q question) *errand {
-	x := n.errands[q]
+func (n *Namespace) external(q question) *externalRequest {
+	x := n.externals[q]
 	if x == nil {
-		x = &errand{}
-		n.errands[q] = x
+		x = &externalRequest{}
+		n.externals[q] = x
 	}
 	return x
 }
@@ -76,17 +76,17 @@ func (n *Namespace) witnessErrand(h *History, e schemas.Event) bool {
 
 func (n *Namespace) sent(h *History, e schemas.Event, m message) {
 	q := question{h.execution(), e.ID}
-	x := n.errand(q)
+	x := n.external(q)
 	x.asked, x.want = n.here(h, e), m
 	n.compareMessages(q, x)
-	n.settleErrand(q, x)
+	n.settleExternal(q, x)
 }
 
 func (n *Namespace) delivered(h *History, e schemas.Event, scheduled int64, to schemas.Execution) {
 	q := question{h.execution(), scheduled}
-	x := n.errand(q)
+	x := n.external(q)
 	x.delivered, x.to = n.here(h, e), to
-	n.settleErrand(q, x)
+	n.settleExternal(q, x)
 }
 
 func (n *Namespace) failed(h *History, e schemas.Event, scheduled int64) {
@@ -94,9 +94,9 @@ func (n *Namespace) failed(h *History, e schemas.Event, scheduled int64) {
 		return // refused at once: nothing was sent
 	}
 	q := question{h.execution(), scheduled}
-	x := n.errand(q)
+	x := n.external(q)
 	x.failed = n.here(h, e)
-	n.settleErrand(q, x)
+	n.settleExternal(q, x)
 }
 
 func (n *Namespace) received(
@@ -106,7 +106,7 @@ func (n *Namespace) received(
 		return
 	}
 	q := question{*source, scheduled}
-	x := n.errand(q)
+	x := n.external(q)
 	if x.received.set() {
 		n.report(RuleDelivery, h.execution(), e.ID,
 			"what %s sent is at event %d of workflow %q run %s already",
@@ -115,7 +115,7 @@ func (n *Namespace) received(
 	}
 	x.received, x.is = n.here(h, e), m
 	n.compareMessages(q, x)
-	n.settleErrand(q, x)
+	n.settleExternal(q, x)
 }
 
 func (n *Namespace) cancelRequested(
@@ -140,7 +140,7 @@ func (n *Namespace) cancelRequested(
 	}
 }
 
-func (n *Namespace) compareMessages(q question, x *errand) {
+func (n *Namespace) compareMessages(q question, x *externalRequest) {
 	is, want := x.is, x.want
 	if !x.asked.set() || !x.received.set() {
 		return
@@ -160,13 +160,13 @@ func (n *Namespace) compareMessages(q question, x *errand) {
 	}
 }
 
-// settleErrand judges an errand as soon as both sides have said their last word, and forgets it.
+// settleExternal judges a request as soon as both sides have said their last word, and forgets it.
 // One that comes back after that names an event that has sent nothing.
 //
 // One that failed may have arrived all the same: a workflow that did not exist remembers nothing,
 // so that a request which is repeated because its answer was late may find a run that has begun
 // meanwhile.
-func (n *Namespace) settleErrand(q question, x *errand) {
+func (n *Namespace) settleExternal(q question, x *externalRequest) {
 	_, _, closed := n.run(q.Execution)
 	switch {
 	case x.asked.set() && x.failed.set() && x.received.set():
@@ -178,13 +178,13 @@ func (n *Namespace) settleErrand(q question, x *errand) {
 	default:
 		return
 	}
-	delete(n.errands, q)
+	delete(n.externals, q)
 }
 
 // compareTargets tells whether the run that the answer names is known. It may be a later run of the
 // chain than the one that has the message, or the first one, or of a later chain that began with
 // the knowledge of it.
-func (n *Namespace) compareTargets(q question, x *errand) bool {
+func (n *Namespace) compareTargets(q question, x *externalRequest) bool {
 	got, known, _ := n.run(x.to)
 	want, _, _ := n.run(x.received.Execution)
 	if x.to.WorkflowID != x.received.WorkflowID ||
@@ -197,8 +197,8 @@ func (n *Namespace) compareTargets(q question, x *errand) bool {
 	return known
 }
 
-// endErrand judges an errand that was not settled.
-func (n *Namespace) endErrand(q question, x *errand, o EndOptions) {
+// endExternal judges a request that was not settled.
+func (n *Namespace) endExternal(q question, x *externalRequest, o EndOptions) {
 	_, known, closed := n.run(q.Execution)
 	switch {
 	case !x.asked.set() && x.received.due() && n.provable(q.Execution, o):
@@ -222,7 +222,7 @@ func (n *Namespace) endErrand(q question, x *errand, o EndOptions) {
 
 // toldAlready: a run of an earlier version was asked to cancel once; who asked again got the same
 // answer.
-func (n *Namespace) toldAlready(x *errand) bool {
+func (n *Namespace) toldAlready(x *externalRequest) bool {
 	p, _, _ := n.run(x.to)
 	meant := x.want.Run == "" || x.want.Run == x.to.Run || x.want.Run == p.chain
 	return meant && x.want.kind == schemas.EventWorkflowCancelRequested &&
