@@ -36,8 +36,8 @@ func (s *term) control(m natsconn.Msg) {
 	}
 }
 
-// drainOrder is the word of an operator that a worker is to drain.
-type drainOrder struct {
+// drainRequest is an operator's request that the worker drains.
+type drainRequest struct {
 	to    chan time.Duration // the limit of the drain, or 0
 	given atomic.Bool        // to has had one
 	limit time.Duration      // of the drain; set before the context of run ends
@@ -56,10 +56,10 @@ func (s *term) toldToDrain(c *schemas.Control, m natsconn.Msg) {
 			InField("timeout")
 	}
 	s.tell(m, &answer)
-	if answer.Error == nil && s.order.given.CompareAndSwap(false, true) {
+	if answer.Error == nil && s.drainAsked.given.CompareAndSwap(false, true) {
 		// who waits for its end tells it again and again
 		s.log.WithField("reason", c.Reason).Info("the worker was told to drain")
-		s.order.to <- c.Timeout.Std() // there is room for one
+		s.drainAsked.to <- c.Timeout.Std() // there is room for one
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // What others can invent as much of as they like is not kept without a bound: types of tasks, and inboxes of those who ask.
-func TestMemoryOfStrangersIsBounded(t *testing.T) {
+func TestMemoryOfUnregisteredIsBounded(t *testing.T) {
 	w := New(nil, nil)
 	s := &term{Worker: w}
 	for n := range 3 * max(maxStrange, mostAnswers) {

@@ -40,7 +40,7 @@ type term struct {
 	ownerChanges ownerChanges
 	suspension   suspension
 	nonces       nonces
-	order        drainOrder
+	drainAsked   drainRequest
 	openings     map[string]opening // by list
 	bare         atomic.Bool        // a task without its body has been told of
 
@@ -56,7 +56,7 @@ type term struct {
 	asking  map[string]chan schemas.Permission // by nonce
 	answers map[string]struct{}                // inboxes of those who were answered, see respond
 
-	strangers strangers
+	unregistered unregisteredTasks
 }
 
 // links are what a term has of its connection. The zero value has none.
@@ -80,10 +80,10 @@ func (n *nonces) next() string { return n.prefix + strconv.FormatUint(n.serial.A
 func newTerm(w *Worker) (*term, error) {
 	s := &term{
 		Worker: w, suspension: suspension{Pace: clock.PaceOf(time.Now())},
-		nonces: nonces{prefix: rand.Text()[:12] + "-"},
-		links:  links{inbox: w.conn.NATS().NewInbox()},
-		order:  drainOrder{to: make(chan time.Duration, 1), limit: w.opts.DrainTimeout},
-		live:   make(map[*delivery]*attempt), running: make(map[string]int),
+		nonces:     nonces{prefix: rand.Text()[:12] + "-"},
+		links:      links{inbox: w.conn.NATS().NewInbox()},
+		drainAsked: drainRequest{to: make(chan time.Duration, 1), limit: w.opts.DrainTimeout},
+		live:       make(map[*delivery]*attempt), running: make(map[string]int),
 		asking:   make(map[string]chan schemas.Permission),
 		openings: make(map[string]opening, len(w.opts.Lists)),
 	}
@@ -155,8 +155,8 @@ func (s *term) run(ctx context.Context) error {
 	defer s.conn.OnClose(func() { obey(natsconn.ErrClosed) })()
 	helpers.Go(func() {
 		select {
-		case limit := <-s.order.to:
-			s.order.limit = cmp.Or(limit, s.order.limit)
+		case limit := <-s.drainAsked.to:
+			s.drainAsked.limit = cmp.Or(limit, s.drainAsked.limit)
 			obey(errTold)
 		case <-ctx.Done():
 		}
@@ -256,7 +256,7 @@ func (s *term) handle(work, wire context.Context, d *delivery) {
 	d.late = s.tooLate(d.task, now)
 	h := s.handlers[d.task.Type]
 	if h == nil {
-		s.stranger(d)
+		s.returnUnregistered(d)
 		return
 	}
 	d.nonce = s.nonces.next()
@@ -304,7 +304,7 @@ func (s *term) drain(cut, hangUp context.CancelCauseFunc) error {
 	s.log.Debugf("activity worker stops; %d tasks are in hand", n)
 	idle := make(chan struct{})
 	go func() { s.wg.Wait(); close(idle) }()
-	if waited(idle, s.order.limit) {
+	if waited(idle, s.drainAsked.limit) {
 		return nil
 	}
 	cut(ErrDrained)
@@ -325,7 +325,7 @@ func (s *term) drain(cut, hangUp context.CancelCauseFunc) error {
 	if n := s.returned.Load(); n > 0 {
 		return fmt.Errorf(
 			"%w: %d tasks had not ended within %v and were handed back to their lists",
-			ErrDrainTimeout, n, s.order.limit)
+			ErrDrainTimeout, n, s.drainAsked.limit)
 	}
 	return nil
 }
