@@ -48,9 +48,9 @@ type Difference struct {
 // Inspection is what [Inspect] finds.
 type Inspection struct {
 	Info
-	Streams     []StreamState
-	Differences []Difference
-	Strangers   []Stranger
+	Streams        []StreamState
+	Differences    []Difference
+	ForeignStreams []ForeignStream
 }
 
 // Repeatable tells whether the stream may acknowledge before it writes: an owner repeats from the
@@ -121,7 +121,7 @@ func (w *work) inspect(ctx context.Context, i *Inspection) error {
 	if lostPayloads(ns.Name, infos) {
 		i.Differences = append(i.Differences, Difference{Stream: ns.Name.StreamPayloads()})
 	}
-	i.Strangers, err = w.strangers(ctx, ns.Name)
+	i.ForeignStreams, err = w.foreignStreams(ctx, ns.Name)
 	return err
 }
 

@@ -123,11 +123,11 @@ func TestInspectNamesStreamsOfOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []topology.Stranger{
+		want := []topology.ForeignStream{
 			{Stream: "quiet", Subjects: []string{"drover-server.namespace.list"}, Silent: true},
 			{Stream: "taps", Subjects: []string{"drover.default.api.*", "drover.*.decide.>"}},
 		}
-		if diff := cmp.Diff(want, i.Strangers); diff != "" {
+		if diff := cmp.Diff(want, i.ForeignStreams); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if len(i.Differences) != 1 || !i.Differences[0].Conflict || !strings.Contains(i.Differences[0].Err.Error(), "taken by stream inbox") {

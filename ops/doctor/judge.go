@@ -175,8 +175,8 @@ func judgeStreams(i *topology.Inspection) []Finding {
 			})
 		}
 	}
-	for _, s := range i.Strangers {
-		found = append(found, judgeStranger(s))
+	for _, s := range i.ForeignStreams {
+		found = append(found, judgeForeignStream(s))
 	}
 	for _, s := range i.Streams {
 		if s.Async && !i.Repeatable(s.Name) {
@@ -195,9 +195,9 @@ func judgeStreams(i *topology.Inspection) []Finding {
 	return found
 }
 
-// judgeStranger is about somebody else's stream on what is asked. With no_ack it gives no answer of
-// its own, but who asks is never told any more that nobody listens.
-func judgeStranger(s topology.Stranger) Finding {
+// judgeForeignStream is about somebody else's stream on what is asked. With no_ack it gives no
+// answer of its own, but who asks is never told any more that nobody listens.
+func judgeForeignStream(s topology.ForeignStream) Finding {
 	subjects := strings.Join(s.Subjects, ", ")
 	f := Finding{
 		Bad, checkStreams, fmt.Sprintf("the stream %s, which is not Drover's, takes requests of "+

@@ -231,9 +231,11 @@ func TestStreamsAndReplicas(t *testing.T) {
 		{func(i *topology.Inspection) { i.Deleting = true }, Bad, "being deleted"},
 		{func(i *topology.Inspection) { i.Streams[0].Async = true }, Bad, "persist_mode async"},
 		{func(i *topology.Inspection) {
-			i.Strangers = []topology.Stranger{{Stream: "taps", Subjects: []string{"drover.default.api.*"}}}
+			i.ForeignStreams = []topology.ForeignStream{{Stream: "taps", Subjects: []string{"drover.default.api.*"}}}
 		}, Bad, "the stream taps, which is not Drover's, takes requests of Drover by drover.default.api.*, and answers them: take the subjects out of it"},
-		{func(i *topology.Inspection) { i.Strangers = []topology.Stranger{{Stream: "taps", Silent: true}} }, Warn, "hides that nobody listens"},
+		{func(i *topology.Inspection) {
+			i.ForeignStreams = []topology.ForeignStream{{Stream: "taps", Silent: true}}
+		}, Warn, "hides that nobody listens"},
 	} {
 		i := well()
 		tt.change(i)

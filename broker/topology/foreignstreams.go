@@ -9,9 +9,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Stranger is a stream that somebody has made on subjects of Drover's requests
+// ForeignStream is a stream that somebody has made on subjects of Drover's requests
 // ([subject.Namespace.Requests]). None of Drover's has them.
-type Stranger struct {
+type ForeignStream struct {
 	Stream string
 	// Subjects are those of the stream that match requests.
 	Subjects []string
@@ -19,10 +19,10 @@ type Stranger struct {
 	Silent bool
 }
 
-// strangers finds the streams on subjects of requests, sorted by their names. What each has is
+// foreignStreams finds the streams on subjects of requests, sorted by their names. What each has is
 // asked of that stream alone: the server lists names by one subject at a time, and does not say
 // which of a stream's it was.
-func (w *work) strangers(ctx context.Context, ns subject.Namespace) ([]Stranger, error) {
+func (w *work) foreignStreams(ctx context.Context, ns subject.Namespace) ([]ForeignStream, error) {
 	requests := ns.Requests()
 	found, errs := make([][]string, len(requests)), make([]error, len(requests))
 	each(len(requests), func(n int) { found[n], errs[n] = w.names(ctx, requests[n]) })
@@ -31,7 +31,7 @@ func (w *work) strangers(ctx context.Context, ns subject.Namespace) ([]Stranger,
 	}
 	names := slices.Concat(found...)
 	slices.Sort(names)
-	var all []Stranger
+	var all []ForeignStream
 	for _, name := range slices.Compact(names) {
 		info, err := w.streamInfo(ctx, name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -40,7 +40,7 @@ func (w *work) strangers(ctx context.Context, ns subject.Namespace) ([]Stranger,
 		if err != nil {
 			return nil, err
 		}
-		s := Stranger{Stream: name, Silent: info.Config.NoAck}
+		s := ForeignStream{Stream: name, Silent: info.Config.NoAck}
 		for _, has := range info.Config.Subjects {
 			if slices.ContainsFunc(requests,
 				func(r string) bool { return subject.Overlap(r, has) }) {
