@@ -22,7 +22,7 @@ const (
 func (e *Env) check() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.t.Context()), checkLimit)
 	defer cancel()
-	b := &book{checker: checker.NewNamespace(), at: map[string]int{}}
+	b := &histories{checker: checker.NewNamespace(), at: map[string]int{}}
 	for p := range e.o.Partitions {
 		b.next, b.fence = 1, e.ns.Fence(p)
 		if err := e.conn.Scan(ctx, e.ns.StreamHistory(p), natsconn.ReadOptions{}, b.take); err != nil {
@@ -38,8 +38,8 @@ func (e *Env) check() {
 	}
 }
 
-// book is all histories as they were read.
-type book struct {
+// histories is all histories as they were read.
+type histories struct {
 	checker *checker.Namespace
 	found   []checker.Violation
 	runs    []*record
@@ -57,7 +57,7 @@ type record struct {
 	events          History
 }
 
-func (b *book) take(s natsconn.Stored) error {
+func (b *histories) take(s natsconn.Stored) error {
 	b.removed, b.next = b.removed || s.Seq != b.next, s.Seq+1
 	if s.Subject == b.fence {
 		return nil
@@ -77,7 +77,7 @@ func (b *book) take(s natsconn.Stored) error {
 	return nil
 }
 
-func (b *book) show(t testing.TB) {
+func (b *histories) show(t testing.TB) {
 	for _, r := range b.runs[:min(len(b.runs), shown)] {
 		t.Logf("history of workflow %q run %s:\n%s", r.workflowID, r.run, r.events.timeline())
 	}

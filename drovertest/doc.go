@@ -31,7 +31,7 @@
 // wait. Timers, retries, timeouts and backoffs are exact, and the same on a slow machine.
 //
 // Prefer [Env.Sleep], [Env.Wait], [Env.Result] and [Env.Await] to time.Sleep and to waiting by the
-// client. While nothing is due they put the whole house to sleep: activity workers, timers, broker
+// client. While nothing is due they stop everything: activity workers, timers, broker
 // and NATS server stop in good order, the clock jumps, and eight seconds before the next alarm all
 // of them run again. A leap costs less than 100 ms however long it is. Waiting otherwise costs some
 // 20 s a day, for heartbeats and renewals, and an activity that runs for days is waited for in that

@@ -27,22 +27,22 @@ type Env struct {
 	// Client is connected to the namespace, and stays so through restarts. Do not close it.
 	Client *drover.Client
 
-	t       testing.TB
-	o       Options
-	ns      subject.Namespace
-	log     logrus.FieldLogger
-	virtual bool
-	dir     string // of the store
-	port    int    // in real time; -1 until the first start
-	door    *door
-	conn    *natsconn.Conn // of Client
+	t            testing.TB
+	o            Options
+	ns           subject.Namespace
+	log          logrus.FieldLogger
+	virtual      bool
+	dir          string // of the store
+	port         int    // in real time; -1 until the first start
+	serverSwitch *serverSwitch
+	conn         *natsconn.Conn // of Client
 
-	// house guards what follows.
-	house  *house
-	server *embedded.Server
-	roles  *roles // nil while they are down
-	shifts []*shift
-	naps   naps
+	// envLock guards what follows.
+	envLock        *envLock
+	server         *embedded.Server
+	roles          *roles // nil while they are down
+	runningWorkers []*runningWorker
+	leapPause      leapPause
 }
 
 // open starts everything; what it began ends with the test.
@@ -59,7 +59,7 @@ func open(t testing.TB, o *Options, virtual bool) *Env {
 	log, endLog := opts.logger(t)
 	e := &Env{
 		t: t, o: opts, ns: subject.Namespace(opts.Namespace), log: log, virtual: virtual,
-		dir: t.TempDir(), port: -1, door: newDoor(), house: newHouse(),
+		dir: t.TempDir(), port: -1, serverSwitch: newServerSwitch(), envLock: newEnvLock(),
 	}
 	t.Cleanup(func() {
 		e.end()
@@ -78,7 +78,7 @@ func (e *Env) begin(ctx context.Context) error {
 	}
 	var err error
 	// A lost connection is what a test of restarts is about; the log need not tell.
-	if e.conn, err = natsconn.Dial(ctx, natsconn.Options{InProcess: e.door, Name: "client"}); err != nil {
+	if e.conn, err = natsconn.Dial(ctx, natsconn.Options{InProcess: e.serverSwitch, Name: "client"}); err != nil {
 		return err
 	}
 	if e.Client, err = drover.Connect(ctx,
@@ -111,20 +111,20 @@ func (e *Env) startServer(ctx context.Context) error {
 			return err
 		}
 	}
-	e.door.open(s.Conn())
+	e.serverSwitch.open(s.Conn())
 	return nil
 }
 
 // stopServer lets clients to p instead, or to nobody if that is nil.
 func (e *Env) stopServer(p provider) {
-	e.door.open(p)
+	e.serverSwitch.open(p)
 	// A server that is stopped while it makes a stream leaves a goroutine after, for which a bubble
 	// would wait for ever. Virtual time passes only when all is done.
 	time.Sleep(time.Millisecond)
 	// A server that ends keeps the subscriptions of the clients that it sends away. A message for
 	// one of their pull requests is then delivered in vain, again and again, while the server
 	// sleeps until a consumer has been written: virtual time stands still. So clients leave first.
-	e.door.cut()
+	e.serverSwitch.cut()
 	time.Sleep(time.Millisecond)
 	e.server.Shutdown()
 	e.server = nil
@@ -132,17 +132,17 @@ func (e *Env) stopServer(p provider) {
 
 func (e *Env) startRoles(ctx context.Context) (err error) {
 	e.roles, err = startRoles(ctx, rolesOptions{
-		ns: e.ns, partitions: e.o.Partitions, server: e.server, door: e.door, virtual: e.virtual,
-		log: e.log, t: e.t,
+		ns: e.ns, partitions: e.o.Partitions, server: e.server, serverSwitch: e.serverSwitch,
+		virtual: e.virtual, log: e.log, t: e.t,
 	})
 	return err
 }
 
 // end checks the histories and stops what there is, also after a start that failed half-way.
 func (e *Env) end() {
-	e.house.enter()
-	defer e.house.leave()
-	for _, s := range e.shifts {
+	e.envLock.enter()
+	defer e.envLock.leave()
+	for _, s := range e.runningWorkers {
 		s.end()
 	}
 	if e.roles != nil {
@@ -161,8 +161,8 @@ func (e *Env) end() {
 // URL is the address of NATS for other processes; it is empty inside [Run], which no other process
 // can reach.
 func (e *Env) URL() string {
-	e.house.enter()
-	defer e.house.leave()
+	e.envLock.enter()
+	defer e.envLock.leave()
 	if e.server == nil {
 		return ""
 	}
@@ -193,8 +193,8 @@ func (e *Env) Crash(down time.Duration) {
 
 func (e *Env) bounce(down time.Duration, stop func()) {
 	e.t.Helper()
-	e.house.enter()
-	defer e.house.leave()
+	e.envLock.enter()
+	defer e.envLock.leave()
 	if e.roles == nil {
 		e.t.Fatal("drovertest: the server is down: an earlier start has failed")
 	}

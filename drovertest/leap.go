@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// early is how long before something is due the house is awake again. A server that has just
+	// early is how long before something is due everything runs again. A server that has just
 	// begun may leave a first question without an answer; it is asked again two seconds later, and
 	// a lost request for work is given up after seven.
 	early = 8 * time.Second
@@ -25,8 +25,8 @@ const (
 	lastPenalty  = 6 * time.Hour
 )
 
-// naps says when the house may sleep again.
-type naps struct {
+// leapPause says when the house may sleep again.
+type leapPause struct {
 	notBefore time.Time
 	penalty   time.Duration
 	// seen is what the open runs looked like at a time.
@@ -39,11 +39,11 @@ type naps struct {
 // goroutine leaps, it waits for the end of that.
 func (e *Env) leap(until time.Time) {
 	e.t.Helper()
-	if !e.virtual || !e.house.enterToLeap(until) {
+	if !e.virtual || !e.envLock.enterToLeap(until) {
 		return
 	}
-	defer e.house.leave()
-	if e.roles == nil || time.Until(until) < worthwhile || time.Now().Before(e.naps.notBefore) {
+	defer e.envLock.leave()
+	if e.roles == nil || time.Until(until) < worthwhile || time.Now().Before(e.leapPause.notBefore) {
 		return
 	}
 	due, err := e.nextDue()
@@ -94,7 +94,7 @@ func (e *Env) nextDue() (due time.Time, err error) {
 		}
 		due = earlier(due, freed(lock))
 	}
-	before, at := e.naps.seen, e.naps.seenAt
+	before, at := e.leapPause.seen, e.leapPause.seenAt
 	if before == seen.String() && time.Since(at) >= look && !at.IsZero() {
 		for _, run := range lonely {
 			e.log.WithField("workflow", run.WorkflowID).WithField("type", run.Type).
@@ -103,7 +103,7 @@ func (e *Env) nextDue() (due time.Time, err error) {
 		return due, nil
 	}
 	if before != seen.String() || at.IsZero() {
-		e.naps.seen, e.naps.seenAt = seen.String(), time.Now()
+		e.leapPause.seen, e.leapPause.seenAt = seen.String(), time.Now()
 	}
 	return due, errChanged
 }
@@ -187,7 +187,7 @@ func earlier(a, b time.Time) time.Time {
 // sleep stops everything but deciders and client until wake, or until somebody wants something.
 func (e *Env) sleep(wake time.Time) error {
 	began := time.Now()
-	p, err := e.goToBed()
+	p, err := e.pauseWorkers()
 	if err != nil {
 		return err
 	}
@@ -195,30 +195,30 @@ func (e *Env) sleep(wake time.Time) error {
 	defer alarm.Stop()
 	select {
 	case <-alarm.C:
-		e.naps = naps{}
-	case <-e.house.bell:
-		e.naps.disturbed(time.Since(began))
+		e.leapPause = leapPause{}
+	case <-e.envLock.interrupts:
+		e.leapPause.disturbed(time.Since(began))
 	}
-	return e.getUp(p)
+	return e.resumeWorkers(p)
 }
 
 // disturbed notes that a leap was cut short.
-func (n *naps) disturbed(after time.Duration) {
+func (n *leapPause) disturbed(after time.Duration) {
 	if after > undisturbed {
-		*n = naps{}
+		*n = leapPause{}
 		return
 	}
 	n.penalty = min(max(2*n.penalty, firstPenalty), lastPenalty)
 	n.notBefore = time.Now().Add(n.penalty)
 }
 
-func (e *Env) goToBed() (*porter, error) {
-	for _, s := range e.shifts {
-		if s.sleeps() {
+func (e *Env) pauseWorkers() (*standIn, error) {
+	for _, s := range e.runningWorkers {
+		if s.pauses() {
 			s.end()
 		}
 	}
-	p, err := newPorter(e.ns, e.conn.MaxPayload(), e.house.fire)
+	p, err := newStandIn(e.ns, e.conn.MaxPayload(), e.envLock.interrupt)
 	if err != nil {
 		return nil, err
 	}
@@ -229,15 +229,15 @@ func (e *Env) goToBed() (*porter, error) {
 	return p, arrived(context.WithoutCancel(e.t.Context()))
 }
 
-func (e *Env) getUp(p *porter) error {
+func (e *Env) resumeWorkers(p *standIn) error {
 	again := e.reconnected()
-	e.door.open(nil)
+	e.serverSwitch.open(nil)
 	p.close()
 	if err := e.resume(again); err != nil {
 		return err
 	}
-	for _, s := range e.shifts {
-		if s.sleeps() {
+	for _, s := range e.runningWorkers {
+		if s.pauses() {
 			s.begin()
 		}
 	}

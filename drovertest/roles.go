@@ -42,20 +42,20 @@ type roles struct {
 
 // rolesOptions of startRoles; all are required.
 type rolesOptions struct {
-	ns         subject.Namespace
-	partitions int
-	server     *embedded.Server
-	door       *door
-	virtual    bool
-	log        logrus.FieldLogger
-	t          testing.TB
+	ns           subject.Namespace
+	partitions   int
+	server       *embedded.Server
+	serverSwitch *serverSwitch
+	virtual      bool
+	log          logrus.FieldLogger
+	t            testing.TB
 }
 
 // startRoles returns when the broker owns all partitions.
 func startRoles(ctx context.Context, o rolesOptions) (*roles, error) {
 	r := &roles{}
 	dial := func(ctx context.Context, name string) (*natsconn.Conn, error) {
-		c, err := natsconn.Dial(ctx, natsconn.Options{InProcess: o.door, Name: name})
+		c, err := natsconn.Dial(ctx, natsconn.Options{InProcess: o.serverSwitch, Name: name})
 		if err == nil {
 			r.dialed.Lock()
 			defer r.dialed.Unlock()

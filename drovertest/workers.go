@@ -19,18 +19,18 @@ type Worker interface {
 // The end of the test waits for activities that run then, up to the DrainTimeout of their worker,
 // whose default is minutes: give workers a short one in the real time of [Start].
 func (e *Env) Go(workers ...Worker) (stop func()) {
-	e.house.enter()
-	defer e.house.leave()
-	var mine []*shift
+	e.envLock.enter()
+	defer e.envLock.leave()
+	var mine []*runningWorker
 	for _, w := range workers {
-		s := &shift{env: e, worker: w}
+		s := &runningWorker{env: e, worker: w}
 		s.begin()
 		mine = append(mine, s)
 	}
-	e.shifts = append(e.shifts, mine...)
+	e.runningWorkers = append(e.runningWorkers, mine...)
 	return func() {
-		e.house.enter()
-		defer e.house.leave()
+		e.envLock.enter()
+		defer e.envLock.leave()
 		for _, s := range mine {
 			s.over = true
 			s.end()
@@ -38,8 +38,8 @@ func (e *Env) Go(workers ...Worker) (stop func()) {
 	}
 }
 
-// shift is a worker that runs, with pauses while the house sleeps.
-type shift struct {
+// runningWorker is a worker that runs, with pauses during a leap.
+type runningWorker struct {
 	env    *Env
 	worker Worker
 	over   bool // it is not to run again
@@ -47,9 +47,9 @@ type shift struct {
 	done   chan struct{}
 }
 
-// sleeps tells whether the worker must stop while the house sleeps: one that pulls tasks would hear
+// pauses tells whether the worker must stop during a leap: one that pulls tasks would hear
 // its consumer's heartbeats. Deciders are quiet, and keep what they know of their runs.
-func (s *shift) sleeps() bool {
+func (s *runningWorker) pauses() bool {
 	_, pulls := s.worker.(*activity.Worker)
 	if p, ok := s.worker.(interface{ Polls() bool }); ok && p.Polls() {
 		// it asks again and again, as one of deployed flows does
@@ -58,7 +58,7 @@ func (s *shift) sleeps() bool {
 	return pulls && !s.over
 }
 
-func (s *shift) begin() {
+func (s *runningWorker) begin() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel, s.done = cancel, make(chan struct{})
 	go func() {
@@ -74,7 +74,7 @@ func (s *shift) begin() {
 }
 
 // end stops the worker and waits for it.
-func (s *shift) end() {
+func (s *runningWorker) end() {
 	s.cancel()
 	<-s.done
 }

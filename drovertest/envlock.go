@@ -5,39 +5,39 @@ import (
 	"time"
 )
 
-// house is the lock of an Env. It is held while server, roles or workers start or stop, and all
+// envLock is the lock of an Env. It is held while server, roles or workers start or stop, and all
 // through a leap. Who wants in rings the bell, which ends the leap.
-type house struct {
-	turn    turn
-	waiting atomic.Int32
-	bell    chan struct{}
+type envLock struct {
+	turn       turn
+	waiting    atomic.Int32
+	interrupts chan struct{}
 }
 
-func newHouse() *house { return &house{turn: make(turn, 1), bell: make(chan struct{}, 1)} }
+func newEnvLock() *envLock { return &envLock{turn: make(turn, 1), interrupts: make(chan struct{}, 1)} }
 
-func (h *house) enter() {
+func (h *envLock) enter() {
 	h.waiting.Add(1)
-	h.fire()
+	h.interrupt()
 	h.turn.lock()
 	h.waiting.Add(-1)
 }
 
-func (h *house) leave() { h.turn.unlock() }
+func (h *envLock) leave() { h.turn.unlock() }
 
-func (h *house) fire() {
+func (h *envLock) interrupt() {
 	select {
-	case h.bell <- struct{}{}:
+	case h.interrupts <- struct{}{}:
 	default:
 	}
 }
 
 // enterToLeap enters unless somebody else is in, which may be for a leap, or wants in. It then
 // waits until they have left, or until a time has come, and reports false.
-func (h *house) enterToLeap(until time.Time) bool {
+func (h *envLock) enterToLeap(until time.Time) bool {
 	select {
 	case h.turn <- struct{}{}:
 		select { // what was rung for is over, or is counted as waiting
-		case <-h.bell:
+		case <-h.interrupts:
 		default:
 		}
 		if h.waiting.Load() == 0 {

@@ -13,25 +13,25 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 )
 
-// porter speaks as much NATS as a client needs to stay connected while the server is down. It keeps
-// nothing; a message that somebody publishes is lost, as in the crash of a server, and rings the
-// bell.
+// standIn speaks as much NATS as a client needs to stay connected while the server is down. It
+// keeps nothing; a message that somebody publishes is lost, as in the crash of a server, and rings
+// the bell.
 //
 // Without it the client would try to reconnect ten times a second, which makes a leap as slow as
 // waiting, and nobody would know that it is wanted.
-type porter struct {
-	info string
-	ns   subject.Namespace
-	fire func() // somebody wants something
+type standIn struct {
+	info      string
+	ns        subject.Namespace
+	interrupt func() // somebody wants something
 
 	mu    sync.Mutex
 	conns []net.Conn
 	done  sync.WaitGroup
 }
 
-// newPorter returns a porter that tells clients of the largest message that the real server takes,
+// newStandIn returns one that tells clients of the largest message that the real server takes,
 // in bytes.
-func newPorter(ns subject.Namespace, maxPayload int64, fire func()) (*porter, error) {
+func newStandIn(ns subject.Namespace, maxPayload int64, fire func()) (*standIn, error) {
 	info, err := json.Marshal(map[string]any{
 		"server_id": "PORTER", "server_name": "porter", "version": "2.12.0", "proto": 1,
 		"headers": true, "max_payload": maxPayload,
@@ -39,14 +39,14 @@ func newPorter(ns subject.Namespace, maxPayload int64, fire func()) (*porter, er
 	if err != nil {
 		return nil, err
 	}
-	return &porter{info: string(info), ns: ns, fire: fire}, nil
+	return &standIn{info: string(info), ns: ns, interrupt: fire}, nil
 }
 
 // maxAnswers is more than a client waits for at a time.
 const maxAnswers = 1024
 
 // InProcessConn implements nats.InProcessConnProvider.
-func (p *porter) InProcessConn() (net.Conn, error) {
+func (p *standIn) InProcessConn() (net.Conn, error) {
 	theirs, ours := net.Pipe()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,8 +59,8 @@ func (p *porter) InProcessConn() (net.Conn, error) {
 	return theirs, nil
 }
 
-// close sends everybody away, who then come to whomever the door leads to.
-func (p *porter) close() {
+// close sends everybody away, who then come to whomever the switch leads to.
+func (p *standIn) close() {
 	p.mu.Lock()
 	for _, c := range p.conns {
 		_ = c.Close() // it may be closed already
@@ -71,7 +71,7 @@ func (p *porter) close() {
 
 // serve reads until either side closes. Answers go out from a goroutine of their own: the client
 // may be writing to the same pipe with the lock held that its reader needs.
-func (p *porter) serve(c net.Conn) error {
+func (p *standIn) serve(c net.Conn) error {
 	answers := make(chan string, maxAnswers)
 	defer close(answers)
 	p.done.Go(func() {
@@ -105,7 +105,7 @@ func (p *porter) serve(c net.Conn) error {
 
 // heard takes a message. Deciders that announce themselves after they have reconnected want
 // nothing.
-func (p *porter) heard(in *bufio.Reader, words []string) error {
+func (p *standIn) heard(in *bufio.Reader, words []string) error {
 	size, err := strconv.Atoi(words[len(words)-1])
 	if err != nil || len(words) < 3 {
 		return fmt.Errorf("not a message: %q", words)
@@ -114,7 +114,7 @@ func (p *porter) heard(in *bufio.Reader, words []string) error {
 		return err
 	}
 	if !strings.HasPrefix(words[1], strings.TrimSuffix(p.ns.AllAnnounce(), "*")) {
-		p.fire()
+		p.interrupt()
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func (p *pipes) InProcessConn() (net.Conn, error) {
 // A cut ends what is connected, and nobody who connects after it. A server must have no client when
 // it ends: it would deliver to those that it has sent away, and virtual time would stand still.
 func TestCut(t *testing.T) {
-	d, p := newDoor(), new(pipes)
+	d, p := newServerSwitch(), new(pipes)
 	connect := func() net.Conn {
 		c, err := d.InProcessConn()
 		if err != nil {

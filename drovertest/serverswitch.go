@@ -10,25 +10,25 @@ type provider interface{ InProcessConn() (net.Conn, error) }
 
 var errShut = errors.New("the server is down")
 
-// door is the provider of every connection of an Env. The server that it leads to changes with each
-// restart; while there is none, the door is shut or a porter answers.
-type door struct {
+// serverSwitch is the provider of every connection of an Env. The server that it leads to changes
+// with each restart; while there is none, it is shut or a stand-in answers.
+type serverSwitch struct {
 	turn     turn
 	provider provider   // nil while it is shut
 	conns    []net.Conn // that were made since the last cut
 }
 
-func newDoor() *door { return &door{turn: make(turn, 1)} }
+func newServerSwitch() *serverSwitch { return &serverSwitch{turn: make(turn, 1)} }
 
-// open lets clients to p; nil shuts the door. Connections that exist stay.
-func (d *door) open(p provider) {
+// open lets clients to p; nil shuts it. Connections that exist stay.
+func (d *serverSwitch) open(p provider) {
 	d.turn.lock()
 	defer d.turn.unlock()
 	d.provider = p
 }
 
 // InProcessConn implements nats.InProcessConnProvider.
-func (d *door) InProcessConn() (net.Conn, error) {
+func (d *serverSwitch) InProcessConn() (net.Conn, error) {
 	d.turn.lock()
 	defer d.turn.unlock()
 	if d.provider == nil {
@@ -41,9 +41,9 @@ func (d *door) InProcessConn() (net.Conn, error) {
 	return c, err
 }
 
-// cut closes all connections that were made through the door. Who connects again comes to whom it
+// cut closes all connections that were made through it. Who connects again comes to whom it
 // leads to.
-func (d *door) cut() {
+func (d *serverSwitch) cut() {
 	d.turn.lock()
 	defer d.turn.unlock()
 	for _, c := range d.conns {
