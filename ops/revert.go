@@ -50,7 +50,7 @@ type Reverter struct {
 	opts ReverterOptions
 	// deserted are the consumers that had unfinished tasks and no waiting worker at the last sweep.
 	deserted map[string]bool
-	standing map[string]*standing // by consumer, of those that are deserted
+	standing map[string]*returnedTasks // by consumer, of those that are deserted
 	sweeps   int
 	silent   map[string]bool // partitions whose owner has not answered in this sweep
 	serial   uint64
@@ -71,7 +71,7 @@ func NewReverter(o ReverterOptions) (*Reverter, error) {
 	}
 	o.Logger = logx.Or(o.Logger)
 	return &Reverter{
-		opts: o, deserted: map[string]bool{}, standing: map[string]*standing{},
+		opts: o, deserted: map[string]bool{}, standing: map[string]*returnedTasks{},
 		nonce: "lost-" + rand.Text()[:12] + "-",
 	}, nil
 }
@@ -84,7 +84,7 @@ func (r *Reverter) Revert(ctx context.Context) (reverted, failed int, err error)
 		return 0, 0, fmt.Errorf("ops: task lists of namespace %s: %w", r.opts.Namespace, err)
 	}
 	was, stood := r.deserted, r.standing
-	r.deserted, r.standing = map[string]bool{}, map[string]*standing{}
+	r.deserted, r.standing = map[string]bool{}, map[string]*returnedTasks{}
 	r.silent = map[string]bool{}
 	r.sweeps++
 	var errs []error
@@ -109,7 +109,7 @@ func (r *Reverter) Revert(ctx context.Context) (reverted, failed int, err error)
 			if !was[key] {
 				continue // its worker may just be between two requests
 			}
-			r.standing[key] = cmp.Or(stood[key], newStanding(r.opts.AtOnce))
+			r.standing[key] = cmp.Or(stood[key], newReturnedTasks(r.opts.AtOnce))
 			back, gone, err := r.sweep(ctx, stream, consumer, r.standing[key],
 				int(min(w.Working, int64(r.opts.AtOnce))))
 			reverted, failed = reverted+back, failed+gone
@@ -124,7 +124,7 @@ func (r *Reverter) Revert(ctx context.Context) (reverted, failed int, err error)
 // sweep takes the tasks of one consumer whose lease is over. Those that stand are handed back at
 // the end: the server would give them to us again.
 func (r *Reverter) sweep(
-	ctx context.Context, stream, consumer string, known *standing, most int,
+	ctx context.Context, stream, consumer string, known *returnedTasks, most int,
 ) (reverted, failed int, err error) {
 	var stand []natsconn.Task
 	defer func() {

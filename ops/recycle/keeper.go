@@ -32,7 +32,7 @@ type KeeperOptions struct {
 // Keeper is what the master of a namespace does about recycles.
 type Keeper struct {
 	o     KeeperOptions
-	board board
+	store store
 	log   logrus.FieldLogger
 	woken chan struct{}
 }
@@ -42,7 +42,7 @@ func NewKeeper(o KeeperOptions) *Keeper {
 	log := logx.Or(o.Logger)
 	return &Keeper{
 		o: o, log: log, woken: make(chan struct{}, 1),
-		board: board{
+		store: store{
 			conn: o.Conn, ns: o.Namespace, notes: operations.New(o.Conn, o.Namespace, o.Node, log),
 		},
 	}
@@ -89,11 +89,11 @@ func (k *Keeper) Run(ctx context.Context) error {
 
 // look says what is to be said now, and after which time to look again at the latest.
 func (k *Keeper) look(ctx context.Context) (time.Duration, error) {
-	set, _, err := k.board.set(ctx)
+	set, _, err := k.store.set(ctx)
 	if err != nil {
 		return nodeLook, err
 	}
-	state, rev, err := k.board.state(ctx)
+	state, rev, err := k.store.state(ctx)
 	if err != nil {
 		return nodeLook, err
 	}
@@ -117,7 +117,7 @@ func (k *Keeper) look(ctx context.Context) (time.Duration, error) {
 
 // tell says something and logs it.
 func (k *Keeper) tell(ctx context.Context, n *ops.RecycleNotice, rev uint64) error {
-	if err := k.board.say(ctx, n, rev); err != nil {
+	if err := k.store.say(ctx, n, rev); err != nil {
 		return err
 	}
 	log := k.log.WithField("slot", n.Slot.Time().Format(time.RFC3339))

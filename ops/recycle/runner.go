@@ -51,7 +51,7 @@ type RunnerOptions struct {
 // Runner gives a node its turns.
 type Runner struct {
 	o     RunnerOptions
-	board board
+	store store
 	log   logrus.FieldLogger
 }
 
@@ -60,7 +60,7 @@ func NewRunner(o RunnerOptions) *Runner {
 	log := logx.Or(o.Logger)
 	return &Runner{
 		o: o, log: log,
-		board: board{
+		store: store{
 			conn: o.Conn, ns: o.Namespace, notes: operations.New(o.Conn, o.Namespace, o.Node, log),
 		},
 	}
@@ -111,7 +111,7 @@ func (r *Runner) self() member { return member{r.o.Node, r.o.Since()} }
 
 // look does what is to be done now, and says after which time to look again at the latest.
 func (r *Runner) look(ctx context.Context) (time.Duration, error) {
-	state, _, err := r.board.state(ctx)
+	state, _, err := r.store.state(ctx)
 	if err != nil || !goesOn(state) {
 		return nodeLook, err
 	}
@@ -130,7 +130,7 @@ func (r *Runner) say(
 ) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), telling)
 	defer cancel()
-	return r.board.sayOf(ctx, ops.RecycleNotice{
+	return r.store.sayOf(ctx, ops.RecycleNotice{
 		Phase: phase, Slot: slot, At: schemas.At(r.o.Now(ctx)), Node: r.o.Node, Reason: reason,
 	})
 }
@@ -155,7 +155,7 @@ func (r *Runner) enter(ctx context.Context) error {
 // not begin.
 func (r *Runner) turn(ctx, held context.Context) error {
 	for {
-		state, rev, err := r.board.state(held)
+		state, rev, err := r.store.state(held)
 		if err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (r *Runner) turn(ctx, held context.Context) error {
 		if act, _ := turn(state, r.self(), now); act != enter {
 			return nil
 		}
-		set, _, err := r.board.set(held)
+		set, _, err := r.store.set(held)
 		if err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func (r *Runner) turn(ctx, held context.Context) error {
 			At:    schemas.At(now),
 			Node:  r.o.Node,
 		}
-		switch err := r.board.say(held, &n, rev); {
+		switch err := r.store.say(held, &n, rev); {
 		case errors.Is(err, natsconn.ErrWrongSequence):
 			continue
 		case err != nil:

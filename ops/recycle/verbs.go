@@ -80,13 +80,13 @@ func (k *Keeper) judge(ctx context.Context, q *ops.RecycleRequest, verb string, 
 func (k *Keeper) change(ctx context.Context, edit func(r *ops.Recycle)) (*ops.Recycle, error) {
 	var err error
 	for range attempts {
-		r, rev, readErr := k.board.set(ctx)
+		r, rev, readErr := k.store.set(ctx)
 		if readErr != nil {
 			return nil, readErr
 		}
 		edit(r)
 		r.V = schemas.Version
-		if err = k.board.write(ctx, keySet, r, rev); !errors.Is(err, natsconn.ErrWrongSequence) {
+		if err = k.store.write(ctx, keySet, r, rev); !errors.Is(err, natsconn.ErrWrongSequence) {
 			return r, err
 		}
 	}
@@ -118,7 +118,7 @@ func (k *Keeper) answerSet(
 	if q.Reason != "" {
 		reason += ": " + q.Reason
 	}
-	k.board.notes.Note(ctx,
+	k.store.notes.Note(ctx,
 		ops.Operation{Kind: ops.OperationRecycleSet, Identity: q.Identity, Reason: reason})
 	if err := k.callOff(ctx, set, now); err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (k *Keeper) answerSet(
 
 // callOff ends a daily recycle that is announced and has not begun: another time holds now.
 func (k *Keeper) callOff(ctx context.Context, set *ops.Recycle, now time.Time) error {
-	state, rev, err := k.board.state(ctx)
+	state, rev, err := k.store.state(ctx)
 	if err != nil || state == nil || state.Phase != ops.RecycleAnnounced ||
 		state.Slot == set.Asked || !now.Before(state.At.Time()) {
 		return err
@@ -158,7 +158,7 @@ func (k *Keeper) answerNow(
 	}
 	n := &ops.RecycleNotice{Phase: ops.RecycleAnnounced, Slot: at, At: at, Reason: q.Reason}
 	for range attempts {
-		_, rev, err := k.board.state(ctx)
+		_, rev, err := k.store.state(ctx)
 		if err == nil {
 			err = k.tell(ctx, n, rev)
 		}
@@ -186,11 +186,11 @@ func (k *Keeper) answerShow(
 }
 
 func (k *Keeper) show(ctx context.Context) (*ops.RecycleResponse, error) {
-	set, _, err := k.board.set(ctx)
+	set, _, err := k.store.set(ctx)
 	if err != nil {
 		return nil, err
 	}
-	state, _, err := k.board.state(ctx)
+	state, _, err := k.store.state(ctx)
 	if err != nil {
 		return nil, err
 	}

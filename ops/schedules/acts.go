@@ -49,7 +49,7 @@ func (t *turn) setPause(
 		}
 		// The state is written too, so that a master which has not heard of it decides on no slot
 		// any more.
-		if err := t.save(e, e.book.clone()); err != nil && !changed(err) {
+		if err := t.save(e, e.slots.clone()); err != nil && !changed(err) {
 			return nil, err
 		}
 		a := t.response(e, warnTimes)
@@ -72,10 +72,10 @@ func (t *turn) trigger(
 	now := t.now()
 	manual := nonce(q.RequestID, now)
 	return t.with(ctx, q.ID, whole(func(e *entry) (*ops.ScheduleResponse, error) {
-		if e.book.knows(manual) {
+		if e.slots.knows(manual) {
 			return t.response(e, warnTimes), nil
 		}
-		b := e.book.clone()
+		b := e.slots.clone()
 		b.accept(ops.ScheduleSlot{
 			Slot: schemas.At(now.Truncate(time.Millisecond)), Manual: manual, Overlap: q.Overlap,
 		}, schemas.At(now))
@@ -125,10 +125,10 @@ func (t *turn) backfill(
 		}
 		a := t.response(e, 0)
 		a.Slots = len(slots)
-		if len(slots) == 0 || e.book.knows(manual) {
+		if len(slots) == 0 || e.slots.knows(manual) {
 			return a, nil
 		}
-		b := e.book.clone()
+		b := e.slots.clone()
 		for _, s := range slots {
 			b.accept(ops.ScheduleSlot{Slot: s, Manual: manual, Overlap: overlap}, schemas.At(now))
 		}
@@ -149,7 +149,7 @@ func (t *turn) remove(ctx context.Context, q *ops.ScheduleRequest) (*ops.Schedul
 	}
 	return t.with(ctx, q.ID, func(e *entry) (*ops.ScheduleResponse, error) {
 		a := t.response(e, 0)
-		if n := e.book.open(); n > 0 {
+		if n := e.slots.open(); n > 0 {
 			a.Warnings = append(a.Warnings,
 				fmt.Sprintf("runs that it has started and that go on: %d", n))
 		}
@@ -166,7 +166,7 @@ func (t *turn) remove(ctx context.Context, q *ops.ScheduleRequest) (*ops.Schedul
 			}
 		}
 		a.Changed = true
-		t.noteChange(ops.OperationScheduleDeleted, e.id, q.Identity, q.Reason, int64(e.book.open()))
+		t.noteChange(ops.OperationScheduleDeleted, e.id, q.Identity, q.Reason, int64(e.slots.open()))
 		return a, nil
 	})
 }

@@ -20,7 +20,7 @@ const firstAskAgain, lastAskAgain = time.Second, 30 * time.Second
 // entry.
 func (t *turn) watchAll(e *entry) {
 	open := map[string]bool{}
-	for _, s := range e.book.Running {
+	for _, s := range e.slots.Running {
 		open[s.Run] = true
 		if e.watched[s.Run] != nil || t.ctx.Err() != nil {
 			continue
@@ -78,7 +78,7 @@ func (t *turn) ended(e *entry, run string, out *drover.Outcome) error {
 	if ok, err := t.fresh(e); !ok {
 		return err
 	}
-	b := e.book.clone()
+	b := e.slots.clone()
 	if !b.ended(run, out.Status, out.Reason, out.Result, t.stamp()) {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (t *turn) ended(e *entry, run string, out *drover.Outcome) error {
 // endOthers asks runs to end for which a slot waits. A request that is lost is repeated by the next
 // master, or when it has failed. The caller is in the entry.
 func (t *turn) endOthers(e *entry) {
-	runs, terminate := e.book.toEnd()
+	runs, terminate := e.slots.toEnd()
 	for _, s := range runs {
 		how := "cancel " + s.Run
 		if terminate {

@@ -21,7 +21,7 @@ type entry struct {
 	turn     chan struct{}
 	rec      *ops.ScheduleRecord // nil if it cannot be read
 	recRev   uint64
-	book     book
+	slots    slotState
 	stateRev uint64
 	times    times  // without a calendar for a window
 	damage   string // why it cannot be served; empty if it can
@@ -134,7 +134,7 @@ func (t *turn) reload(e *entry) error {
 func (t *turn) install(e *entry, rec, state stored) {
 	e.stale, e.damage = false, ""
 	e.recRev, e.stateRev = rec.rev, state.rev
-	e.rec, e.book, e.times = nil, book{}, times{}
+	e.rec, e.slots, e.times = nil, slotState{}, times{}
 	damage := func(err error) {
 		e.damage = err.Error()
 		t.log.WithField("err", err).WithField("schedule", e.id).
@@ -182,7 +182,7 @@ func (t *turn) install(e *entry, rec, state stored) {
 	if st.Updates != r.Updates {
 		st.Remaining, st.Updates = r.Schedule.Remaining, r.Updates
 	}
-	e.book = book{ScheduleState: st, overlap: r.Schedule.Overlap}
+	e.slots = slotState{ScheduleState: st, overlap: r.Schedule.Overlap}
 	if st.Starting != nil && t.loading() {
 		t.mu.Lock()
 		e.unsettled = true
@@ -207,7 +207,7 @@ func (t *turn) forget(e *entry) {
 
 // save writes a state. The caller is in the entry. After an error it is not known what stands
 // there.
-func (t *turn) save(e *entry, b *book) error {
+func (t *turn) save(e *entry, b *slotState) error {
 	b.V = schemas.Version
 	body, err := schemas.MarshalJSON(&b.ScheduleState)
 	if err != nil {
@@ -218,7 +218,7 @@ func (t *turn) save(e *entry, b *book) error {
 		e.stale = true
 		return err
 	}
-	e.book, e.stateRev = *b, rev
+	e.slots, e.stateRev = *b, rev
 	return nil
 }
 
@@ -235,7 +235,7 @@ func (t *turn) saveRecord(e *entry, r *ops.ScheduleRecord) error {
 		return err
 	}
 	e.rec, e.recRev = r, rev
-	e.book.overlap = r.Schedule.Overlap
+	e.slots.overlap = r.Schedule.Overlap
 	return nil
 }
 

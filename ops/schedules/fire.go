@@ -66,7 +66,7 @@ func (t *turn) plan(e *entry) (start *startOf, until time.Time, err error) {
 		return nil, until, err
 	}
 	now := t.now()
-	b := e.book.clone()
+	b := e.slots.clone()
 	dirty, until := t.decide(e, b, now)
 	if s := b.Starting; s != nil {
 		if now.Before(e.retryAt) && e.answered == nil {
@@ -89,9 +89,9 @@ func (t *turn) plan(e *entry) (start *startOf, until time.Time, err error) {
 	return start, until, nil
 }
 
-// decide brings a book up to a time. It returns when the next slot is due, and the zero time if
+// decide brings a state up to a time. It returns when the next slot is due, and the zero time if
 // that is to wait for the one which is being started, or never comes.
-func (t *turn) decide(e *entry, b *book, now time.Time) (dirty bool, until time.Time) {
+func (t *turn) decide(e *entry, b *slotState, now time.Time) (dirty bool, until time.Time) {
 	at := schemas.At(now)
 	for range mostAtOnce {
 		if b.advance(e.paused(at), at) {
@@ -136,7 +136,7 @@ func (t *turn) decide(e *entry, b *book, now time.Time) (dirty bool, until time.
 }
 
 // last is the instant after which slots count.
-func (e *entry) last(b *book) time.Time {
+func (e *entry) last(b *slotState) time.Time {
 	since := e.rec.Since.Time().Add(-1)
 	if last := b.LastSlot.Time(); b.LastSlot != 0 && last.After(since) {
 		return last
@@ -154,7 +154,7 @@ func (e *entry) catchUp() time.Duration {
 }
 
 // miss counts n slots, up to one, that nobody could fire in time.
-func (t *turn) miss(e *entry, b *book, n int64, upTo, now time.Time) {
+func (t *turn) miss(e *entry, b *slotState, n int64, upTo, now time.Time) {
 	reason := fmt.Sprintf(
 		"nobody could fire it in time: at most %v late, and of more than %d the latest",
 		e.catchUp(), mostMissed)
@@ -178,7 +178,7 @@ type startOf struct {
 }
 
 // startOf makes the request for the slot that is being started.
-func (t *turn) startOf(e *entry, b *book) *startOf {
+func (t *turn) startOf(e *entry, b *slotState) *startOf {
 	s := *b.Starting
 	run := RunID(t.o.Namespace, e.id, e.rec.Incarnation, s.Slot, s.Manual)
 	o := &startOf{slot: s, run: run}
@@ -232,13 +232,13 @@ func (t *turn) start(e *entry, o *startOf) {
 		refusal.Code != schemas.CodeTimeout {
 		t.isSettled(e)
 	}
-	if ok, _ := t.fresh(e); !ok || e.book.Starting == nil || e.book.Starting.Slot != o.slot.Slot ||
-		e.book.Starting.Manual != o.slot.Manual {
+	if ok, _ := t.fresh(e); !ok || e.slots.Starting == nil || e.slots.Starting.Slot != o.slot.Slot ||
+		e.slots.Starting.Manual != o.slot.Manual {
 		return
 	}
 	now := t.now()
 	at := schemas.At(now)
-	b := e.book.clone()
+	b := e.slots.clone()
 	tooLate := now.Sub(o.slot.Slot.Time()) > e.catchUp() && e.catchUp() > 0 && o.slot.Manual == ""
 	switch {
 	case err == nil && o.signal == nil && !e.rec.Schedule.Action.Signals():

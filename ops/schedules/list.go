@@ -47,7 +47,7 @@ func (t *turn) response(e *entry, next int) *ops.ScheduleResponse {
 		return a
 	}
 	a.Record.Schedule = e.current()
-	st := e.book.clone().ScheduleState
+	st := e.slots.clone().ScheduleState
 	a.State = &st
 	a.NextTimes = t.nextTimes(e, next)
 	return a
@@ -56,13 +56,13 @@ func (t *turn) response(e *entry, next int) *ops.ScheduleResponse {
 // nextTimes are the next n slots, whether the schedule is paused or not.
 func (t *turn) nextTimes(e *entry, n int) (all []schemas.Timestamp) {
 	now := t.now()
-	if r := e.book.Remaining; r != nil {
+	if r := e.slots.Remaining; r != nil {
 		n = int(min(int64(n), *r))
 	}
 	if w := e.rec.Schedule.Window; w != nil {
 		return nextWindows(w, now, n)
 	}
-	last := e.last(&e.book)
+	last := e.last(&e.slots)
 	if last.Before(now) {
 		last = now
 	}
@@ -158,15 +158,15 @@ func (t *turn) line(ctx context.Context, e *entry) (line ops.ScheduleLine, ok bo
 		line.Schedule = ops.Schedule{ID: e.id, Note: cut("it is not served: "+e.damage, mostNote)}
 		return line, true, nil
 	}
-	line.Schedule, line.Counts, line.Running = e.current(), e.book.Counts, e.book.open()
+	line.Schedule, line.Counts, line.Running = e.current(), e.slots.Counts, e.slots.open()
 	if next := t.nextTimes(e, 1); len(next) > 0 {
 		line.Next = next[0]
 	}
-	if all := e.book.Running; len(all) > 0 {
+	if all := e.slots.Running; len(all) > 0 {
 		last := all[len(all)-1]
 		line.Last = &last
-	} else if len(e.book.Recent) > 0 {
-		last := e.book.Recent[0]
+	} else if len(e.slots.Recent) > 0 {
+		last := e.slots.Recent[0]
 		line.Last = &last
 	}
 	return line, true, nil

@@ -36,7 +36,7 @@ func (t *turn) update(
 		r := *e.rec
 		r.Schedule, r.UpdatedAt, r.Identity = next, schemas.At(now), q.Identity
 		r.Updates++
-		b := e.book.clone()
+		b := e.slots.clone()
 		b.Updates, b.Remaining = r.Updates, next.Remaining
 		otherTimes := !sameTimes(&e.rec.Schedule, &next)
 		if otherTimes {
@@ -79,7 +79,7 @@ func (t *turn) update(
 }
 
 // dropDue counts what was due by times that are changed now.
-func (t *turn) dropDue(e *entry, b *book, now time.Time) {
+func (t *turn) dropDue(e *entry, b *slotState, now time.Time) {
 	if e.times.cal == nil || b.rests() {
 		return
 	}
@@ -100,8 +100,8 @@ func sameTimes(a, b *ops.Schedule) bool {
 // current is the schedule with what remains of its limit.
 func (e *entry) current() ops.Schedule {
 	s := e.rec.Schedule
-	if e.book.Remaining != nil {
-		n := *e.book.Remaining
+	if e.slots.Remaining != nil {
+		n := *e.slots.Remaining
 		s.Remaining = &n
 	}
 	return s

@@ -17,14 +17,14 @@ const (
 	largestResult = 64 << 10
 )
 
-// book is what a schedule has done. Its methods decide what becomes of slots; they do no I/O.
-type book struct {
+// slotState is what a schedule has done. Its methods decide what becomes of slots; they do no I/O.
+type slotState struct {
 	ops.ScheduleState
 	overlap ops.OverlapPolicy // of slots that have none of their own
 }
 
-// clone is a book that may be changed, and saved or dropped.
-func (b *book) clone() *book {
+// clone is a state that may be changed, and saved or dropped.
+func (b *slotState) clone() *slotState {
 	c := *b
 	if b.Starting != nil {
 		s := *b.Starting
@@ -39,7 +39,7 @@ func (b *book) clone() *book {
 	return &c
 }
 
-func (b *book) policy(s ops.ScheduleSlot) ops.OverlapPolicy {
+func (b *slotState) policy(s ops.ScheduleSlot) ops.OverlapPolicy {
 	for _, p := range []ops.OverlapPolicy{s.Overlap, b.overlap} {
 		if p != "" {
 			return p
@@ -49,11 +49,11 @@ func (b *book) policy(s ops.ScheduleSlot) ops.OverlapPolicy {
 }
 
 // rests tells whether all slots that the schedule was limited to are done.
-func (b *book) rests() bool { return b.Remaining != nil && *b.Remaining <= 0 }
+func (b *slotState) rests() bool { return b.Remaining != nil && *b.Remaining <= 0 }
 
 // accept decides on a slot that is due: it is begun, waits, or is settled. It reports whether it
 // will be done.
-func (b *book) accept(s ops.ScheduleSlot, now schemas.Timestamp) bool {
+func (b *slotState) accept(s ops.ScheduleSlot, now schemas.Timestamp) bool {
 	p := b.policy(s)
 	free := b.Starting == nil && len(b.Running) == 0 && len(b.Buffered) == 0
 	switch {
@@ -88,14 +88,14 @@ func ends(p ops.OverlapPolicy) bool {
 
 // replaceWaiting settles those that wait for the end of the same runs: only the latest is to follow
 // them.
-func (b *book) replaceWaiting(s ops.ScheduleSlot, now schemas.Timestamp) {
+func (b *slotState) replaceWaiting(s ops.ScheduleSlot, now schemas.Timestamp) {
 	for _, w := range b.Buffered {
 		b.leaveOut(w, ops.SlotSkipped, now, "the slot %s came while it waited", s.Slot)
 	}
 	b.Buffered = nil
 }
 
-func (b *book) inTheWay() string {
+func (b *slotState) inTheWay() string {
 	switch {
 	case len(b.Running) > 0:
 		return fmt.Sprintf("run %s of the slot %s is open", b.Running[0].Run, b.Running[0].Slot)
@@ -106,14 +106,14 @@ func (b *book) inTheWay() string {
 }
 
 // begin makes a slot the one that is being started.
-func (b *book) begin(s ops.ScheduleSlot, now schemas.Timestamp) {
+func (b *slotState) begin(s ops.ScheduleSlot, now schemas.Timestamp) {
 	s.Outcome, s.At = ops.SlotStarting, now
 	b.Starting = &s
 }
 
 // advance begins the first waiting slot that may begin. While the schedule is paused those wait on
 // that nobody has asked for.
-func (b *book) advance(paused bool, now schemas.Timestamp) bool {
+func (b *slotState) advance(paused bool, now schemas.Timestamp) bool {
 	if b.Starting != nil {
 		return false
 	}
@@ -129,7 +129,7 @@ func (b *book) advance(paused bool, now schemas.Timestamp) bool {
 }
 
 // toEnd are the runs that a waiting slot wants ended, and whether they are asked or terminated.
-func (b *book) toEnd() (runs []ops.ScheduleSlot, terminate bool) {
+func (b *slotState) toEnd() (runs []ops.ScheduleSlot, terminate bool) {
 	for _, s := range b.Buffered {
 		if p := b.policy(s); ends(p) {
 			return b.Running, p == ops.OverlapTerminateOther
@@ -139,7 +139,7 @@ func (b *book) toEnd() (runs []ops.ScheduleSlot, terminate bool) {
 }
 
 // started turns the slot that was being started into one that runs; done into one that is settled.
-func (b *book) started(wid, run string, now schemas.Timestamp) {
+func (b *slotState) started(wid, run string, now schemas.Timestamp) {
 	s := *b.Starting
 	s.Outcome, s.At, s.WorkflowID, s.Run = ops.SlotRunning, now, wid, run
 	b.Starting = nil
@@ -147,7 +147,7 @@ func (b *book) started(wid, run string, now schemas.Timestamp) {
 	b.Running = append(b.Running, s)
 }
 
-func (b *book) signaled(wid, run string, now schemas.Timestamp) {
+func (b *slotState) signaled(wid, run string, now schemas.Timestamp) {
 	s := *b.Starting
 	s.WorkflowID, s.Run = wid, run
 	b.Starting = nil
@@ -157,7 +157,7 @@ func (b *book) signaled(wid, run string, now schemas.Timestamp) {
 }
 
 // refused settles the slot that was being started.
-func (b *book) refused(o ops.SlotOutcome, now schemas.Timestamp, reason string) {
+func (b *slotState) refused(o ops.SlotOutcome, now schemas.Timestamp, reason string) {
 	s := *b.Starting
 	b.Starting = nil
 	s.Run = ""
@@ -165,7 +165,7 @@ func (b *book) refused(o ops.SlotOutcome, now schemas.Timestamp, reason string) 
 }
 
 // ended settles the slots of a run that has ended. It reports false if there are none.
-func (b *book) ended(
+func (b *slotState) ended(
 	run string, status schemas.Status, reason string, result schemas.Payload, now schemas.Timestamp,
 ) bool {
 	found := false
@@ -180,7 +180,7 @@ func (b *book) ended(
 }
 
 // settleEnd has an empty status if nobody knows how the run has ended.
-func (b *book) settleEnd(
+func (b *slotState) settleEnd(
 	s ops.ScheduleSlot, status schemas.Status, reason string, result schemas.Payload,
 	now schemas.Timestamp,
 ) {
@@ -200,7 +200,7 @@ func (b *book) settleEnd(
 }
 
 // leaveOut settles a slot for which nothing was started, and reports false.
-func (b *book) leaveOut(
+func (b *slotState) leaveOut(
 	s ops.ScheduleSlot, o ops.SlotOutcome, now schemas.Timestamp, reason string, args ...any,
 ) bool {
 	b.settle(s, o, now, fmt.Sprintf(reason, args...))
@@ -208,7 +208,7 @@ func (b *book) leaveOut(
 }
 
 // missed settles n slots at once, of which s is the last.
-func (b *book) missed(s ops.ScheduleSlot, n int64, now schemas.Timestamp, reason string) {
+func (b *slotState) missed(s ops.ScheduleSlot, n int64, now schemas.Timestamp, reason string) {
 	if n > 1 {
 		reason = fmt.Sprintf("%d slots: %s", n, reason)
 	}
@@ -216,7 +216,7 @@ func (b *book) missed(s ops.ScheduleSlot, n int64, now schemas.Timestamp, reason
 	b.Counts.Missed += n - 1
 }
 
-func (b *book) settle(s ops.ScheduleSlot, o ops.SlotOutcome, now schemas.Timestamp, reason string) {
+func (b *slotState) settle(s ops.ScheduleSlot, o ops.SlotOutcome, now schemas.Timestamp, reason string) {
 	s.Outcome, s.At, s.Reason = o, now, reason
 	c := &b.Counts
 	switch o {
@@ -238,7 +238,7 @@ func (b *book) settle(s ops.ScheduleSlot, o ops.SlotOutcome, now schemas.Timesta
 }
 
 // overrunBegins tells whether the slot is one too many, and the one before was not.
-func (b *book) overrunBegins(slot schemas.Timestamp) bool {
+func (b *slotState) overrunBegins(slot schemas.Timestamp) bool {
 	r := b.Recent
 	return len(r) > 0 && r[0].Slot == slot && r[0].Outcome == ops.SlotOverrun &&
 		(len(r) == 1 || r[1].Outcome != ops.SlotOverrun)
@@ -246,21 +246,21 @@ func (b *book) overrunBegins(slot schemas.Timestamp) bool {
 
 // refusalBegins tells whether the latest slot was refused, and the one before was not for the same
 // reason.
-func (b *book) refusalBegins() bool {
+func (b *slotState) refusalBegins() bool {
 	r := b.Recent
 	return len(r) > 0 && r[0].Outcome == ops.SlotRefused &&
 		(len(r) == 1 || r[1].Outcome != ops.SlotRefused || r[1].Reason != r[0].Reason)
 }
 
-// knows tells whether a slot that was asked for is among those that the book tells of.
-func (b *book) knows(manual string) bool {
+// knows tells whether a slot that was asked for is among those that the state tells of.
+func (b *slotState) knows(manual string) bool {
 	is := func(s ops.ScheduleSlot) bool { return s.Manual == manual }
 	return b.Starting != nil && is(*b.Starting) || slices.ContainsFunc(b.Running, is) ||
 		slices.ContainsFunc(b.Buffered, is) || slices.ContainsFunc(b.Recent, is)
 }
 
 // open is how many runs are open, or about to be.
-func (b *book) open() int {
+func (b *slotState) open() int {
 	n := len(b.Running)
 	if b.Starting != nil {
 		n++

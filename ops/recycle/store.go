@@ -26,22 +26,22 @@ const (
 	shortPause = 10 * time.Millisecond
 )
 
-// board is where a recycle is kept and told.
-type board struct {
+// store is where a recycle is kept and told.
+type store struct {
 	conn  *natsconn.Conn
 	ns    subject.Namespace
 	notes *operations.Log
 }
 
 // set reads what is set; the zero value if nothing is.
-func (b *board) set(ctx context.Context) (*ops.Recycle, uint64, error) {
+func (b *store) set(ctx context.Context) (*ops.Recycle, uint64, error) {
 	r := new(ops.Recycle)
 	_, rev, err := b.read(ctx, keySet, r)
 	return r, rev, err
 }
 
 // state reads the last notice; nil if there is none.
-func (b *board) state(ctx context.Context) (*ops.RecycleNotice, uint64, error) {
+func (b *store) state(ctx context.Context) (*ops.RecycleNotice, uint64, error) {
 	n := new(ops.RecycleNotice)
 	found, rev, err := b.read(ctx, keyState, n)
 	if !found {
@@ -51,7 +51,7 @@ func (b *board) state(ctx context.Context) (*ops.RecycleNotice, uint64, error) {
 }
 
 // read reads a key. A value that is none of ours counts as absent, and is written over.
-func (b *board) read(ctx context.Context, key string, v any) (found bool, rev uint64, err error) {
+func (b *store) read(ctx context.Context, key string, v any) (found bool, rev uint64, err error) {
 	body, rev, err := b.conn.KVLast(ctx, b.ns.BucketSchedules(), key)
 	if err != nil {
 		return false, 0, fmt.Errorf("recycle: %w", err)
@@ -60,7 +60,7 @@ func (b *board) read(ctx context.Context, key string, v any) (found bool, rev ui
 }
 
 // write writes a key whose last revision is rev.
-func (b *board) write(ctx context.Context, key string, v any, rev uint64) error {
+func (b *store) write(ctx context.Context, key string, v any, rev uint64) error {
 	body, err := schemas.MarshalJSON(v)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (b *board) write(ctx context.Context, key string, v any, rev uint64) error 
 }
 
 // say stores a notice if the last one has this revision, and publishes it.
-func (b *board) say(ctx context.Context, n *ops.RecycleNotice, rev uint64) error {
+func (b *store) say(ctx context.Context, n *ops.RecycleNotice, rev uint64) error {
 	n.V = schemas.Version
 	if err := b.write(ctx, keyState, n, rev); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (b *board) say(ctx context.Context, n *ops.RecycleNotice, rev uint64) error
 }
 
 // publish tells whoever listens, and notes it. What is heard by nobody is still stored.
-func (b *board) publish(ctx context.Context, n *ops.RecycleNotice) {
+func (b *store) publish(ctx context.Context, n *ops.RecycleNotice) {
 	if body, err := schemas.MarshalJSON(n); err == nil {
 		_ = b.conn.Publish(b.ns.NoticeRecycle(), nil, body)
 	}
@@ -107,7 +107,7 @@ func (b *board) publish(ctx context.Context, n *ops.RecycleNotice) {
 
 // sayOf stores and publishes what a node does in the recycle of a slot. If another recycle was
 // announced meanwhile the state is that one's, and the notice is published alone.
-func (b *board) sayOf(ctx context.Context, n ops.RecycleNotice) error {
+func (b *store) sayOf(ctx context.Context, n ops.RecycleNotice) error {
 	var err error
 	for range attempts {
 		var have *ops.RecycleNotice
