@@ -11,9 +11,9 @@
 //
 // Layout: a node (node.go) is a server at work. It serves its home and, unless told otherwise,
 // every other namespace (tenants.go); each is a tenant (tenant.go), which wires the roles. The
-// roles live from one recycle to the next (life.go, recycling.go). register.go keeps the record of
-// the node, control.go obeys operators, cluster.go waits for the other nodes of an embedded
-// cluster, and storewatch.go ends a server whose store has broken.
+// roles live from one recycle to the next (generation.go, recycling.go). register.go keeps the
+// record of the node, control.go obeys operators, cluster.go waits for the other nodes of an
+// embedded cluster, and storewatch.go ends a server whose store has broken.
 //
 // Invariants:
 //   - A planned stop loses nothing: it is what the end of the context begins.

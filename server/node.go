@@ -41,12 +41,12 @@ type node struct {
 
 	server *embedded.Server // nil with External
 	conn   *natsconn.Conn   // to look after the namespaces; of no role
-	// of the first life; later ones serve the home as they do other namespaces
-	home  *tenant
-	life  atomic.Pointer[life]
-	since atomic.Int64  // when that began, by the NATS server's clock, in ns since the epoch
-	turns chan *turn    // recycles that the roles are to make
-	ended chan struct{} // closed when the roles have ended for good
+	// of the first generation; later ones serve the home as they do other namespaces
+	home       *tenant
+	generation atomic.Pointer[generation]
+	since      atomic.Int64  // when that began, by the NATS server's clock, in ns since the epoch
+	turns      chan *turn    // recycles that the roles are to make
+	ended      chan struct{} // closed when the roles have ended for good
 }
 
 // newNode prepares a node. Its planned stop ends the returned context.
@@ -76,8 +76,8 @@ func (n *node) open(ctx context.Context) error {
 	if n.conn, err = n.dial(ctx, "drover server"); err != nil {
 		return err
 	}
-	n.life.Store(newLife(n))
-	conn, err := n.life.Load().dial(ctx, "drover server "+o.Namespace)
+	n.generation.Store(newGeneration(n))
+	conn, err := n.generation.Load().dial(ctx, "drover server "+o.Namespace)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (n *node) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	parts := map[string]runner{"roles": runnerFunc(n.lives), "recycles": recycles}
+	parts := map[string]runner{"roles": runnerFunc(n.runGenerations), "recycles": recycles}
 	if n.has(RoleOps) && !n.o.OnlyNamespace {
 		parts["namespace service"] = runnerFunc(n.serveNamespaces)
 	}
@@ -185,7 +185,7 @@ func (n *node) has(role string) bool { return slices.Contains(n.o.Roles, role) }
 func (n *node) close() {
 	n.stop(nil)
 	n.leave()
-	if l := n.life.Load(); l != nil {
+	if l := n.generation.Load(); l != nil {
 		l.sever()
 	}
 	if n.conn != nil {

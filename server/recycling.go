@@ -22,9 +22,9 @@ var ErrRecycled = errors.New("the server has ended for a recycle; it is to be st
 
 // turn is one recycle of this node.
 type turn struct {
-	slot time.Time
-	life chan *life    // gets the one that begins
-	back chan struct{} // closed when the roles are at work again
+	slot       time.Time
+	generation chan *generation // gets the one that begins
+	back       chan struct{}    // closed when the roles are at work again
 }
 
 // recycles gives this node its turns.
@@ -54,7 +54,7 @@ func (n *node) recycles() (*recycle.Runner, error) {
 func (n *node) suggest(ctx context.Context) (asked int, err error) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	for _, b := range n.life.Load().working() {
+	for _, b := range n.generation.Load().working() {
 		wg.Go(func() {
 			got, failed := b.SuggestContinuations(ctx)
 			mu.Lock()
@@ -70,7 +70,7 @@ func (n *node) suggest(ctx context.Context) (asked int, err error) {
 // restart has the roles of this node end as for a planned stop, and begin anew in this process.
 func (n *node) restart(ctx context.Context, slot time.Time) error {
 	n.write(ctx, schemas.NodeDraining)
-	t := &turn{slot: slot, life: make(chan *life, 1), back: make(chan struct{})}
+	t := &turn{slot: slot, generation: make(chan *generation, 1), back: make(chan struct{})}
 	select {
 	case n.turns <- t:
 	case <-ctx.Done():
@@ -84,7 +84,7 @@ func (n *node) restart(ctx context.Context, slot time.Time) error {
 	limit := time.NewTimer(backTimeout)
 	defer limit.Stop()
 	select {
-	case <-(<-t.life).home:
+	case <-(<-t.generation).home:
 	case <-limit.C:
 	case <-ctx.Done():
 	}

@@ -35,10 +35,10 @@ var (
 
 // tenant is a namespace that a node serves: the roles and what they share.
 type tenant struct {
-	node *node
-	life *life
-	log  logrus.FieldLogger
-	conn *natsconn.Conn // of all roles but the broker
+	node       *node
+	generation *generation
+	log        logrus.FieldLogger
+	conn       *natsconn.Conn // of all roles but the broker
 
 	space   *topology.Namespace
 	claims  *claims.Claims
@@ -59,7 +59,7 @@ type tenant struct {
 
 func newTenant(n *node, log logrus.FieldLogger, conn *natsconn.Conn) *tenant {
 	t := &tenant{
-		node: n, life: n.life.Load(), log: log, conn: conn,
+		node: n, generation: n.generation.Load(), log: log, conn: conn,
 		built: make(chan struct{}), dropped: make(chan struct{}), ended: make(chan struct{}),
 	}
 	t.drop = sync.OnceFunc(func() { close(t.dropped) })
@@ -136,7 +136,7 @@ func (t *tenant) build() error {
 		case RoleTimers:
 			r = t.wiring().Timers()
 		case RoleOps:
-			r = together{t.keeper, t.windows}
+			r = runnerGroup{t.keeper, t.windows}
 		case RoleFlows:
 			r = t.flows()
 		default:
@@ -148,15 +148,15 @@ func (t *tenant) build() error {
 		}
 		t.roles[name] = r
 	}
-	t.life.serve(t.broker, t.space.Name == t.node.home.space.Name)
+	t.generation.serve(t.broker, t.space.Name == t.node.home.space.Name)
 	t.unlist = t.node.served.add(string(t.space.Name))
 	return nil
 }
 
 func (t *tenant) wiring() *wiring.Wiring {
 	return &wiring.Wiring{
-		Conn: t.conn, Dial: t.life.dial, Namespace: t.space.Name, Partitions: t.space.Partitions,
-		Claims: t.claims, Logger: t.log,
+		Conn: t.conn, Dial: t.generation.dial, Namespace: t.space.Name,
+		Partitions: t.space.Partitions, Claims: t.claims, Logger: t.log,
 	}
 }
 

@@ -224,7 +224,7 @@ func (s *tenants) begin(ctx context.Context, i *topology.Info) {
 
 func (s *tenants) serve(ctx context.Context, t *tenant) error {
 	var err error
-	if t.conn, err = t.life.dial(ctx, "drover server "+string(t.seen.Name)); err != nil {
+	if t.conn, err = t.generation.dial(ctx, "drover server "+string(t.seen.Name)); err != nil {
 		return err
 	}
 	defer t.conn.Close()

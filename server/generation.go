@@ -16,14 +16,14 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// life is what the roles of a node have from one recycle to the next: their connections, which are
-// no other's. So a role that hangs can be cut off: without its connections it holds no claim any
-// more and writes nothing, and whatever it left is claimed as after a crash.
+// generation is what the roles of a node have from one recycle to the next: their connections,
+// which are no other's. So a role that hangs can be cut off: without its connections it holds no
+// claim any more and writes nothing, and whatever it left is claimed as after a crash.
 //
-// A life begins when the one before has given its partitions back. That one passes on what it was
-// asked and has not answered, which goes to the owners of this life: so its last goroutines may end
-// a little later.
-type life struct {
+// A generation begins when the one before has given its partitions back. That one passes on what it
+// was asked and has not answered, which goes to the owners of this one: so its last goroutines may
+// end a little later.
+type generation struct {
 	node *node
 	home chan struct{} // closed when there are roles for the home
 
@@ -36,12 +36,12 @@ type life struct {
 
 var errSevered = errors.New("the roles were cut off")
 
-func newLife(n *node) *life {
-	return &life{node: n, conns: map[int]*natsconn.Conn{}, home: make(chan struct{})}
+func newGeneration(n *node) *generation {
+	return &generation{node: n, conns: map[int]*natsconn.Conn{}, home: make(chan struct{})}
 }
 
-// dial opens a connection of this life.
-func (l *life) dial(ctx context.Context, name string) (*natsconn.Conn, error) {
+// dial opens a connection of this one.
+func (l *generation) dial(ctx context.Context, name string) (*natsconn.Conn, error) {
 	l.mu.Lock()
 	severed := l.severed
 	l.mu.Unlock()
@@ -71,7 +71,7 @@ func (l *life) dial(ctx context.Context, name string) (*natsconn.Conn, error) {
 }
 
 // sever closes all connections, and those that are opened later.
-func (l *life) sever() {
+func (l *generation) sever() {
 	l.mu.Lock()
 	l.severed = true
 	open := l.conns
@@ -83,7 +83,7 @@ func (l *life) sever() {
 }
 
 // serve notes that there are roles for a namespace. A nil broker is none.
-func (l *life) serve(b *broker.Broker, isHome bool) {
+func (l *generation) serve(b *broker.Broker, isHome bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b != nil {
@@ -95,16 +95,16 @@ func (l *life) serve(b *broker.Broker, isHome bool) {
 }
 
 // working are the brokers that own partitions.
-func (l *life) working() []*broker.Broker {
+func (l *generation) working() []*broker.Broker {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(l.brokers),
 		func(b *broker.Broker) bool { return len(b.Owned()) == 0 })
 }
 
-// lives runs the roles until ctx ends or one of them does, life after life.
-func (n *node) lives(ctx context.Context) error {
-	var former sync.WaitGroup // lives that have given back their partitions
+// runGenerations runs the roles until ctx ends or one of them does, generation after generation.
+func (n *node) runGenerations(ctx context.Context) error {
+	var former sync.WaitGroup // generations that have given back their partitions
 	defer func() { former.Wait(); close(n.ended) }()
 	ready := sync.OnceFunc(func() {
 		n.serving.Store(true)
@@ -115,26 +115,26 @@ func (n *node) lives(ctx context.Context) error {
 		"namespaces":                             runnerFunc(func(ctx context.Context) error { return n.attend(ctx, ready) }),
 	}
 	for {
-		t, err := n.live(ctx, &former, parts)
+		t, err := n.runGeneration(ctx, &former, parts)
 		if t == nil || err != nil || ctx.Err() != nil {
 			return err
 		}
-		next := newLife(n)
-		n.life.Store(next)
+		next := newGeneration(n)
+		n.generation.Store(next)
 		n.began(ctx, t.slot)
-		t.life <- next
+		t.generation <- next
 		parts = map[string]runner{"namespaces": runnerFunc(func(ctx context.Context) error {
 			return n.attendAgain(ctx, func() { close(t.back) })
 		})}
 	}
 }
 
-// live runs parts until ctx ends or one of them does, whose error it returns, or until it is their
-// turn in a recycle.
-func (n *node) live(
+// runGeneration runs parts until ctx ends or one of them does, whose error it returns, or until it
+// is their turn in a recycle.
+func (n *node) runGeneration(
 	ctx context.Context, former *sync.WaitGroup, parts map[string]runner,
 ) (*turn, error) {
-	l := n.life.Load()
+	l := n.generation.Load()
 	work, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	var wg sync.WaitGroup
@@ -175,7 +175,7 @@ func (n *node) live(
 
 // giveBack waits until the brokers own nothing any more or the roles have ended. If that takes too
 // long they are cut off (S2-1).
-func (l *life) giveBack(ended <-chan struct{}, most time.Duration) {
+func (l *generation) giveBack(ended <-chan struct{}, most time.Duration) {
 	limit := time.NewTimer(most)
 	defer limit.Stop()
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -197,7 +197,7 @@ func (l *life) giveBack(ended <-chan struct{}, most time.Duration) {
 
 // await waits until the roles have ended, cuts them off when it takes too long, and then gives them
 // a moment to notice.
-func (l *life) await(ended <-chan struct{}, most time.Duration) {
+func (l *generation) await(ended <-chan struct{}, most time.Duration) {
 	for _, limit := range []time.Duration{max(most, 0), failureTimeout} {
 		t := time.NewTimer(limit)
 		select {
@@ -214,7 +214,7 @@ func (l *life) await(ended <-chan struct{}, most time.Duration) {
 }
 
 // cutOff is sever for roles that have not ended in time.
-func (l *life) cutOff() {
+func (l *generation) cutOff() {
 	l.mu.Lock()
 	severed := l.severed
 	l.mu.Unlock()
@@ -225,7 +225,7 @@ func (l *life) cutOff() {
 }
 
 // begun tells whether there are brokers whose partitions can be looked at.
-func (l *life) begun() bool {
+func (l *generation) begun() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.brokers) > 0
@@ -243,7 +243,7 @@ func (n *node) attend(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// attendAgain is attend for a later life, which serves the home as it does other namespaces.
+// attendAgain is attend for a later generation, which serves the home as it does other namespaces.
 func (n *node) attendAgain(ctx context.Context, ready func()) error {
 	s := newTenants(n)
 	if !n.o.OnlyNamespace {

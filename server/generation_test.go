@@ -9,18 +9,18 @@ import (
 	"github.com/droverhq/drover/internal/virtual"
 )
 
-// S2-1: a role that hangs in its drain is cut off after the drain timeout, and the next life begins all the same.
+// S2-1: a role that hangs in its drain is cut off after the drain timeout, and the next generation begins all the same.
 func TestS2_01AHungRoleIsCutOff(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		log, kept := listening()
 		n, ctx := newNode(t.Context(), Options{Logger: log, DrainTimeout: 5 * time.Minute})
-		n.life.Store(newLife(n))
+		n.generation.Store(newGeneration(n))
 		forever := make(chan struct{})
 		defer close(forever)
 		hangs := runnerFunc(func(context.Context) error { <-forever; return nil })
 		ended, former := make(chan *turn), sync.WaitGroup{}
 		go func() {
-			turn, err := n.live(ctx, &former, map[string]runner{"hangs": hangs})
+			turn, err := n.runGeneration(ctx, &former, map[string]runner{"hangs": hangs})
 			if err != nil {
 				t.Error(err)
 			}
@@ -33,7 +33,7 @@ func TestS2_01AHungRoleIsCutOff(t *testing.T) {
 			t.Errorf("got %v after %v", got, took)
 		}
 		former.Wait()
-		if _, err := n.life.Load().dial(ctx, "late"); err == nil {
+		if _, err := n.generation.Load().dial(ctx, "late"); err == nil {
 			t.Error("a role that was cut off can connect again")
 		}
 		if len(kept.AllEntries()) != 2 {

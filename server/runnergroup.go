@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// together are runners that are one role: they end together, with the first error.
-type together []runner
+// runnerGroup are runners that are one role: they end together, with the first error.
+type runnerGroup []runner
 
-func (all together) Run(ctx context.Context) error {
+func (all runnerGroup) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var mu sync.Mutex
