@@ -87,10 +87,10 @@ type Claims struct {
 	seen    []Info        // what it read
 	seenAt  time.Time
 
-	mu     sync.Mutex
-	count  uint64            // of nonces
-	leases map[string]*Lease // by key; nil while it is being taken
-	sights map[string]sight  // by key
+	mu         sync.Mutex
+	count      uint64               // of nonces
+	leases     map[string]*Lease    // by key; nil while it is being taken
+	firstLooks map[string]firstLook // by key
 }
 
 // Open prepares claims in a bucket that broker/topology has made. It does not talk to the server.
@@ -101,7 +101,8 @@ func Open(conn *natsconn.Conn, bucket string, o Options) (*Claims, error) {
 	}
 	c := &Claims{
 		conn: conn, bucket: bucket, opts: o, instance: rand.Text(), log: o.Logger,
-		leases: map[string]*Lease{}, sights: map[string]sight{}, looking: make(chan struct{}, 1),
+		leases: map[string]*Lease{}, firstLooks: map[string]firstLook{},
+		looking: make(chan struct{}, 1),
 	}
 	c.watch.claims = c
 	c.watch.others.come = make(chan struct{}, 1)

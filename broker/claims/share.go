@@ -34,11 +34,11 @@ type Share struct {
 	live []string
 	// told is what the bucket has told of late: a list may have been read before, or come from a
 	// replica that has not heard of it.
-	told map[string]sighting
+	told map[string]lastChange
 }
 
-// sighting is the last change of the claim by which a node is known.
-type sighting struct {
+// lastChange is the last change of the claim by which a node is known.
+type lastChange struct {
 	at   time.Time
 	left bool
 }
@@ -116,7 +116,7 @@ func (s *Share) update(held []Info) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.told,
-		func(_ string, t sighting) bool { return time.Since(t.at) > 2*s.claims.opts.LookEvery })
+		func(_ string, t lastChange) bool { return time.Since(t.at) > 2*s.claims.opts.LookEvery })
 	s.live = s.live[:0:0]
 	listed := map[string]bool{}
 	for _, i := range held {
@@ -140,9 +140,9 @@ func (s *Share) changed(name string, left bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.told == nil {
-		s.told = map[string]sighting{}
+		s.told = map[string]lastChange{}
 	}
-	s.told[name] = sighting{time.Now(), left}
+	s.told[name] = lastChange{time.Now(), left}
 	if left {
 		s.live = slices.DeleteFunc(s.live, func(n string) bool { return n == name })
 	} else if !slices.Contains(s.live, name) {

@@ -8,8 +8,8 @@ import "time"
 // as much as the server's clock is after that by which they were made, because it was set back, or
 // because the bucket's leader died with its machine and one with a slower clock has followed.
 
-// sight is the first look at a claim as it stands.
-type sight struct {
+// firstLook is the first look at a claim as it stands.
+type firstLook struct {
 	revision uint64
 	first    time.Time // local, when it had been read
 }
@@ -21,13 +21,13 @@ func (c *Claims) unchanged(e *entry) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e.absent {
-		delete(c.sights, e.key)
+		delete(c.firstLooks, e.key)
 		return false
 	}
-	s, ok := c.sights[e.key]
+	s, ok := c.firstLooks[e.key]
 	if !ok || s.revision != e.revision {
-		s = sight{e.revision, now}
-		c.sights[e.key] = s
+		s = firstLook{e.revision, now}
+		c.firstLooks[e.key] = s
 	}
 	return now.Sub(s.first) >= e.lasts+margin
 }
@@ -40,9 +40,9 @@ func (c *Claims) retain(listed []Info) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for key := range c.sights {
+	for key := range c.firstLooks {
 		if !keys[key] {
-			delete(c.sights, key)
+			delete(c.firstLooks, key)
 		}
 	}
 }

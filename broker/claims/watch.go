@@ -17,13 +17,13 @@ const watchRetry = time.Second
 type watch struct {
 	claims *Claims
 
-	mu      sync.Mutex
-	waiting map[string]map[chan struct{}]struct{}
-	seers   map[*seer]struct{}
-	number  int // of both
-	others  others
-	stop    context.CancelFunc
-	ended   chan struct{}
+	mu       sync.Mutex
+	waiting  map[string]map[chan struct{}]struct{}
+	watchers map[*watcher]struct{}
+	number   int // of both
+	others   others
+	stop     context.CancelFunc
+	ended    chan struct{}
 }
 
 // enter returns a channel that gets a value after each deletion of the key, until leave is called.
@@ -111,8 +111,8 @@ func (w *watch) tell(key string) {
 	}
 }
 
-// seer is one call of Watch.
-type seer struct {
+// watcher is one call of Watch.
+type watcher struct {
 	prefix string
 	fn     func(key string, deleted bool)
 }
@@ -122,21 +122,21 @@ type seer struct {
 // after another learns of it after fn has been told of the other. fn must be quick. A change can be
 // missed, and a key that has expired may be shown: look at [Claims.List] too.
 func (c *Claims) Watch(prefix string, fn func(key string, deleted bool)) (stop func()) {
-	w, s := &c.watch, &seer{prefix, fn}
+	w, s := &c.watch, &watcher{prefix, fn}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.seers == nil {
-		w.seers = map[*seer]struct{}{}
+	if w.watchers == nil {
+		w.watchers = map[*watcher]struct{}{}
 	}
-	w.seers[s] = struct{}{}
+	w.watchers[s] = struct{}{}
 	w.begin()
-	return sync.OnceFunc(func() { w.leave(func() { delete(w.seers, s) }) })
+	return sync.OnceFunc(func() { w.leave(func() { delete(w.watchers, s) }) })
 }
 
 func (w *watch) show(key string, deleted bool) {
 	w.mu.Lock()
-	var told []*seer
-	for s := range w.seers {
+	var told []*watcher
+	for s := range w.watchers {
 		if strings.HasPrefix(key, s.prefix) {
 			told = append(told, s)
 		}

@@ -21,14 +21,14 @@ const (
 // before the power went, and so was all that the stream holds: the profile that leaves a definition
 // unsynced promises nothing of that moment, and the start goes on without the stream.
 //
-// Only its server's keeper notes, one look after the other.
+// Only its server's syncer notes, one look after the other.
 type defined struct {
 	path string
 	// nil: a store from before there was such a file; everything counts as durable
 	names map[string]bool
 }
 
-// openDefined reads the file; a store without streams gets one. No keeper runs on a store that ends
+// openDefined reads the file; a store without streams gets one. No syncer runs on a store that ends
 // with the server, nor for a node of a cluster: they have none.
 func (s *Server) openDefined() (defined, error) {
 	d := defined{path: filepath.Join(s.store.dir, definedFile)}

@@ -83,7 +83,7 @@ type Server struct {
 	predecessors []string // see ended.go
 	started      bool     // all that was in the store is served
 
-	quit chan struct{} // ends the keeper
+	quit chan struct{} // ends the definition syncer
 	wg   sync.WaitGroup
 }
 

@@ -12,7 +12,7 @@ import (
 // time has changed.
 func TestKeeperFindsNews(t *testing.T) {
 	dir := t.TempDir()
-	k := newKeeper(dir, &defined{path: filepath.Join(dir, definedFile)})
+	k := newDefinitionSyncer(dir, &defined{path: filepath.Join(dir, definedFile)})
 	streams := filepath.Join(k.dir, "$G", "streams")
 	write := func(folder, name string) {
 		t.Helper()
@@ -30,7 +30,7 @@ func TestKeeperFindsNews(t *testing.T) {
 	}
 	keep := func() {
 		t.Helper()
-		if err := k.keep(); err != nil {
+		if err := k.syncAll(); err != nil {
 			t.Fatal(err)
 		}
 	}

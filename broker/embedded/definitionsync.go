@@ -16,11 +16,11 @@ import (
 // definition must be durable before them.
 const keptPerSync = 4
 
-// keeper makes the definitions of streams and consumers durable where the server does not: in
-// ProfileDev, and in ProfileSingle for streams that acknowledge before they write. The server
-// writes them once, and a power cut up to 30 s later, when the kernel writes them back by itself,
-// leaves an empty file. Then the stream could not be recovered, with all its synced messages, and
-// the whole store would be refused.
+// definitionSyncer makes the definitions of streams and consumers durable where the server does
+// not: in ProfileDev, and in ProfileSingle for streams that acknowledge before they write. The
+// server writes them once, and a power cut up to 30 s later, when the kernel writes them back by
+// itself, leaves an empty file. Then the stream could not be recovered, with all its synced
+// messages, and the whole store would be refused.
 //
 // Considered: to sync everything. Considered: to sync when a stream is made. Others make streams
 // too.
@@ -29,15 +29,15 @@ const keptPerSync = 4
 // server replaces a definition by renaming, which changes the time of its folder: a folder that has
 // its time of the last look holds nothing new. Reading all folders in each look was left: with 100
 // task lists, of three consumers each, that took a seventh of the server's CPU.
-type keeper struct {
+type definitionSyncer struct {
 	dir     string // of JetStream
 	defined *defined
-	folders map[string]*folder
+	folders map[string]*syncedFolder
 	listed  bool // this look has read a folder anew
 }
 
-// folder is what is known of one, as of its time. Zero times are not known.
-type folder struct {
+// syncedFolder is what is known of one, as of its time. Zero times are not known.
+type syncedFolder struct {
 	changed time.Time
 	names   []string             // of the folders below
 	synced  map[string]time.Time // times of its definitions
@@ -53,16 +53,16 @@ var definitionFiles = []string{
 	server.JetStreamMetaFile, server.JetStreamMetaFileSum, server.JetStreamMetaFileKey,
 }
 
-func newKeeper(storeDir string, d *defined) *keeper {
-	return &keeper{
+func newDefinitionSyncer(storeDir string, d *defined) *definitionSyncer {
+	return &definitionSyncer{
 		dir: filepath.Join(storeDir, server.JetStreamStoreDir), defined: d,
-		folders: make(map[string]*folder),
+		folders: make(map[string]*syncedFolder),
 	}
 }
 
-// keep syncs what has changed since the last call, and notes the streams whose definitions are
+// syncAll syncs what has changed since the last call, and notes the streams whose definitions are
 // durable. A file that is gone by then was deleted or is being replaced.
-func (k *keeper) keep() error {
+func (k *definitionSyncer) syncAll() error {
 	var failed error
 	var durable []string
 	k.listed = false
@@ -91,19 +91,19 @@ func (k *keeper) keep() error {
 }
 
 // defined tells whether both files of a definition are synced.
-func (f *folder) defined() bool {
+func (f *syncedFolder) defined() bool {
 	return f != nil && !f.synced[server.JetStreamMetaFile].IsZero() &&
 		!f.synced[server.JetStreamMetaFileSum].IsZero()
 }
 
 // look tells whether a folder may hold something new; nil if it is gone.
-func (k *keeper) look(dir string) (f *folder, changed time.Time, news bool) {
+func (k *definitionSyncer) look(dir string) (f *syncedFolder, changed time.Time, news bool) {
 	fi, err := os.Stat(dir)
 	if err != nil {
 		return nil, changed, false
 	}
 	if f = k.folders[dir]; f == nil {
-		f = &folder{}
+		f = &syncedFolder{}
 		k.folders[dir] = f
 	}
 	f.looked = true
@@ -118,7 +118,7 @@ func (k *keeper) look(dir string) (f *folder, changed time.Time, news bool) {
 }
 
 // below are the names in a folder of folders.
-func (k *keeper) below(dir string) []string {
+func (k *definitionSyncer) below(dir string) []string {
 	f, changed, news := k.look(dir)
 	if f == nil || !news {
 		return names(f)
@@ -136,7 +136,7 @@ func (k *keeper) below(dir string) []string {
 	return f.names
 }
 
-func names(f *folder) []string {
+func names(f *syncedFolder) []string {
 	if f == nil {
 		return nil
 	}
@@ -144,7 +144,7 @@ func names(f *folder) []string {
 }
 
 // sync syncs the definitions in a folder that have changed.
-func (k *keeper) sync(dir string) (failed error) {
+func (k *definitionSyncer) sync(dir string) (failed error) {
 	f, changed, news := k.look(dir)
 	if !news {
 		return nil
@@ -181,9 +181,9 @@ func syncPath(name string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// keepDefinitions runs a keeper until quit is closed, with a last look then.
+// keepDefinitions runs a definition syncer until quit is closed, with a last look then.
 func (s *Server) keepDefinitions(quit <-chan struct{}) {
-	k := newKeeper(s.store.dir, &s.defined)
+	k := newDefinitionSyncer(s.store.dir, &s.defined)
 	tick := time.NewTicker(cmp.Or(s.opts.SyncInterval, devSyncInterval) / keptPerSync)
 	defer tick.Stop()
 	complained := false
@@ -193,7 +193,7 @@ func (s *Server) keepDefinitions(quit <-chan struct{}) {
 			last = true
 		case <-tick.C:
 		}
-		err := k.keep()
+		err := k.syncAll()
 		if err != nil && !complained {
 			s.log.WithField("err", err).
 				Warn("embedded server: the definitions of streams cannot be synced; a power cut " +
