@@ -6,7 +6,7 @@ import (
 )
 
 // envLock is the lock of an Env. It is held while server, roles or workers start or stop, and all
-// through a leap. Who wants in rings the bell, which ends the leap.
+// through a leap. Who wants in interrupts the leap.
 type envLock struct {
 	turn       turn
 	waiting    atomic.Int32
@@ -36,7 +36,7 @@ func (h *envLock) interrupt() {
 func (h *envLock) enterToLeap(until time.Time) bool {
 	select {
 	case h.turn <- struct{}{}:
-		select { // what was rung for is over, or is counted as waiting
+		select { // what was interrupted is over, or is counted as waiting
 		case <-h.interrupts:
 		default:
 		}

@@ -25,7 +25,7 @@ const (
 	lastPenalty  = 6 * time.Hour
 )
 
-// leapPause says when the house may sleep again.
+// leapPause says when the next leap may begin.
 type leapPause struct {
 	notBefore time.Time
 	penalty   time.Duration
@@ -132,8 +132,8 @@ func goingOn(run *schemas.DescribeResponse) string {
 	return ""
 }
 
-// unanswered tells whether a run waits for a decider and nobody listens: only who comes, and rings
-// the bell, moves it, or what is due. Of activities, and of a limit of that wait, a description
+// unanswered tells whether a run waits for a decider and nobody listens: only who comes, and interrupts
+// the leap, moves it, or what is due. Of activities, and of a limit of that wait, a description
 // does not tell all that is due; there the alarm counts.
 func unanswered(run *schemas.DescribeResponse) bool {
 	return run.Decision == schemas.DecisionForlorn && len(run.Activities) == 0 &&
@@ -187,7 +187,7 @@ func earlier(a, b time.Time) time.Time {
 // sleep stops everything but deciders and client until wake, or until somebody wants something.
 func (e *Env) sleep(wake time.Time) error {
 	began := time.Now()
-	p, err := e.pauseWorkers()
+	p, err := e.stopForLeap()
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (e *Env) sleep(wake time.Time) error {
 	case <-e.envLock.interrupts:
 		e.leapPause.disturbed(time.Since(began))
 	}
-	return e.resumeWorkers(p)
+	return e.startAfterLeap(p)
 }
 
 // disturbed notes that a leap was cut short.
@@ -212,7 +212,7 @@ func (n *leapPause) disturbed(after time.Duration) {
 	n.notBefore = time.Now().Add(n.penalty)
 }
 
-func (e *Env) pauseWorkers() (*standIn, error) {
+func (e *Env) stopForLeap() (*standIn, error) {
 	for _, s := range e.runningWorkers {
 		if s.pauses() {
 			s.end()
@@ -229,7 +229,7 @@ func (e *Env) pauseWorkers() (*standIn, error) {
 	return p, arrived(context.WithoutCancel(e.t.Context()))
 }
 
-func (e *Env) resumeWorkers(p *standIn) error {
+func (e *Env) startAfterLeap(p *standIn) error {
 	again := e.reconnected()
 	e.serverSwitch.open(nil)
 	p.close()

@@ -14,8 +14,8 @@ import (
 )
 
 // standIn speaks as much NATS as a client needs to stay connected while the server is down. It
-// keeps nothing; a message that somebody publishes is lost, as in the crash of a server, and rings
-// the bell.
+// keeps nothing; a message that somebody publishes is lost, as in the crash of a server, and
+// interrupts the leap.
 //
 // Without it the client would try to reconnect ten times a second, which makes a leap as slow as
 // waiting, and nobody would know that it is wanted.
@@ -31,7 +31,7 @@ type standIn struct {
 
 // newStandIn returns one that tells clients of the largest message that the real server takes,
 // in bytes.
-func newStandIn(ns subject.Namespace, maxPayload int64, fire func()) (*standIn, error) {
+func newStandIn(ns subject.Namespace, maxPayload int64, interrupt func()) (*standIn, error) {
 	info, err := json.Marshal(map[string]any{
 		"server_id": "PORTER", "server_name": "porter", "version": "2.12.0", "proto": 1,
 		"headers": true, "max_payload": maxPayload,
@@ -39,7 +39,7 @@ func newStandIn(ns subject.Namespace, maxPayload int64, fire func()) (*standIn, 
 	if err != nil {
 		return nil, err
 	}
-	return &standIn{info: string(info), ns: ns, interrupt: fire}, nil
+	return &standIn{info: string(info), ns: ns, interrupt: interrupt}, nil
 }
 
 // maxAnswers is more than a client waits for at a time.

@@ -40,7 +40,7 @@ func newGeneration(n *node) *generation {
 	return &generation{node: n, conns: map[int]*natsconn.Conn{}, home: make(chan struct{})}
 }
 
-// dial opens a connection of this one.
+// dial opens a connection of this generation.
 func (l *generation) dial(ctx context.Context, name string) (*natsconn.Conn, error) {
 	l.mu.Lock()
 	severed := l.severed
