@@ -165,8 +165,8 @@ func (s *Server) start(ctx context.Context) error {
 		return err
 	}
 	if !s.Clustered() {
-		if err := s.setAside(); err != nil {
-			return unusable(s.store.dir, err)
+		if err := s.mendConsumers(ctx); err != nil {
+			return err
 		}
 	}
 	s.started = true
