@@ -12,6 +12,7 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/cmd/drover/cli"
+	"github.com/droverhq/drover/e2e/kit"
 	"github.com/droverhq/drover/ops/permissions"
 )
 
@@ -50,18 +51,18 @@ func TestFlowRunningPermissions(t *testing.T) {
 		{permissions.Server, "broker,timers,ops,flows", false},
 		{permissions.Server, "broker,timers,ops", true},
 	} {
-		server := spawn(t, as(tt.server, "server", "--roles", tt.roles)...)
+		server := spawn(t, nil, as(tt.server, "server", "--roles", tt.roles)...)
 		command("", as(permissions.Operator, "flow", "deploy", "f.yaml")...).done(t)
-		var worker *spawned
+		var worker *kit.Child
 		if tt.worker {
-			worker = spawn(t, as(permissions.Decider, "worker", "--flows")...)
+			worker = spawn(t, nil, as(permissions.Decider, "worker", "--flows")...)
 		}
 		command("", as(permissions.Operator, "start", "f", "--wait", "--timeout", "1m", "--json")...).wantHolds(t, `"result":"f"`)
 		if tt.worker {
-			worker.end()
+			worker.Stop(patience)
 			command("", as("blind", "worker", "--flows")...).want(t, cli.ExitFailed, "", "DIRECT.GET.KV_drover-default-flows", "allow the NATS user to publish")
 		}
-		server.end()
+		server.Stop(patience)
 	}
 }
 

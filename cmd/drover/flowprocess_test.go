@@ -1,70 +1,29 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/server"
 )
-
-// spawned is a process of drover that has said that it is ready.
-type spawned struct {
-	t   *testing.T
-	cmd *exec.Cmd
-	URL string `json:"url"` // of a server
-}
-
-func spawn(t *testing.T, args ...string) *spawned {
-	t.Helper()
-	p := &spawned{t: t, cmd: exec.CommandContext(t.Context(), os.Args[0], append(args, "--json", "--log-level", "warn")...)}
-	p.cmd.Env = append(os.Environ(), asDrover+"=1")
-	p.cmd.Stderr = testWriter{t}
-	out, err := p.cmd.StdoutPipe()
-	if err == nil {
-		err = p.cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err := errors.Join(err, json.Unmarshal(line, p)); err != nil {
-		t.Fatalf("%v: got the line %q: %v", args, line, err)
-	}
-	return p
-}
-
-// end tells the process to stop, and wants it to do so properly.
-func (p *spawned) end() {
-	p.t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		p.t.Fatal(err)
-	}
-	if err := p.cmd.Wait(); err != nil {
-		p.t.Errorf("%v: got %v after SIGTERM, want exit code 0", p.cmd.Args[1:], err)
-	}
-}
-
-func (p *spawned) kill() {
-	p.t.Helper()
-	if err := p.cmd.Process.Kill(); err != nil {
-		p.t.Fatal(err)
-	}
-	_ = p.cmd.Wait() // it was killed
-}
 
 // farm gives commands on a server.
 type farm struct {
 	t   *testing.T
 	url string
+}
+
+// newFarm starts the binary as a server.
+func newFarm(t *testing.T, args ...string) *farm {
+	t.Helper()
+	var info server.Info
+	spawn(t, &info, args...)
+	return &farm{t, info.URL}
 }
 
 func (f *farm) run(args ...string) result {
@@ -98,7 +57,7 @@ func (f *farm) wants(want string, args ...string) {
 // A deployed flow runs from end to end with commands alone; a run keeps the version that it began with.
 func TestFlowsByCommands(t *testing.T) {
 	flowFiles(t, nil)
-	f := &farm{t, spawn(t, "dev", "--port", "-1").URL}
+	f := newFarm(t, "dev", "--port", "-1")
 	f.deploy("greet.yaml", "name: greet\nparameters: {who: {type: string, required: true}}\nsteps:\n- let greeting = Hello ${who}\n- return ${greeting}\n")
 	f.wants(`"Hello Ada"`, "start", "greet", "--input", `{"who":"Ada"}`, "--wait")
 
@@ -126,7 +85,7 @@ func TestFlowsByCommands(t *testing.T) {
 // A flow that needs more events than a history may have goes on in runs that follow each other, with its loops and its timeout.
 func TestFlowOutgrowsItsHistory(t *testing.T) {
 	flowFiles(t, nil)
-	f := &farm{t, spawn(t, "server", "--memory", "--port", "-1", "--max-events", "100").URL}
+	f := newFarm(t, "server", "--memory", "--port", "-1", "--max-events", "100")
 	f.deploy("many.yaml", `
 name: many
 timeout: 1m
@@ -189,19 +148,20 @@ func (f *farm) began(id string) {
 // Flows have workers of their own, any number; a killed one takes no run with it.
 func TestFlowWorkers(t *testing.T) {
 	flowFiles(t, nil)
-	server := spawn(t, "server", "--memory", "--port", "0", "--roles", "broker,timers,ops")
-	if strings.HasSuffix(server.URL, ":4222") {
-		t.Fatalf("got %s, want a free port for 0", server.URL)
+	var info server.Info
+	serving := spawn(t, &info, "server", "--memory", "--port", "0", "--roles", "broker,timers,ops")
+	if strings.HasSuffix(info.URL, ":4222") {
+		t.Fatalf("got %s, want a free port for 0", info.URL)
 	}
-	f := &farm{t, server.URL}
-	one := spawn(t, "worker", "--flows", "--identity", "one", "--nats", f.url)
+	f := &farm{t, info.URL}
+	one := spawn(t, nil, "worker", "--flows", "--identity", "one", "--nats", f.url)
 	f.deploy("waits.yaml", "name: waits\nsteps:\n- wait for signal go\n- sleep 10ms\n- foreach n in 1..3 do return ${n}\n")
 	for i := range 4 {
 		f.ok("start", "waits", "--id", fmt.Sprint("w-", i))
 		f.began(fmt.Sprint("w-", i))
 	}
-	two := spawn(t, "worker", "--flows", "--identity", "two", "--nats", f.url)
-	one.kill()
+	two := spawn(t, nil, "worker", "--flows", "--identity", "two", "--nats", f.url)
+	one.Kill()
 	for i := range 4 {
 		f.ok("signal", fmt.Sprint("w-", i), "go")
 		f.wants("[1,2,3]", "result", fmt.Sprint("w-", i))
@@ -210,6 +170,6 @@ func TestFlowWorkers(t *testing.T) {
 		t.Errorf("got %s, want decisions of both workers", got)
 	}
 	f.ok("verify")
-	two.end()
-	server.end()
+	two.Stop(patience)
+	serving.Stop(patience)
 }

@@ -10,7 +10,7 @@ import (
 // A0-18: a deployed flow is replayed by commands alone, in the version that it began with.
 func TestReplayAFlowByCommands(t *testing.T) {
 	flowFiles(t, nil)
-	f := &farm{t, spawn(t, "dev", "--port", "-1").URL}
+	f := newFarm(t, "dev", "--port", "-1")
 	f.deploy("gate.yaml", `
 name: gate
 steps:

@@ -2,13 +2,13 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/droverhq/drover/cmd/drover/cli"
+	"github.com/droverhq/drover/e2e/kit"
 )
 
 var triedFlows = map[string]string{
@@ -97,8 +97,7 @@ func TestFlowRunRefuses(t *testing.T) {
 // An interrupt ends the process at once, and nothing is left.
 func TestFlowRunIsInterrupted(t *testing.T) {
 	dir := flowFiles(t, triedFlows)
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "flow", "run", filepath.Join(dir, "waits.yaml"))
-	cmd.Env = append(os.Environ(), asDrover+"=1", "TMPDIR="+t.TempDir())
+	cmd := kit.Self(t, []string{asDrover + "=1", "TMPDIR=" + t.TempDir()}, "flow", "run", filepath.Join(dir, "waits.yaml"))
 	out, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()

@@ -1,66 +1,54 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
-	"errors"
-	"os"
-	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/droverhq/drover/cmd/drover/cli"
+	"github.com/droverhq/drover/e2e/kit"
 	"github.com/droverhq/drover/server"
 )
 
 // The binary itself: this test binary runs as drover when it is told so.
 const asDrover = "DROVER_TEST_RUN_MAIN"
 
+// patience is how long a process may take to begin and to end.
+const patience = 2 * time.Minute
+
+// spawn starts the binary and waits until it is ready. What it says then is decoded into info, which may be nil.
+func spawn(t *testing.T, info any, args ...string) *kit.Child {
+	t.Helper()
+	cmd := kit.Self(t, []string{asDrover + "=1"}, append(args, "--json", "--log-level", "warn")...)
+	p := kit.Start(t, filepath.Join(t.TempDir(), args[0]+".log"), cmd)
+	p.Ready(patience, info)
+	return p
+}
+
 func TestServerProcess(t *testing.T) {
 	dir := t.TempDir()
-	begin := func() (*exec.Cmd, server.Info) {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "server", "--store", dir, "--port", "-1", "--json", "--log-level", "warn")
-		cmd.Env = append(os.Environ(), asDrover+"=1")
-		cmd.Stderr = testWriter{t}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		line, err := bufio.NewReader(out).ReadBytes('\n')
+	begin := func() (*kit.Child, server.Info) {
 		var r server.Info
-		if err := errors.Join(err, json.Unmarshal(line, &r)); err != nil || !r.Ready || r.Profile != "single" || r.Store != dir {
-			t.Fatalf("got ready line %q: %v", line, err)
+		p := spawn(t, &r, "server", "--store", dir, "--port", "-1")
+		if r.Profile != "single" || r.Store != dir {
+			t.Fatalf("got ready line %+v", r)
 		}
-		return cmd, r
+		return p, r
 	}
-	cmd, r := begin()
+	p, r := begin()
 	command("", "start", "greet", "--id", "g", "--nats", r.URL).done(t)
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("got %v after SIGTERM, want exit code 0", err)
-	}
+	p.Stop(patience)
 
-	cmd, r = begin()
+	p, r = begin()
 	command("", "describe", "g", "--nats", r.URL).done(t)
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // it was killed
+	p.Kill()
 
-	cmd, r = begin()
+	p, r = begin()
 	if r := command("", "describe", "g", "--nats", r.URL); r.code != cli.ExitDone {
 		t.Fatalf("after kill -9: got %+v", r)
 	}
 	command("", "verify", "--nats", r.URL).want(t, cli.ExitDone, "namespace default: 2 events in 1 record of 1 run (1 open) on 4 partitions: no rule is broken\n")
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("got %v after SIGINT, want exit code 0", err)
-	}
+	p.Signal(syscall.SIGINT)
+	p.Leaves(patience)
 }

@@ -1,14 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -21,6 +17,7 @@ import (
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/cmd/drover/serve"
+	"github.com/droverhq/drover/e2e/kit"
 	"github.com/droverhq/drover/internal/poll"
 	"github.com/droverhq/drover/schemas"
 )
@@ -64,7 +61,7 @@ type calls struct {
 	t       *testing.T
 	s       *service
 	reports chan schemas.Report
-	cmd     *exec.Cmd
+	worker  *kit.Child
 	ready   serve.WorkerReady
 }
 
@@ -91,21 +88,7 @@ func newCalls(t *testing.T, args ...string) *calls {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { reader.Close(); <-reader.Done() })
-	args = append([]string{"worker", "--list", "calls", "--nats", c.s.url, "--json", "--log-level", "warn"}, args...)
-	c.cmd = exec.CommandContext(t.Context(), os.Args[0], args...)
-	c.cmd.Env = append(os.Environ(), asDrover+"=1")
-	c.cmd.Stderr = testWriter{t}
-	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err := errors.Join(err, json.Unmarshal(line, &c.ready)); err != nil || !c.ready.Ready {
-		t.Fatalf("got ready line %q: %v", line, err)
-	}
+	c.worker = spawn(t, &c.ready, append([]string{"worker", "--list", "calls", "--nats", c.s.url}, args...)...)
 	return c
 }
 
@@ -160,17 +143,13 @@ func TestWorkerDrainsOnSIGTERM(t *testing.T) {
 	c.dispatch(2, site.URL+"/slow")
 	<-began
 	c.report(schemas.ReportStarted, "RUN.2.1")
-	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	c.worker.Signal(syscall.SIGTERM)
 	// The worker stops to pull: from then on its requests are gone from the server.
 	awaitNobodyPulls(t, c)
 	c.dispatch(3, site.URL+"/late")
 	close(finish)
 	c.report(schemas.ReportSuccess, "RUN.2.1")
-	if err := c.cmd.Wait(); err != nil {
-		t.Fatalf("got %v after SIGTERM, want exit code 0", err)
-	}
+	c.worker.Leaves(patience)
 	s, err := c.s.conn.JetStream().Stream(t.Context(), callsNS.StreamTasks("calls"))
 	if err != nil {
 		t.Fatal(err)
@@ -196,19 +175,17 @@ func TestWorkerIsCutShort(t *testing.T) {
 	c.dispatch(2, site.URL)
 	<-began
 	for tick := time.NewTicker(serve.Doubled + 100*time.Millisecond); ; <-tick.C {
-		if err := c.cmd.Process.Signal(syscall.SIGTERM); errors.Is(err, os.ErrProcessDone) {
-			break
-		}
+		c.worker.Signal(syscall.SIGTERM)
 		select {
 		case <-gone:
+		case <-c.worker.Ended:
 		default:
 			continue
 		}
 		break
 	}
-	err := c.cmd.Wait()
-	if e, ok := errors.AsType[*exec.ExitError](err); !ok || e.ExitCode() != cli.ExitFailed {
-		t.Fatalf("got %v, want exit code %d", err, cli.ExitFailed)
+	if code := c.worker.Ends(patience); code != cli.ExitFailed {
+		t.Fatalf("got %v, want exit code %d", c.worker.Err, cli.ExitFailed)
 	}
 }
 
