@@ -21,8 +21,9 @@ func TestServerEndsWhenItsStoreBreaks(t *testing.T) { // E7
 	}
 	p := begin()
 	command("", "start", "greet", "--id", "before", "--nats", r.URL).done(t)
-	limitFiles(t, p.PID(), 32<<10) // its log has to fit
-	command("", "start", "greet", "--id", "meanwhile", "--input", `"`+strings.Repeat("x", 64<<10)+`"`, "--nats", r.URL, "--timeout", "5s") // its write fails
+	// Its log has to fit, what is written next does not.
+	limitFiles(t, p.PID(), 32<<10)
+	command("", "start", "greet", "--id", "meanwhile", "--input", `"`+strings.Repeat("x", 64<<10)+`"`, "--nats", r.URL, "--timeout", "5s")
 	if code := p.Ends(patience); code != cli.ExitFailed {
 		t.Fatalf("the server ended with %v, want exit code %d", p.Err, cli.ExitFailed)
 	}

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,8 +17,12 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/drovertest"
+	"github.com/droverhq/drover/e2e/kit"
 	"github.com/droverhq/drover/schemas"
 )
+
+// programTime is how long the program may take for anything: it builds servers.
+const programTime = 5 * time.Minute
 
 // asOrders makes this test binary the program itself.
 const asOrders = "DROVER_ORDERS_TEST_RUN_MAIN"
@@ -30,21 +34,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program runs the program to its end, as a process.
-func program(t *testing.T, args ...string) (code int, stdout, stderr string) {
+// program is the program as a process.
+func program(t *testing.T, tmp string, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
-	cmd.Env = append(os.Environ(), asOrders+"=1", "TMPDIR="+t.TempDir())
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	err := cmd.Run()
-	if exit, is := errors.AsType[*exec.ExitError](err); is {
-		return exit.ExitCode(), out.String(), errs.String()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return 0, out.String(), errs.String()
+	return kit.Self(t, []string{asOrders + "=1", "TMPDIR=" + tmp}, args...)
 }
 
 // told is what every run of the program prints.
@@ -60,13 +53,13 @@ var told = []string{
 
 // The program as a newcomer runs it: with servers of its own, users, and a card worker that is confined.
 func TestProgram(t *testing.T) {
-	code, out, errs := program(t)
-	if code != 0 || errs != "" {
-		t.Fatalf("got exit code %d and %q, want 0 and nothing; it said:\n%s", code, errs, out)
+	r := kit.Run(t, program(t, t.TempDir()))
+	if r.Code != 0 || r.Stderr != "" {
+		t.Fatalf("got %+v, want exit code 0 and no complaint", r)
 	}
 	for _, want := range append(told, "it may not look at orders\n") {
-		if !strings.Contains(out, want) {
-			t.Errorf("got no %q in\n%s", want, out)
+		if !strings.Contains(r.Stdout, want) {
+			t.Errorf("got no %q in\n%s", want, r.Stdout)
 		}
 	}
 }
@@ -74,33 +67,19 @@ func TestProgram(t *testing.T) {
 // A program that is told to stop takes everything with it.
 func TestProgramIsStopped(t *testing.T) {
 	tmp := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), asOrders+"=1", "TMPDIR="+tmp)
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	url, said := "", bufio.NewScanner(out)
-	for said.Scan() {
-		if _, at, is := strings.Cut(said.Text(), " are up at "); is {
+	p := kit.Start(t, filepath.Join(t.TempDir(), "orders.log"), program(t, tmp))
+	url := ""
+	for line := ""; !strings.Contains(line, " placed "); {
+		line = p.Line(programTime)
+		if _, at, is := strings.Cut(line, " are up at "); is {
 			url = at
 		}
-		if strings.Contains(said.Text(), " placed ") {
-			break
-		}
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	for said.Scan() { // Wait must come after the last line
-	}
-	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 1 || strings.Count(errs.String(), "\n") != 1 {
-		t.Errorf("got %v and %q, want exit code 1 and one line", err, &errs)
+	p.Signal(syscall.SIGTERM)
+	code := p.Ends(programTime)
+	errs, err := os.ReadFile(p.Log)
+	if err != nil || code != 1 || strings.Count(string(errs), "\n") != 1 {
+		t.Errorf("got %v, exit code %d and %q, want exit code 1 and one line", err, code, errs)
 	}
 	if nc, err := nats.Connect(url, nats.MaxReconnects(0)); !errors.Is(err, nats.ErrNoServers) {
 		t.Errorf("got %v and %v at %q, want nobody there", nc, err, url)
@@ -114,13 +93,13 @@ func TestProgramIsStopped(t *testing.T) {
 func TestRunningServer(t *testing.T) {
 	e := drovertest.Start(t, nil)
 	for range 2 {
-		code, out, errs := program(t, "-nats", e.URL())
-		if code != 0 || errs != "" {
-			t.Fatalf("got exit code %d and %q, want 0 and nothing; it said:\n%s", code, errs, out)
+		r := kit.Run(t, program(t, t.TempDir(), "-nats", e.URL()))
+		if r.Code != 0 || r.Stderr != "" {
+			t.Fatalf("got %+v, want exit code 0 and no complaint", r)
 		}
 		for _, want := range append(told, "with these credentials it might look at orders too\n") {
-			if !strings.Contains(out, want) {
-				t.Errorf("got no %q in\n%s", want, out)
+			if !strings.Contains(r.Stdout, want) {
+				t.Errorf("got no %q in\n%s", want, r.Stdout)
 			}
 		}
 	}
@@ -128,8 +107,9 @@ func TestRunningServer(t *testing.T) {
 	if _, err := e.Client.Start(t.Context(), "other", nil, &drover.StartOptions{ID: "order-3"}); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errs := program(t, "-nats", e.URL()); code != 1 || !strings.Contains(errs, "order-3") {
-		t.Errorf("got exit code %d and %q, want 1 and order-3", code, errs)
+	r := kit.Run(t, program(t, t.TempDir(), "-nats", e.URL()))
+	if r.Code != 1 || !strings.Contains(r.Stderr, "order-3") {
+		t.Errorf("got %+v, want exit code 1 and order-3", r)
 	}
 	if err := e.Client.Run("order-3", "").Terminate(t.Context(), nil); err != nil {
 		t.Fatal(err)

@@ -6,13 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -23,6 +21,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/drovertest"
+	"github.com/droverhq/drover/e2e/kit"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -105,43 +104,14 @@ func (l language) goWrong(t *testing.T) {
 // worker starts the decider or the activity worker and returns how to stop it, which fails the test unless it ends well.
 func (l language) worker(t *testing.T, url, program string) (stop func()) {
 	t.Helper()
-	var log lockedText
 	cmd := exec.Command(l.command, program+l.suffix)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = l.dir, &log, &log
+	cmd.Dir = l.dir
 	cmd.Env = append(cmd.Environ(), "NATS_URL="+url, "PYTHONDONTWRITEBYTECODE=1")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	stop = sync.OnceFunc(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
-		defer late.Stop()
-		if err := cmd.Wait(); err != nil || t.Failed() {
-			t.Errorf("%s in %s: got %v after SIGTERM; it said:\n%s", program, l.name, err, log.String())
-		}
-	})
+	worker := kit.Start(t, filepath.Join(t.TempDir(), program+".log"), cmd)
+	stop = sync.OnceFunc(func() { worker.Stop(patience) })
 	t.Cleanup(stop)
 	return stop
 }
-
-type lockedText struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *lockedText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-var _ io.Writer = (*lockedText)(nil)
 
 // order is what the workflow takes, receipt what it gives.
 type (
