@@ -72,12 +72,11 @@ func (e *RefusedError) covers(subject, reply string) bool {
 // denials remembers which subjects the server refused, and tells those who wait: the server itself
 // leaves them waiting.
 type denials struct {
-	mu       sync.Mutex
-	pubs     map[string]time.Time
-	subs     map[string]time.Time
-	changed  chan struct{} // closed at the next refusal, then replaced; nil while nobody waits
-	nextHook int
-	hooks    map[int]func(*RefusedError)
+	mu      sync.Mutex
+	pubs    map[string]time.Time
+	subs    map[string]time.Time
+	changed chan struct{} // closed at the next refusal, then replaced; nil while nobody waits
+	hooks   hooks[func(*RefusedError)]
 
 	waiting atomic.Int64 // calls that will hear of their refusal
 }
@@ -125,7 +124,7 @@ func (d *denials) note(e *RefusedError) []func(*RefusedError) {
 		close(d.changed)
 		d.changed = nil
 	}
-	return slices.Collect(maps.Values(d.hooks))
+	return d.hooks.all()
 }
 
 // prune drops old entries, or all of them when none is old: the ledger serves the next seconds
@@ -188,16 +187,9 @@ func (d *denials) hook(fn func(*RefusedError)) (remove func(), before []string) 
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.hooks == nil {
-		d.hooks = map[int]func(*RefusedError){}
+		d.hooks = hooks[func(*RefusedError)]{}
 	}
-	id := d.nextHook
-	d.nextHook++
-	d.hooks[id] = fn
-	return func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		delete(d.hooks, id)
-	}, slices.Sorted(maps.Keys(d.subs))
+	return d.hooks.add(&d.mu, fn), slices.Sorted(maps.Keys(d.subs))
 }
 
 // OnRefused registers a function that is called for each subject that the server refuses from now

@@ -53,10 +53,9 @@ type Conn struct {
 
 	mu       sync.Mutex
 	closed   bool
-	draining bool          // what has been drained is closed by the library
-	up       chan struct{} // closed at the next reconnect, then replaced
-	nextHook int
-	hooks    map[int]func()     // called after each reconnect
+	draining bool               // what has been drained is closed by the library
+	up       chan struct{}      // closed at the next reconnect, then replaced
+	hooks    hooks[func()]      // called after each reconnect
 	children map[child]struct{} // closed with the connection
 	logged   lastError
 	locals   map[any]any // see Local
@@ -134,7 +133,7 @@ func newConn(o Options) *Conn {
 	return &Conn{
 		log: o.Logger, api: o.APIPrefix, timeout: o.RequestTimeout, inProcess: o.InProcess != nil,
 		born: time.Now(), done: make(chan struct{}), up: make(chan struct{}),
-		hooks: map[int]func(){}, children: map[child]struct{}{},
+		hooks: hooks[func()]{}, children: map[child]struct{}{},
 	}
 }
 
@@ -291,14 +290,7 @@ func (c *Conn) Connected() bool { return c.nc.IsConnected() }
 func (c *Conn) OnReconnect(fn func()) (remove func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	id := c.nextHook
-	c.nextHook++
-	c.hooks[id] = fn
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.hooks, id)
-	}
+	return c.hooks.add(&c.mu, fn)
 }
 
 // OnClose registers a function that is called once when the connection is closed, or at once if it
@@ -451,7 +443,7 @@ func (c *Conn) onReconnect(nc *nats.Conn) {
 	c.mu.Lock()
 	close(c.up)
 	c.up = make(chan struct{})
-	hooks := slices.Collect(maps.Values(c.hooks))
+	hooks := c.hooks.all()
 	c.mu.Unlock()
 	for _, fn := range hooks {
 		fn()
