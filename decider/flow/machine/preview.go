@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -153,15 +152,14 @@ func (f *Flow) risks(key string, all bool, seen map[string]bool) bool {
 	seen[key] = true
 	all = all || p.def.IdempotentAll
 	for _, st := range p.steps {
-		switch {
-		case st.Idempotent == model.Idempotent || st.Idempotent == "" && all && st.child == "" && st.Type != "fail":
-		case st.Idempotent == model.NotIdempotent || cmp.Or(st.Idempotent, defaults[st.Type]) == model.NotIdempotent:
+		switch st.idempotence(all) {
+		case model.Idempotent:
+			continue
+		case model.NotIdempotent:
 			return true
-		case st.child != "":
-			if f.risks(st.child, all, seen) {
-				return true
-			}
-		case st.Type == "activity" || st.Type == "child":
+		}
+		if st.Type == "activity" || st.Type == "child" ||
+			st.child != "" && f.risks(st.child, all, seen) {
 			return true
 		}
 	}

@@ -200,12 +200,17 @@ func (m *machine) afterReplayed(inst *run.Instance) error {
 
 // idempotent tells whether a step may run again. Nested means that it depends on what it started.
 func (m *machine) idempotent(st *step) model.Idempotence {
+	return st.idempotence(m.s.IdempotentAll || m.p.def.IdempotentAll)
+}
+
+// idempotence is idempotent; all says that steps that start nothing may run again.
+func (st *step) idempotence(all bool) model.Idempotence {
 	switch {
 	case st.Idempotent != "":
 		return st.Idempotent
 	case st.child != "":
 		return model.Nested
-	case st.Type != "fail" && (m.s.IdempotentAll || m.p.def.IdempotentAll):
+	case all && st.Type != "fail":
 		return model.Idempotent
 	}
 	return defaults[st.Type]
