@@ -155,49 +155,8 @@ func window(line string, column int) (string, int) {
 
 func quoted(s string) string { return fmt.Sprintf("%q", syntax.Line(s)) }
 
-// nearest returns the name that was probably meant, or "".
-func nearest(got string, names []string) string {
-	best, least := "", 3
-	for _, name := range names {
-		if max(len(got)-len(name), len(name)-len(got)) >= least {
-			continue
-		}
-		if d := distance(strings.ToLower(got), strings.ToLower(name)); d < least &&
-			2*d < len(name) {
-			best, least = name, d
-		}
-	}
-	return best
-}
-
-// distance counts the letters to insert, to remove or to change; two that changed places count as
-// one.
-func distance(a, b string) int {
-	var before []int
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		next := make([]int, len(b)+1)
-		next[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			next[j+1] = min(row[j+1]+1, next[j]+1, row[j]+cost)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				next[j+1] = min(next[j+1], before[j-1]+1)
-			}
-		}
-		before, row = row, next
-	}
-	return row[len(b)]
-}
-
 func didYouMean(got string, names []string) string {
-	if name := nearest(got, names); name != "" {
+	if name := syntax.Nearest(got, names); name != "" {
 		return "did you mean " + name + "?"
 	}
 	return ""

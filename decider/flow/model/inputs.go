@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/droverhq/drover/decider/flow/syntax"
 	"github.com/droverhq/drover/internal/duration"
 )
 
@@ -109,8 +110,8 @@ func (p *parser) misspelt(r *reading, name string, a arg, known []string) {
 	for _, key := range slices.Concat(stepKeys, known) {
 		same := strings.EqualFold(strings.TrimSuffix(plain.Replace(name), "s"),
 			strings.TrimSuffix(plain.Replace(key), "s"))
-		if same && len(key) > 1 || len(key) >= 6 && distance(strings.ToLower(name), key) == 1 ||
-			len(key) >= 9 && distance(strings.ToLower(name), key) == 2 {
+		if same && len(key) > 1 || len(key) >= 6 && syntax.Distance(strings.ToLower(name), key) == 1 ||
+			len(key) >= 9 && syntax.Distance(strings.ToLower(name), key) == 2 {
 			p.add(a.place, quoted(name)+" would become an input",
 				"did you mean "+key+"? If not, put it under input")
 			return

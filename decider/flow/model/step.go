@@ -221,7 +221,7 @@ func (p *parser) untyped(r *reading) string {
 		}
 	}
 	for _, pair := range r.n.pairs {
-		if near := nearest(pair.key, []string{"type", "step", "steps"}); near != "" {
+		if near := syntax.Nearest(pair.key, []string{"type", "step", "steps"}); near != "" {
 			return "did you mean " + near + "?"
 		}
 	}

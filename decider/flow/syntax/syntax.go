@@ -97,36 +97,39 @@ func SkipSpace(s string, at int) int {
 func Nearest(got string, names []string) string {
 	best, least := "", 3
 	for _, name := range names {
-		if abs(len(got)-len(name)) >= least {
+		if max(len(got)-len(name), len(name)-len(got)) >= least {
 			continue
 		}
-		if d := distance(strings.ToLower(got), strings.ToLower(name)); d < least && d < len(name) {
+		if d := Distance(strings.ToLower(got), strings.ToLower(name)); d < least &&
+			2*d < len(name) {
 			best, least = name, d
 		}
 	}
 	return best
 }
 
-// distance counts the single letters to insert, remove or change.
-func distance(a, b string) int {
+// Distance counts the letters to insert, to remove or to change; two that changed places count as
+// one.
+func Distance(a, b string) int {
+	var before []int
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		left := row[0]
-		row[0] = i + 1
+		next := make([]int, len(b)+1)
+		next[0] = i + 1
 		for j := range len(b) {
-			up := row[j+1]
-			cost := left
-			if a[i] != b[j] {
-				cost++
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
 			}
-			row[j+1] = min(cost, up+1, row[j]+1)
-			left = up
+			next[j+1] = min(row[j+1]+1, next[j]+1, row[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
 		}
+		before, row = row, next
 	}
 	return row[len(b)]
 }
-
-func abs(n int) int { return max(n, -n) }
