@@ -22,13 +22,6 @@ import (
 //   - What is dropped leaves no trace. The outcome is taken as any other, and the decider asked.
 //   - The offer itself is one as all are: refused or late, the task goes another way.
 
-// ahead is what is remembered of such an offer.
-type ahead struct {
-	worker string
-	token  string
-	last   int64 // event of the run
-}
-
 // aheadType is a type of work, and who decides after it.
 type aheadType struct{ workflow, activity string }
 

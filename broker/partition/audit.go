@@ -131,9 +131,6 @@ func (p *Partition) repairWhen(r *run, reply func(any), f func()) {
 	p.lookNow(r)
 }
 
-// isSettled tells whether the state is that of the history.
-func (r *run) isSettled() bool { return !r.loading && r.inflight == nil && len(r.pending) == 0 }
-
 func (p *Partition) repairRun(r *run) {
 	for _, e := range r.state.OpenEffects(p.now()) {
 		p.perform(r, effect{Effect: e}, nil)

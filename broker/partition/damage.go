@@ -100,15 +100,6 @@ func (p *Partition) goOn(r *run) {
 	})
 }
 
-// awaited waits for a run to be loaded.
-type awaited struct {
-	run func()
-	// broken is called in place of run if the history cannot be followed; nil: nobody minds. Who is
-	// patient waits for as long as a later version may have written it.
-	broken  func()
-	patient bool
-}
-
 // whenKnown runs f once the run is loaded, or broken once its history cannot be followed.
 func (p *Partition) whenKnown(r *run, f, broken func()) {
 	switch {

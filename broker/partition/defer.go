@@ -58,16 +58,6 @@ func (p *Partition) deferForDecision(r *run, w execution.Wanted) {
 	p.confirm(r)
 }
 
-// firedOnly tells whether nothing but alarms has caused what waits to be written.
-func (r *run) firedOnly() bool {
-	for i := range r.pending {
-		if !r.pending[i].alarmFired {
-			return false
-		}
-	}
-	return len(r.pending) > 0
-}
-
 // worthDeferring tells whether a decision is worth waiting for.
 func (p *Partition) worthDeferring(r *run) bool {
 	size := len(r.state.Context) + runs.SizeOfAll(r.window)

@@ -234,11 +234,3 @@ func (p *Partition) isBuried(e *message) bool {
 	}
 	return letters.Remembered() > 0 && letters.Took(p.place(e))
 }
-
-// judged gives back what a message has of its log's allowance, once.
-func (e *message) judged() {
-	if e.allowed != nil {
-		e.allowed.Give(len(e.body))
-		e.allowed = nil
-	}
-}

@@ -11,20 +11,12 @@ import (
 	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/env"
-	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
 // maxWait bounds how long an answer is held back; the client asks again.
 const maxWait = time.Minute
-
-// waiter is a request that is held back until something is committed.
-type waiter struct {
-	ready  func(r *run) bool
-	answer func(r *run) // says how things stand
-	end    *loop.Timer  // when it is answered in any case
-}
 
 // wait answers a request now, or when ready first holds, or at the latest when the wait is over.
 func (p *Partition) wait(r *run, wait schemas.Duration, ready func(*run) bool, answer func(*run)) {

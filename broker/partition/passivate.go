@@ -47,9 +47,6 @@ func (p *Partition) inTicks(d time.Duration) uint32 {
 	return uint32(max(d/p.b.Options.CheckpointEvery, 1))
 }
 
-// canPassivate tells whether enough is known of a run to park it.
-func (r *run) canPassivate() bool { return r.open() && !r.alarm.strange && r.end.Sequence != 0 }
-
 // passivate keeps what is known of a run that is being forgotten, if that is all there is to know.
 func (p *Partition) passivate(r *run) {
 	if !r.canPassivate() {

@@ -7,85 +7,11 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/partition/deadlines"
 	"github.com/droverhq/drover/broker/partition/deciders"
-	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/partition/loop"
+	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
-
-// The two logs that a partition reads, and what comes by neither.
-const (
-	inboxLog  = intake.Inbox
-	signalLog = intake.Signals
-	noLog     = intake.None
-)
-
-// message is a message on its way to a run.
-type message struct {
-	wid   string
-	event execution.Message
-	// at is the server's time of the message, or the corrected clock for what comes by no log, or
-	// whose stamp is ahead of it.
-	at         schemas.Timestamp
-	pos        schemas.Position
-	completion *completion
-	subject    string
-	body       []byte
-	// answer tells the requester how it went, once that is in the history.
-	answer func(r *run, events []schemas.Event)
-	// refuse sends back what came by no log and cannot be applied: its sender then takes the way
-	// through the inbox.
-	refuse func()
-	ahead  *schemas.AheadDecision // that came with an outcome
-
-	verdict verdict           // on a start
-	allowed *intake.Allowance // of its log, that it has used; nil once it is given back
-	// kept: it waits, or its letter does, and keeps what it is allowed.
-	kept bool
-	// final says that the inbox has been read up to where it stood when this signal came (P-12).
-	final bool
-	fresh bool // the run id of a start is known to be unused
-	// looked: the index of ids does not have its own.
-	looked bool
-	log    int
-}
-
-// stored is when the message was stored, by the server that did it.
-func (e *message) stored() schemas.Timestamp {
-	if e.log == noLog {
-		return e.at
-	}
-	return e.pos.Time
-}
-
-// verdict is what became of a start.
-type verdict struct {
-	run     string
-	refused *schemas.Error
-	started bool
-	// replaces: the run that was in the way has been ended for this start.
-	replaces bool
-}
-
-// group is what one message has caused: it is committed whole.
-type group struct {
-	events      []schemas.Event
-	effects     []effect
-	completions []*completion
-	answers     []func()
-	size        int
-	alarmFired  bool // by an alarm
-	// positions is how far the workflow id has consumed the logs with this group. What waits after
-	// it for another record is not consumed yet: if its owner dies, the next one must read it
-	// again.
-	positions [2]schemas.Position
-}
-
-// effect is an execution.Effect with the message that caused it.
-type effect struct {
-	execution.Effect
-	cause *message
-}
 
 // run is the actor of one workflow id: the state of its latest run and what waits for it.
 //
@@ -141,7 +67,7 @@ type run struct {
 	backingUp bool // a timer will settle the run when the decider's backoff is over
 
 	alarm     alarm
-	uncovered []*completion // released once an alarm covers the run, or nothing is due
+	uncovered []*watermark.Completion // released once an alarm covers the run, or nothing is due
 
 	offers  []*offer // of its tasks, without an outcome in the history
 	copies  []taskCopy
@@ -225,4 +151,36 @@ func (r *run) unseen() iter.Seq[schemas.Event] {
 			}
 		}
 	}
+}
+
+// isSettled tells whether the state is that of the history.
+func (r *run) isSettled() bool { return !r.loading && r.inflight == nil && len(r.pending) == 0 }
+
+// canPassivate tells whether enough is known of a run to park it.
+func (r *run) canPassivate() bool { return r.open() && !r.alarm.strange && r.end.Sequence != 0 }
+
+// firedOnly tells whether nothing but alarms has caused what waits to be written.
+func (r *run) firedOnly() bool {
+	for i := range r.pending {
+		if !r.pending[i].alarmFired {
+			return false
+		}
+	}
+	return len(r.pending) > 0
+}
+
+// waiter is a request that is held back until something is committed.
+type waiter struct {
+	ready  func(r *run) bool
+	answer func(r *run) // says how things stand
+	end    *loop.Timer  // when it is answered in any case
+}
+
+// awaited waits for a run to be loaded.
+type awaited struct {
+	run func()
+	// broken is called in place of run if the history cannot be followed; nil: nobody minds. Who is
+	// patient waits for as long as a later version may have written it.
+	broken  func()
+	patient bool
 }
