@@ -5,20 +5,21 @@ import (
 	"slices"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
 // deliver hands a message to its run, or lets it wait there.
-func (p *Partition) deliver(r *run, e *message) {
-	if r.broken != nil && (r.aside || !p.keeps(r, e)) {
-		if r.aside {
+func (p *Partition) deliver(r *actor.Run, e *actor.Message) {
+	if r.Broken != nil && (r.Aside || !p.keeps(r, e)) {
+		if r.Aside {
 			p.turnAway(r, e)
 		}
 		return
 	}
-	if len(r.mailbox) > 0 || r.waitsWith(e) {
-		r.mailbox = append(r.mailbox, e)
+	if len(r.Mailbox) > 0 || r.WaitsWith(e) {
+		r.Mailbox = append(r.Mailbox, e)
 		p.confirm(r)
 		return
 	}
@@ -26,12 +27,12 @@ func (p *Partition) deliver(r *run, e *message) {
 }
 
 // drain steps what waits in the mailbox, as far as it may.
-func (p *Partition) drain(r *run) {
-	for len(r.mailbox) > 0 && !r.waitsWith(r.mailbox[0]) {
-		e := r.mailbox[0]
-		r.mailbox[0] = nil
-		if r.mailbox = r.mailbox[1:]; len(r.mailbox) == 0 {
-			r.mailbox = nil
+func (p *Partition) drain(r *actor.Run) {
+	for len(r.Mailbox) > 0 && !r.WaitsWith(r.Mailbox[0]) {
+		e := r.Mailbox[0]
+		r.Mailbox[0] = nil
+		if r.Mailbox = r.Mailbox[1:]; len(r.Mailbox) == 0 {
+			r.Mailbox = nil
 		}
 		p.step(r, e)
 	}
@@ -39,81 +40,81 @@ func (p *Partition) drain(r *run) {
 }
 
 // mark makes flush look at the run, which is in the memory until then.
-func (p *Partition) mark(r *run) {
-	if !r.marked {
-		r.marked = true
+func (p *Partition) mark(r *actor.Run) {
+	if !r.Marked {
+		r.Marked = true
 		p.dirty = append(p.dirty, r)
 	}
 }
 
 // step judges whether a message may happen to the run, and lets it.
-func (p *Partition) step(r *run, e *message) {
+func (p *Partition) step(r *actor.Run, e *actor.Message) {
 	p.judge(r, e)
-	if !e.kept {
-		e.judged()
+	if !e.Kept {
+		e.Judged()
 	}
 }
 
-func (p *Partition) judge(r *run, e *message) {
+func (p *Partition) judge(r *actor.Run, e *actor.Message) {
 	if p.remembered(r, e) {
 		return
 	}
-	if e.log != noLog && r.live() && !r.positions[e.log].Before(e.pos) {
+	if e.Log != noLog && r.Live() && !r.Positions[e.Log].Before(e.Position) {
 		p.repeated(r, e)
 		return
 	}
-	if e.refuse != nil && !p.applies(r, e) {
-		e.refuse()
+	if e.Refuse != nil && !p.applies(r, e) {
+		e.Refuse()
 		return
 	}
 	if p.aboutAnotherRun(r, e) {
 		return
 	}
-	start, isStart := e.event.(execution.Start)
+	start, isStart := e.Event.(execution.Start)
 	switch {
 	case isStart && !p.startDecides(r, e, start.Request):
 		return
-	case !r.live() && !isStart, e.log == signalLog && r.state.Closed():
-		if e.log == signalLog && !e.final {
+	case !r.Live() && !isStart, e.Log == signalLog && r.State.Closed():
+		if e.Log == signalLog && !e.Final {
 			p.orphan(e)
 			return
 		}
-		if !r.live() {
+		if !r.Live() {
 			p.unknown(r, e)
 			return
 		}
 	}
-	if _, fires := e.event.(execution.AlarmFired); fires &&
-		(r.inflight != nil || len(r.pending) > 0) {
-		e.event = execution.AlarmFired{Uncommitted: r.committed + 1}
+	if _, fires := e.Event.(execution.AlarmFired); fires &&
+		(r.Inflight != nil || len(r.Pending) > 0) {
+		e.Event = execution.AlarmFired{Uncommitted: r.Committed + 1}
 	}
-	if e.ahead == nil || !p.decideAhead(r, e) {
+	if e.Ahead == nil || !p.decideAhead(r, e) {
 		p.happen(r, e)
 	}
 }
 
 // happen lets a message happen. Its events are in the state at once and in the history once a
 // record with them is acknowledged; its effects come after that.
-func (p *Partition) happen(r *run, e *message) {
-	events, effects := r.state.Step(p.b.Config(), e.event, e.at)
+func (p *Partition) happen(r *actor.Run, e *actor.Message) {
+	events, effects := r.State.Step(p.b.Config(), e.Event, e.At)
 	switch {
-	case e.log == noLog:
+	case e.Log == noLog:
 	case len(events) == 0 && slices.ContainsFunc(effects, onlyOnce):
 		p.owe(r, e)
 	default:
-		r.positions[e.log] = e.pos
+		r.Positions[e.Log] = e.Position
 	}
 	// Events may say more than their message does: what comes from memory, and what has defaults.
-	g := group{events: events, size: max(len(e.body)+256*len(events), runs.SizeOfAll(events))}
-	_, g.alarmFired = e.event.(execution.AlarmFired)
+	g := actor.Group{Events: events, Size: max(len(e.Body)+256*len(events), runs.SizeOfAll(events))}
+	_, g.AlarmFired = e.Event.(execution.AlarmFired)
 	for _, f := range effects {
-		g.effects = append(g.effects, effect{Effect: f, cause: e})
+		g.Effects = append(g.Effects, actor.Effect{Effect: f, Cause: e})
 	}
-	if e.completion != nil {
-		g.completions = append(g.completions, e.completion)
+	if e.Completion != nil {
+		g.Completions = append(g.Completions, e.Completion)
 	}
-	if e.answer != nil {
-		g.answers = append(g.answers, func() { e.answer(r, events) })
+	if e.Answer != nil {
+		g.Answers = append(g.Answers, func() { e.Answer(r, events) })
 	}
 	p.queue(r, g)
 	p.expire(r)
@@ -121,43 +122,43 @@ func (p *Partition) happen(r *run, e *message) {
 
 // repeated handles a message that the history has already: it is read again after a take-over.
 // Whoever waits for an answer may not have it yet.
-func (p *Partition) repeated(r *run, e *message) {
-	switch m := e.event.(type) {
+func (p *Partition) repeated(r *actor.Run, e *actor.Message) {
+	switch m := e.Event.(type) {
 	case execution.Start:
 		switch {
 		case m.Request.Origin != nil:
 			p.answerChildLate(r, e, m.Request)
-		case e.answer != nil && sameStart(r.state.Start, m.Request):
-			e.verdict = verdict{run: r.state.Start.Run}
-			e.answer(r, nil)
+		case e.Answer != nil && sameStart(r.State.Start, m.Request):
+			e.Verdict = actor.Verdict{Run: r.State.Start.Run}
+			e.Answer(r, nil)
 		}
 	default:
-		for _, a := range r.state.AnswerAgain(e.event) {
-			p.perform(r, effect{Effect: a, cause: e}, nil)
+		for _, a := range r.State.AnswerAgain(e.Event) {
+			p.perform(r, actor.Effect{Effect: a, Cause: e}, nil)
 		}
 	}
-	e.completion.Release()
+	e.Completion.Release()
 }
 
 // queue adds what a message has caused to the run's next record; what has no event rides with the
 // one before it.
-func (p *Partition) queue(r *run, g group) {
+func (p *Partition) queue(r *actor.Run, g actor.Group) {
 	switch {
-	case len(g.events) > 0:
-		g.positions = r.positions
-		if r.pending == nil {
-			r.pending = p.groups.take()
+	case len(g.Events) > 0:
+		g.Positions = r.Positions
+		if r.Pending == nil {
+			r.Pending = p.groups.take()
 		}
-		r.pending = append(r.pending, g)
-	case len(r.pending) > 0:
-		last := &r.pending[len(r.pending)-1]
-		last.positions, last.alarmFired = r.positions, last.alarmFired && g.alarmFired
-		last.effects = append(last.effects, g.effects...)
-		last.completions = append(last.completions, g.completions...)
-		last.answers = append(last.answers, g.answers...)
-	case r.inflight != nil:
-		r.inflight.adopt(g)
-	case len(g.answers) > 0 && !p.canWrite():
+		r.Pending = append(r.Pending, g)
+	case len(r.Pending) > 0:
+		last := &r.Pending[len(r.Pending)-1]
+		last.Positions, last.AlarmFired = r.Positions, last.AlarmFired && g.AlarmFired
+		last.Effects = append(last.Effects, g.Effects...)
+		last.Completions = append(last.Completions, g.Completions...)
+		last.Answers = append(last.Answers, g.Answers...)
+	case r.Inflight != nil:
+		r.Inflight.Adopt(g)
+	case len(g.Answers) > 0 && !p.canWrite():
 		// nothing but memory says so (P-16); the next owner reads it again, or is asked
 		return
 	default:
@@ -167,26 +168,26 @@ func (p *Partition) queue(r *run, g group) {
 }
 
 // loadedNow runs what waited for a read about the run to end.
-func (p *Partition) loadedNow(r *run) {
-	then := r.then
-	r.then = nil
+func (p *Partition) loadedNow(r *actor.Run) {
+	then := r.Then
+	r.Then = nil
 	for _, w := range then {
-		w.run()
+		w.Run()
 	}
 	p.drain(r)
 	p.mark(r)
 }
 
 // unknown parks what came for a workflow id without a run.
-func (p *Partition) unknown(r *run, e *message) {
-	switch m := e.event.(type) {
+func (p *Partition) unknown(r *actor.Run, e *actor.Message) {
+	switch m := e.Event.(type) {
 	case execution.AlarmFired, execution.Child, execution.External:
 	case execution.Cancel:
 		if o := m.Request.Origin; o != nil && o.Execution != nil && o.ScheduledEventID != 0 {
 			p.answerUnknown(e, *o.Execution, o.ScheduledEventID)
 		}
-		if e.answer != nil {
-			e.answer(r, nil)
+		if e.Answer != nil {
+			e.Answer(r, nil)
 		}
 	case execution.Report:
 		answer := schemas.Permission{Nonce: m.Report.Nonce, Reason: "the workflow is unknown"}
@@ -195,25 +196,25 @@ func (p *Partition) unknown(r *run, e *message) {
 			answer.Done = schemas.LostGone
 			fallthrough
 		case schemas.ReportBegin:
-			p.perform(r, effect{Effect: execution.Permit{To: m.Report.ReplyTo, Permission: answer}, cause: e}, nil)
-			e.completion.Release()
+			p.perform(r, actor.Effect{Effect: execution.Permit{To: m.Report.ReplyTo, Permission: answer}, Cause: e}, nil)
+			e.Completion.Release()
 			return
 		}
 		p.owe(r, e)
-		p.bury(e, deadUnknown, unknownID(r.wid))
+		p.bury(e, deadUnknown, unknownID(r.WorkflowID))
 	case execution.Signal:
 		if m.External != nil {
 			p.answerUnknown(e, m.External.Source, m.External.ScheduledEventID)
 			break
 		}
 		p.owe(r, e)
-		p.bury(e, deadUnknown, unknownID(r.wid)+"; start it first, and signal again")
+		p.bury(e, deadUnknown, unknownID(r.WorkflowID)+"; start it first, and signal again")
 	default:
-		if e.answer != nil {
-			e.answer(r, nil)
+		if e.Answer != nil {
+			e.Answer(r, nil)
 		}
 	}
-	e.completion.Release()
+	e.Completion.Release()
 }
 
 const deadUnknown = "unknown-workflow"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
@@ -25,27 +26,27 @@ import (
 // aheadType is a type of work, and who decides after it.
 type aheadType struct{ workflow, activity string }
 
-func aheadTypeOf(r *run, a *execution.Activity) aheadType {
-	return aheadType{r.state.Start.WorkflowType, a.Scheduled.ActivityType}
+func aheadTypeOf(r *actor.Run, a *execution.Activity) aheadType {
+	return aheadType{r.State.Start.WorkflowType, a.Scheduled.ActivityType}
 }
 
 var errWindowIncomplete = errors.New("the window is not whole")
 
 // offerAhead tells whether an activity's task was offered to the worker that keeps the run.
-func (p *Partition) offerAhead(r *run, a *execution.Activity, t *completion) bool {
+func (p *Partition) offerAhead(r *actor.Run, a *execution.Activity, t *completion) bool {
 	if !p.foreseeable(r, a) {
 		return false
 	}
-	return p.sendOffer(r, a, t, func(f *offer) error {
-		f.ahead = &ahead{worker: r.sticky, last: r.state.LastID}
-		of := &ask{
-			startedID: f.ahead.last + schemas.AheadEvents, at: p.now(), sticky: true,
-			confirmed: true,
+	return p.sendOffer(r, a, t, func(f *actor.Offer) error {
+		f.Ahead = &actor.Ahead{Worker: r.Sticky, Last: r.State.LastID}
+		of := &actor.Ask{
+			StartedID: f.Ahead.Last + schemas.AheadEvents, At: p.now(), Sticky: true,
+			Confirmed: true,
 		}
 		// Random for each offer: a decider that is shown one knows nothing of those of other types.
-		of.token = r.state.Run + "." + strconv.FormatInt(of.startedID, 10) + "." +
+		of.Token = r.State.Run + "." + strconv.FormatInt(of.StartedID, 10) + "." +
 			strconv.FormatUint(p.fence, 36) + "." + rand.Text()
-		f.ahead.token = of.token
+		f.Ahead.Token = of.Token
 		task := p.task(r, of)
 		if task.More {
 			return errWindowIncomplete
@@ -53,12 +54,12 @@ func (p *Partition) offerAhead(r *run, a *execution.Activity, t *completion) boo
 		task.Deadline = 0
 		p.scratch.ahead = schemas.AheadTask{
 			Task:      p.activityTask(r, a, false),
-			At:        of.at,
-			Scheduled: *r.state.NextDecider(p.b.Config()),
+			At:        of.At,
+			Scheduled: *r.State.NextDecider(p.b.Config()),
 		}
 		task.Ahead = &p.scratch.ahead
 		task.Ahead.Task.Input, task.Context = nil, nil // both stand in the window
-		to := p.b.NS.DecideSticky(r.state.Start.WorkflowType, r.sticky)
+		to := p.b.NS.DecideSticky(r.State.Start.WorkflowType, r.Sticky)
 		return schemas.MarshalTo(task, func(body []byte) error {
 			return p.b.Conn.PublishReply(to, p.offerReply(f),
 				natsconn.Header{schemas.AheadHeader: {a.Scheduled.List, a.Scheduled.ActivityType}},
@@ -69,9 +70,9 @@ func (p *Partition) offerAhead(r *run, a *execution.Activity, t *completion) boo
 
 // foreseeable tells whether it is known what follows the success of an activity, and who could
 // decide upon it.
-func (p *Partition) foreseeable(r *run, a *execution.Activity) bool {
-	s := r.state
-	if r.sticky == "" || !p.deciders.Workers.TakesTasks(r.sticky, a.Scheduled.List) {
+func (p *Partition) foreseeable(r *actor.Run, a *execution.Activity) bool {
+	s := r.State
+	if r.Sticky == "" || !p.deciders.Workers.TakesTasks(r.Sticky, a.Scheduled.List) {
 		return false
 	}
 	d := &s.Decision
@@ -82,57 +83,57 @@ func (p *Partition) foreseeable(r *run, a *execution.Activity) bool {
 		s.Paused != nil || a.CancelRequested != 0 || d.Failures != 0 {
 		return false
 	}
-	if len(r.pending) > 0 || r.inflight != nil || r.ask != nil || len(r.mailbox) > 0 ||
-		r.windowFrom > d.Previous {
+	if len(r.Pending) > 0 || r.Inflight != nil || r.Ask != nil || len(r.Mailbox) > 0 ||
+		r.WindowFrom > d.Previous {
 		return false
 	}
-	return len(s.Context)+runs.SizeOfAll(r.window) <= min(deferSize, p.b.BodyLimit()/4) &&
+	return len(s.Context)+runs.SizeOfAll(r.Window) <= min(deferSize, p.b.BodyLimit()/4) &&
 		!p.vain.Skip(aheadTypeOf(r, a))
 }
 
 // decideAhead lets the outcome of a task happen together with the decision that its worker sent
 // with it. It reports whether it has.
-func (p *Partition) decideAhead(r *run, e *message) bool {
+func (p *Partition) decideAhead(r *actor.Run, e *actor.Message) bool {
 	f, reply := p.foreseen(r, e)
 	if f == nil {
 		return false
 	}
-	token, last := f.ahead.token, f.ahead.last
-	stands := r.state.LastID == last && len(r.pending) == 0 && r.inflight == nil && r.ask == nil &&
-		!r.noPoller && p.leaving == nil && r.state.LastTime <= e.ahead.At && e.ahead.At <= e.at
-	p.notedAhead(r, f.activity, stands)
+	token, last := f.Ahead.Token, f.Ahead.Last
+	stands := r.State.LastID == last && len(r.Pending) == 0 && r.Inflight == nil && r.Ask == nil &&
+		!r.NoPoller && p.leaving == nil && r.State.LastTime <= e.Ahead.At && e.Ahead.At <= e.At
+	p.notedAhead(r, f.Activity, stands)
 	if !stands {
 		return false
 	}
-	e.at = e.ahead.At
+	e.At = e.Ahead.At
 	p.happen(r, e)
-	w, wanted := r.state.WantsDecider(p.b.Config())
+	w, wanted := r.State.WantsDecider(p.b.Config())
 	if !wanted || w.Started || w.NotBefore != 0 || w.StartedID != last+schemas.AheadEvents {
 		return true
 	}
-	p.step(r, &message{
-		wid: r.wid, event: execution.Taken{Identity: reply.Identity}, at: e.at, log: noLog,
+	p.step(r, &actor.Message{
+		WorkflowID: r.WorkflowID, Event: execution.Taken{Identity: reply.Identity}, At: e.At, Log: noLog,
 	})
 	p.conclude(r, reply, token, true,
-		&message{wid: r.wid, at: e.at, log: noLog, subject: e.subject, body: e.ahead.Reply})
+		&actor.Message{WorkflowID: r.WorkflowID, At: e.At, Log: noLog, Subject: e.Subject, Body: e.Ahead.Reply})
 	return true
 }
 
 // foreseen finds the offer that a decision was sent for.
-func (p *Partition) foreseen(r *run, e *message) (*offer, *schemas.DecisionReply) {
-	m, ok := e.event.(execution.Report)
-	if !ok || e.ahead == nil || m.Report.Kind != schemas.ReportSuccess {
+func (p *Partition) foreseen(r *actor.Run, e *actor.Message) (*actor.Offer, *schemas.DecisionReply) {
+	m, ok := e.Event.(execution.Report)
+	if !ok || e.Ahead == nil || m.Report.Kind != schemas.ReportSuccess {
 		return nil, nil
 	}
-	i := slices.IndexFunc(r.offers,
-		func(f *offer) bool { return f.ahead != nil && f.ahead.token == e.ahead.Token })
+	i := slices.IndexFunc(r.Offers,
+		func(f *actor.Offer) bool { return f.Ahead != nil && f.Ahead.Token == e.Ahead.Token })
 	if i < 0 {
 		return nil, nil
 	}
-	f := r.offers[i]
+	f := r.Offers[i]
 	reply := &schemas.DecisionReply{}
-	if a := r.state.Awaits(m); a == nil || a != f.activity || a.Started != 0 || !f.wanted() ||
-		runs.Decode(e.ahead.Reply, reply) != nil || reply.Error != nil {
+	if a := r.State.Awaits(m); a == nil || a != f.Activity || a.Started != 0 || !f.Wanted() ||
+		runs.Decode(e.Ahead.Reply, reply) != nil || reply.Error != nil {
 		return nil, nil
 	}
 	return f, reply
@@ -140,33 +141,33 @@ func (p *Partition) foreseen(r *run, e *message) (*offer, *schemas.DecisionReply
 
 // notedAhead notes whether it was worth deciding ahead. What was in vain is left to the ordinary
 // way for a while.
-func (p *Partition) notedAhead(r *run, a *execution.Activity, worth bool) {
+func (p *Partition) notedAhead(r *actor.Run, a *execution.Activity, worth bool) {
 	p.vain.Note(aheadTypeOf(r, a), worth)
 }
 
 // refusedAhead: the worker has no room, or has gone. Others may be idle.
-func (p *Partition) refusedAhead(f *offer, nobody bool) {
-	p.deciders.Workers.Refused(f.ahead.worker, nobody, busyPause)
-	p.notedAhead(f.run, f.activity, false) // or it does not know the type
-	if f.endIsComing() {
+func (p *Partition) refusedAhead(f *actor.Offer, nobody bool) {
+	p.deciders.Workers.Refused(f.Ahead.Worker, nobody, busyPause)
+	p.notedAhead(f.Run, f.Activity, false) // or it does not know the type
+	if f.EndIsComing() {
 		return
 	}
-	if f.wanted() && f.activity.Started == 0 && f.run.open() {
-		p.dispatchAnyone(f.run, f.activity, f.completion, false, false)
+	if f.Wanted() && f.Activity.Started == 0 && f.Run.Open() {
+		p.dispatchAnyone(f.Run, f.Activity, f.Completion, false, false)
 	}
-	p.mark(f.run)
+	p.mark(f.Run)
 	p.endOffer(f)
 }
 
 // storedAfter: the message of an activity is stored. If its worker was to decide ahead it has
 // announced the start, given the task back, or is silent.
-func (p *Partition) storedAfter(r *run, a *execution.Activity) {
-	for _, f := range r.offers {
-		if f.activity != a || f.attempt != a.Attempt {
+func (p *Partition) storedAfter(r *actor.Run, a *execution.Activity) {
+	for _, f := range r.Offers {
+		if f.Activity != a || f.Attempt != a.Attempt {
 			continue
 		}
-		f.stored = true
-		if f.ahead != nil {
+		f.Stored = true
+		if f.Ahead != nil {
 			p.notedAhead(r, a, false)
 		}
 	}

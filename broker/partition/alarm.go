@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/schemas"
@@ -23,23 +24,23 @@ const (
 
 // wantedAlarm is the earliest instant at which somebody must look at the run, even if this owner is
 // gone.
-func (p *Partition) wantedAlarm(r *run) schemas.Timestamp {
-	due := r.state.NextDue(p.b.Config())
-	w, wanted := r.state.WantsDecider(p.b.Config())
+func (p *Partition) wantedAlarm(r *actor.Run) schemas.Timestamp {
+	due := r.State.NextDue(p.b.Config())
+	w, wanted := r.State.WantsDecider(p.b.Config())
 	look := p.now().Add(askCover)
 	switch {
-	case r.dispatching():
+	case r.Dispatching():
 	case !wanted || w.Started:
 		return due
 	default:
-		wait := min(askCover<<min(r.reasks, manyReasks), maxReask)
-		if r.noPoller {
+		wait := min(askCover<<min(r.Reasks, manyReasks), maxReask)
+		if r.NoPoller {
 			wait = max(wait, p.deciders.Backlog.Apart())
 		}
 		look = max(w.NotBefore, p.now().Add(wait))
 	}
-	if r.alarm.due != 0 && r.alarm.due <= look && r.alarm.due > p.now() {
-		look = r.alarm.due // armed already; do not chase the clock
+	if r.Alarm.Due != 0 && r.Alarm.Due <= look && r.Alarm.Due > p.now() {
+		look = r.Alarm.Due // armed already; do not chase the clock
 	}
 	if due == 0 {
 		return look
@@ -50,24 +51,24 @@ func (p *Partition) wantedAlarm(r *run) schemas.Timestamp {
 // cover releases what waits for the run to be safe: when it is closed or its alarm is armed early
 // enough. Most runs end before their alarm would be made durable, and so never cost one; until then
 // the effects position waits.
-func (p *Partition) cover(r *run) {
-	if r.alarm.way != nil || r.loading {
+func (p *Partition) cover(r *actor.Run) {
+	if r.Alarm.Way != nil || r.Loading {
 		return
 	}
-	if !r.open() {
+	if !r.Open() {
 		p.uncover(r)
 		p.armNever(r)
-		if r.live() {
+		if r.Live() {
 			p.dropAlarm(r)
 		}
 		p.retire(r)
 		return
 	}
-	if r.inflight != nil || len(r.pending) > 0 {
+	if r.Inflight != nil || len(r.Pending) > 0 {
 		return
 	}
 	due := p.wantedAlarm(r)
-	if due == 0 || r.alarm.due != 0 && r.alarm.due <= due {
+	if due == 0 || r.Alarm.Due != 0 && r.Alarm.Due <= due {
 		p.uncover(r)
 		return
 	}
@@ -75,23 +76,23 @@ func (p *Partition) cover(r *run) {
 		p.arm(r, due)
 		return
 	}
-	if !r.alarm.queued {
+	if !r.Alarm.Queued {
 		p.armLater(r)
 	}
 }
 
 // armNow arms what is still wanted when the delay is over.
-func (p *Partition) armNow(r *run) {
-	if !r.open() || r.loading || r.alarm.way != nil {
+func (p *Partition) armNow(r *actor.Run) {
+	if !r.Open() || r.Loading || r.Alarm.Way != nil {
 		p.mark(r)
 		return
 	}
 	due := p.wantedAlarm(r)
-	if soon := p.now().Add(askCover); !r.isSettled() && (due == 0 || due > soon) {
+	if soon := p.now().Add(askCover); !r.IsSettled() && (due == 0 || due > soon) {
 		// what is wanted may never be in the history, and who comes then must look at what is
 		due = soon
 	}
-	if due != 0 && (r.alarm.due == 0 || r.alarm.due > due) {
+	if due != 0 && (r.Alarm.Due == 0 || r.Alarm.Due > due) {
 		p.arm(r, due)
 		return
 	}
@@ -99,25 +100,25 @@ func (p *Partition) armNow(r *run) {
 }
 
 // uncover releases what waited for the alarm.
-func (p *Partition) uncover(r *run) {
-	watermark.Release(r.uncovered)
-	r.uncovered = nil
+func (p *Partition) uncover(r *actor.Run) {
+	watermark.Release(r.Uncovered)
+	r.Uncovered = nil
 }
 
 // arm publishes the alarm over the one that is known to be there (P-10). If another is there, the
 // claim is looked at before it is replaced.
-func (p *Partition) arm(r *run, due schemas.Timestamp) {
+func (p *Partition) arm(r *actor.Run, due schemas.Timestamp) {
 	if !p.canWrite() {
 		return
 	}
-	id := r.state.Run
-	natsconn.ExpectLastSubjectSeq(p.scratch.alarmHead, r.alarm.seq)
+	id := r.State.Run
+	natsconn.ExpectLastSubjectSeq(p.scratch.alarmHead, r.Alarm.Seq)
 	p.scratch.alarm = schemas.Alarm{V: schemas.Version, Run: id, Due: due, Fence: p.fence}
 	err := schemas.MarshalTo(&p.scratch.alarm, func(body []byte) error {
-		way := &sentAlarm{run: r, id: id, due: due, covered: r.uncovered} // only what waits now
-		r.uncovered, r.alarm.way = nil, way
+		way := &actor.SentAlarm{Run: r, RunID: id, Due: due, Covered: r.Uncovered} // only what waits now
+		r.Uncovered, r.Alarm.Way = nil, way
 		p.sends++
-		p.outside.Send(p.b.NS.Alarm(p.n, r.wid, id), p.scratch.alarmHead, body,
+		p.outside.Send(p.b.NS.Alarm(p.n, r.WorkflowID, id), p.scratch.alarmHead, body,
 			func(a natsconn.Ack) {
 				p.loop.Post(func() { p.armed(way, a) })
 			})
@@ -129,43 +130,43 @@ func (p *Partition) arm(r *run, due schemas.Timestamp) {
 }
 
 // armed learns what has become of an alarm that was published for a run.
-func (p *Partition) armed(way *sentAlarm, a natsconn.Ack) {
-	r := way.run
+func (p *Partition) armed(way *actor.SentAlarm, a natsconn.Ack) {
+	r := way.Run
 	p.sends--
 	if a.Err == nil {
 		p.deadlines.Armed = max(p.deadlines.Armed, a.Seq)
 	}
-	if r.state.Run != way.id { // another run has begun since; this one is closed
-		p.dropStrange(r.wid, way.id)
-		watermark.Release(way.covered)
+	if r.State.Run != way.RunID { // another run has begun since; this one is closed
+		p.dropStrange(r.WorkflowID, way.RunID)
+		watermark.Release(way.Covered)
 		return
 	}
-	if r.alarm.way != way { // its ring was here before
+	if r.Alarm.Way != way { // its ring was here before
 		return
 	}
-	fired := r.alarm.fired
-	r.alarm.way, r.alarm.fired = nil, 0
-	due, covered := way.due, way.covered
+	fired := r.Alarm.Fired
+	r.Alarm.Way, r.Alarm.Fired = nil, 0
+	due, covered := way.Due, way.Covered
 	var other *natsconn.SequenceError
 	switch {
 	case a.Err == nil && a.Seq <= fired:
 		// its ring has overtaken its acknowledgement: nothing is armed
-		r.alarm.due, r.alarm.seq, r.alarm.firing = 0, 0, false
-		r.uncovered = append(covered, r.uncovered...)
+		r.Alarm.Due, r.Alarm.Seq, r.Alarm.Firing = 0, 0, false
+		r.Uncovered = append(covered, r.Uncovered...)
 	case a.Err == nil:
-		r.alarm.due, r.alarm.seq, r.alarm.strange, r.alarm.firing = due, a.Seq, false, false
+		r.Alarm.Due, r.Alarm.Seq, r.Alarm.Strange, r.Alarm.Firing = due, a.Seq, false, false
 		watermark.Release(covered)
 	case errors.As(a.Err, &other):
-		r.alarm.seq, r.alarm.firing, r.uncovered = other.Last, false, append(covered,
-			r.uncovered...)
+		r.Alarm.Seq, r.Alarm.Firing, r.Uncovered = other.Last, false, append(covered,
+			r.Uncovered...)
 	default:
-		r.uncovered = append(covered, r.uncovered...)
+		r.Uncovered = append(covered, r.Uncovered...)
 		// if it is stored it has replaced what was armed, and may have rung since
-		r.alarm.due, r.alarm.strange = 0, true
-		p.log.WithError(a.Err).WithField("workflow", r.wid).
+		r.Alarm.Due, r.Alarm.Strange = 0, true
+		p.log.WithError(a.Err).WithField("workflow", r.WorkflowID).
 			Warn("an alarm is not acknowledged; arming again")
-		r.alarm.queued = true
-		p.loop.After(effectRetry, func() { r.alarm.queued = false; p.mark(r) })
+		r.Alarm.Queued = true
+		p.loop.After(effectRetry, func() { r.Alarm.Queued = false; p.mark(r) })
 		return
 	}
 	p.mark(r)
@@ -183,40 +184,40 @@ const (
 // the worker's answer, is kept until the run is covered again. The worker deletes the message as
 // soon as the ring is stored. One that came straight still stands there: the next alarm is
 // published over it.
-func (p *Partition) fired(r *run, fire *schemas.Ring, t *completion, came fireWay) {
-	if !r.open() || fire.Run != r.state.Run {
+func (p *Partition) fired(r *actor.Run, fire *schemas.Ring, t *completion, came fireWay) {
+	if !r.Open() || fire.Run != r.State.Run {
 		return
 	}
-	switch way := r.alarm.way; {
+	switch way := r.Alarm.Way; {
 	case way == nil:
-	case fire.Due == way.due && fire.Sequence > r.alarm.seq:
+	case fire.Due == way.Due && fire.Sequence > r.Alarm.Seq:
 		// it is stored, whatever becomes of its acknowledgement
-		r.uncovered = append(r.uncovered, way.covered...)
-		r.alarm.way, r.alarm.fired, way.covered = nil, 0, nil
+		r.Uncovered = append(r.Uncovered, way.Covered...)
+		r.Alarm.Way, r.Alarm.Fired, way.Covered = nil, 0, nil
 	default:
-		r.alarm.fired = max(r.alarm.fired, fire.Sequence)
+		r.Alarm.Fired = max(r.Alarm.Fired, fire.Sequence)
 	}
-	if fire.Sequence >= r.alarm.seq || r.alarm.seq == 0 || fire.Due == r.alarm.due {
-		r.alarm.due, r.alarm.seq, r.alarm.firing = 0, 0, came == direct
+	if fire.Sequence >= r.Alarm.Seq || r.Alarm.Seq == 0 || fire.Due == r.Alarm.Due {
+		r.Alarm.Due, r.Alarm.Seq, r.Alarm.Firing = 0, 0, came == direct
 		if came == direct {
-			r.alarm.seq = fire.Sequence
+			r.Alarm.Seq = fire.Sequence
 		}
 	}
 	t.Retain()
-	r.uncovered = append(r.uncovered, t)
+	r.Uncovered = append(r.Uncovered, t)
 	p.mark(r)
 }
 
 // dropAlarm deletes the alarm of a closed run, by sequence only. If that fails it rings in vain.
-func (p *Partition) dropAlarm(r *run) {
-	known, strange := r.alarm.seq, r.alarm.strange
-	if r.alarm.firing {
+func (p *Partition) dropAlarm(r *actor.Run) {
+	known, strange := r.Alarm.Seq, r.Alarm.Strange
+	if r.Alarm.Firing {
 		known = 0
 	}
-	r.alarm.due, r.alarm.seq, r.alarm.strange, r.alarm.firing = 0, 0, false, false
+	r.Alarm.Due, r.Alarm.Seq, r.Alarm.Strange, r.Alarm.Firing = 0, 0, false, false
 	switch {
 	case strange: // it may have replaced the one that is known
-		p.dropStrange(r.wid, r.state.Run)
+		p.dropStrange(r.WorkflowID, r.State.Run)
 	case known != 0:
 		p.deleteAlarm(known)
 	}

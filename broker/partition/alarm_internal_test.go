@@ -5,42 +5,43 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
-func openRun() *run {
-	return &run{wid: "o", end: runs.End{Sequence: 40}, state: &execution.State{Run: "r2", Start: &schemas.WorkflowStarted{WorkflowType: "order"}, Status: schemas.StatusOpen}}
+func openRun() *actor.Run {
+	return &actor.Run{WorkflowID: "o", End: runs.End{Sequence: 40}, State: &execution.State{Run: "r2", Start: &schemas.WorkflowStarted{WorkflowType: "order"}, Status: schemas.StatusOpen}}
 }
 
 // A ring tells that nothing is armed any more if it is that of the armed alarm, and nothing if it is an older one's, or another run's.
 func TestWhatAFireTells(t *testing.T) { // P-10
-	armed := alarm{due: 100, seq: 7}
+	armed := actor.Alarm{Due: 100, Seq: 7}
 	for _, tc := range []struct {
 		name  string
-		alarm alarm
+		alarm actor.Alarm
 		fire  schemas.Ring
 		came  fireWay
-		want  alarm
+		want  actor.Alarm
 	}{
-		{"of the armed one", armed, schemas.Ring{Run: "r2", Due: 100, Sequence: 7}, stored, alarm{}},
-		{"straight from its worker, which has it still", armed, schemas.Ring{Run: "r2", Due: 100, Sequence: 7}, direct, alarm{seq: 7, firing: true}},
-		{"of one that replaced it", armed, schemas.Ring{Run: "r2", Due: 90, Sequence: 8}, stored, alarm{}},
-		{"of one that is not known", alarm{due: 100}, schemas.Ring{Run: "r2", Due: 90, Sequence: 3}, stored, alarm{}},
+		{"of the armed one", armed, schemas.Ring{Run: "r2", Due: 100, Sequence: 7}, stored, actor.Alarm{}},
+		{"straight from its worker, which has it still", armed, schemas.Ring{Run: "r2", Due: 100, Sequence: 7}, direct, actor.Alarm{Seq: 7, Firing: true}},
+		{"of one that replaced it", armed, schemas.Ring{Run: "r2", Due: 90, Sequence: 8}, stored, actor.Alarm{}},
+		{"of one that is not known", actor.Alarm{Due: 100}, schemas.Ring{Run: "r2", Due: 90, Sequence: 3}, stored, actor.Alarm{}},
 		{"of one that it has replaced", armed, schemas.Ring{Run: "r2", Due: 90, Sequence: 6}, stored, armed},
 		{"of the run before", armed, schemas.Ring{Run: "r1", Due: 100, Sequence: 7}, stored, armed},
 	} {
 		done := false
 		p, r, kept := &Partition{}, openRun(), watermark.New(func() { done = true })
-		r.alarm = tc.alarm
+		r.Alarm = tc.alarm
 		p.fired(r, &tc.fire, kept, tc.came)
-		if r.alarm != tc.want {
-			t.Errorf("a ring %s: got %+v, want %+v", tc.name, r.alarm, tc.want)
+		if r.Alarm != tc.want {
+			t.Errorf("a ring %s: got %+v, want %+v", tc.name, r.Alarm, tc.want)
 		}
 		kept.Release()
-		if own := tc.fire.Run == "r2"; own == done || own != (len(r.uncovered) == 1) {
-			t.Errorf("a ring %s is held %v by %d; its place is kept until the run is covered, if it is the run's", tc.name, !done, len(r.uncovered))
+		if own := tc.fire.Run == "r2"; own == done || own != (len(r.Uncovered) == 1) {
+			t.Errorf("a ring %s is held %v by %d; its place is kept until the run is covered, if it is the run's", tc.name, !done, len(r.Uncovered))
 		}
 	}
 }
@@ -52,22 +53,22 @@ func TestFireWhileAnAlarmIsOnItsWay(t *testing.T) { // P-10
 		name string
 		fire schemas.Ring
 		ack  natsconn.Ack
-		want alarm
+		want actor.Alarm
 		free bool // what waited for the alarm
 	}{
-		{"its own", schemas.Ring{Run: "r2", Due: 100, Sequence: 8}, natsconn.Ack{Seq: 8}, alarm{}, false},
-		{"that of the one before", schemas.Ring{Run: "r2", Due: 90, Sequence: 7}, natsconn.Ack{Seq: 8}, alarm{due: 100, seq: 8}, true},
-		{"that of the one before, for the same time", schemas.Ring{Run: "r2", Due: 100, Sequence: 7}, natsconn.Ack{Seq: 8}, alarm{due: 100, seq: 8}, true},
-		{"one with its number", schemas.Ring{Run: "r2", Due: 90, Sequence: 8}, natsconn.Ack{Seq: 8}, alarm{}, false},
+		{"its own", schemas.Ring{Run: "r2", Due: 100, Sequence: 8}, natsconn.Ack{Seq: 8}, actor.Alarm{}, false},
+		{"that of the one before", schemas.Ring{Run: "r2", Due: 90, Sequence: 7}, natsconn.Ack{Seq: 8}, actor.Alarm{Due: 100, Seq: 8}, true},
+		{"that of the one before, for the same time", schemas.Ring{Run: "r2", Due: 100, Sequence: 7}, natsconn.Ack{Seq: 8}, actor.Alarm{Due: 100, Seq: 8}, true},
+		{"one with its number", schemas.Ring{Run: "r2", Due: 90, Sequence: 8}, natsconn.Ack{Seq: 8}, actor.Alarm{}, false},
 	} {
 		free := false
 		p, r, waits := &Partition{}, openRun(), watermark.New(func() { free = true })
-		way := &sentAlarm{run: r, id: "r2", due: 100, covered: []*completion{waits}}
-		r.alarm = alarm{due: 90, seq: 7, way: way}
+		way := &actor.SentAlarm{Run: r, RunID: "r2", Due: 100, Covered: []*completion{waits}}
+		r.Alarm = actor.Alarm{Due: 90, Seq: 7, Way: way}
 		p.fired(r, &tc.fire, watermark.New(nil), stored)
 		p.armed(way, tc.ack)
-		if r.alarm != tc.want || free != tc.free {
-			t.Errorf("%s: got %+v, and what waited is free: %v; want %+v, free: %v", tc.name, r.alarm, free, tc.want, tc.free)
+		if r.Alarm != tc.want || free != tc.free {
+			t.Errorf("%s: got %+v, and what waited is free: %v; want %+v, free: %v", tc.name, r.Alarm, free, tc.want, tc.free)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/deadlines"
 	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/subject"
@@ -89,8 +90,8 @@ func (p *Partition) fire(q *schemas.DueRing, at schemas.Timestamp, t *completion
 	r := p.get(q.WorkflowID)
 	fire := schemas.Ring{Run: q.Run, Due: q.Due, Sequence: q.Sequence}
 	p.when(r, func() { p.fired(r, &fire, t, direct) })
-	p.deliver(r, &message{
-		wid: q.WorkflowID, event: execution.AlarmFired{}, at: at, log: noLog, completion: t,
+	p.deliver(r, &actor.Message{
+		WorkflowID: q.WorkflowID, Event: execution.AlarmFired{}, At: at, Log: noLog, Completion: t,
 	})
 }
 

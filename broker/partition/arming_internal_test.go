@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/internal/virtual"
@@ -18,21 +19,21 @@ func TestArmingLine(t *testing.T) {
 		at := map[string]time.Duration{}
 		look := func() {
 			for _, r := range p.dirty {
-				at[r.wid] = time.Since(began)
+				at[r.WorkflowID] = time.Since(began)
 			}
 			p.dirty = nil
 		}
-		enter := func(all ...*run) {
+		enter := func(all ...*actor.Run) {
 			for _, r := range all {
 				p.armLater(r)
 			}
 		}
-		a, b, c, d, e := &run{wid: "a", loading: true}, &run{wid: "b", loading: true}, &run{wid: "c", loading: true}, &run{wid: "d", loading: true}, &run{wid: "e", loading: true}
+		a, b, c, d, e := &actor.Run{WorkflowID: "a", Loading: true}, &actor.Run{WorkflowID: "b", Loading: true}, &actor.Run{WorkflowID: "c", Loading: true}, &actor.Run{WorkflowID: "d", Loading: true}, &actor.Run{WorkflowID: "e", Loading: true}
 		enter(a, b, c)
 		p.loop.After(300*time.Millisecond, func() {
 			p.armNever(b)
 			p.armNever(b) // has left
-			if b.alarm.queued {
+			if b.Alarm.Queued {
 				t.Error("a run that has closed is kept until its time has come")
 			}
 			enter(d)
@@ -54,9 +55,9 @@ func TestArmingLine(t *testing.T) {
 				t.Errorf("%s was looked at after %v, want %v", wid, at[wid], ms*time.Millisecond)
 			}
 		}
-		for _, r := range []*run{a, b, c, d, e} {
-			if r.alarm.queued || r.alarm.place != 0 {
-				t.Errorf("%s is still in the line", r.wid)
+		for _, r := range []*actor.Run{a, b, c, d, e} {
+			if r.Alarm.Queued || r.Alarm.Place != 0 {
+				t.Errorf("%s is still in the line", r.WorkflowID)
 			}
 		}
 		if _, left := p.deadlines.Line.Wait(time.Now()); len(at) != len(want) || left {

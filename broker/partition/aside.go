@@ -5,6 +5,7 @@ import (
 
 	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -16,63 +17,63 @@ const deadDamaged = "damaged"
 const mostKept = 256
 
 // setAside lets nothing wait for a run whose history is damaged.
-func (p *Partition) setAside(r *run) {
-	p.sayDamaged(p.b.NS.HistoryOfWorkflow(p.n, r.wid), r.broken)
-	delete(p.inheriting, r.wid)
+func (p *Partition) setAside(r *actor.Run) {
+	p.sayDamaged(p.b.NS.HistoryOfWorkflow(p.n, r.WorkflowID), r.Broken)
+	delete(p.inheriting, r.WorkflowID)
 	p.uncover(r)
 }
 
 // turnAwayAll tells those who wait for a run that its history cannot be followed.
-func (p *Partition) turnAwayAll(r *run) {
-	then := r.then
-	r.then = nil
+func (p *Partition) turnAwayAll(r *actor.Run) {
+	then := r.Then
+	r.Then = nil
 	for _, w := range then {
 		switch {
-		case !r.aside && w.patient:
-			r.then = append(r.then, w)
-		case w.broken != nil:
-			w.broken()
+		case !r.Aside && w.Patient:
+			r.Then = append(r.Then, w)
+		case w.Broken != nil:
+			w.Broken()
 		}
 	}
-	mailbox := r.mailbox
-	r.mailbox = nil
+	mailbox := r.Mailbox
+	r.Mailbox = nil
 	for _, e := range mailbox {
 		switch {
-		case r.aside:
+		case r.Aside:
 			p.turnAway(r, e)
 		case p.keeps(r, e):
-			r.mailbox = append(r.mailbox, e)
+			r.Mailbox = append(r.Mailbox, e)
 		}
 	}
 }
 
 // keeps tells whether a message may wait for a run of a later version. One that came straight to
 // the owner may not: its sender waits, and is told.
-func (p *Partition) keeps(r *run, e *message) bool {
-	e.judged() // so that the log goes on
+func (p *Partition) keeps(r *actor.Run, e *actor.Message) bool {
+	e.Judged() // so that the log goes on
 	if p.sendBack(r, e) {
 		return false
 	}
-	if len(r.mailbox) >= mostKept {
-		r.overflown = r.overflown || e.log != noLog
+	if len(r.Mailbox) >= mostKept {
+		r.Overflown = r.Overflown || e.Log != noLog
 		return false
 	}
 	return true
 }
 
 // sendBack refuses what came by no log, if its sender hears of it.
-func (p *Partition) sendBack(r *run, e *message) bool {
-	if e.log != noLog {
+func (p *Partition) sendBack(r *actor.Run, e *actor.Message) bool {
+	if e.Log != noLog {
 		return false
 	}
-	switch e.event.(type) {
+	switch e.Event.(type) {
 	case execution.Start:
-		e.verdict = verdict{refused: damagedError(r)}
-		if e.answer != nil {
-			e.answer(r, nil)
+		e.Verdict = actor.Verdict{Refused: damagedError(r)}
+		if e.Answer != nil {
+			e.Answer(r, nil)
 		}
 	case execution.Report:
-		e.refuse()
+		e.Refuse()
 	default:
 		return false
 	}
@@ -81,28 +82,28 @@ func (p *Partition) sendBack(r *run, e *message) bool {
 
 // turnAway ends what came for a run that is set aside. Whoever waits for an answer gets one. What
 // is the last of its kind becomes a dead letter; what a repair repeats does not.
-func (p *Partition) turnAway(r *run, e *message) {
+func (p *Partition) turnAway(r *actor.Run, e *actor.Message) {
 	defer func() {
-		if !e.kept {
-			e.judged()
+		if !e.Kept {
+			e.Judged()
 		}
 	}()
-	defer e.completion.Release()
+	defer e.Completion.Release()
 	if p.sendBack(r, e) {
 		return
 	}
-	if e.log == noLog {
-		if e.refuse != nil {
-			e.refuse()
+	if e.Log == noLog {
+		if e.Refuse != nil {
+			e.Refuse()
 		}
 		return
 	}
-	switch m := e.event.(type) {
+	switch m := e.Event.(type) {
 	case execution.AlarmFired:
 		return
 	case execution.Start:
 		if q := m.Request; q.ReplyTo != "" && (q.Origin == nil || q.Origin.Parent == nil) {
-			p.tellStarter(q, &schemas.StartResponse{V: schemas.Version, WorkflowID: r.wid, Error: damagedError(r)})
+			p.tellStarter(q, &schemas.StartResponse{V: schemas.Version, WorkflowID: r.WorkflowID, Error: damagedError(r)})
 			return
 		}
 	default:
@@ -112,7 +113,7 @@ func (p *Partition) turnAway(r *run, e *message) {
 		}
 	}
 	p.owe(r, e)
-	p.bury(e, deadDamaged, r.broken.Error())
+	p.bury(e, deadDamaged, r.Broken.Error())
 }
 
 // requestIn is what an operator asks for, or a broker in the name of a workflow; nil if the message

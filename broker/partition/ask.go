@@ -11,6 +11,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
@@ -19,11 +20,11 @@ import (
 
 // consult asks the decider if one is wanted. Everything is committed: what the decider sees is in
 // the history.
-func (p *Partition) consult(r *run) {
-	if r.ask != nil || r.noPoller || p.leaving != nil {
+func (p *Partition) consult(r *actor.Run) {
+	if r.Ask != nil || r.NoPoller || p.leaving != nil {
 		return
 	}
-	w, wanted := r.state.WantsDecider(p.b.Config())
+	w, wanted := r.State.WantsDecider(p.b.Config())
 	if !wanted {
 		return
 	}
@@ -31,7 +32,7 @@ func (p *Partition) consult(r *run) {
 		p.backOff(r, wait)
 		return
 	}
-	if r.windowFrom > r.state.Decision.Previous {
+	if r.WindowFrom > r.State.Decision.Previous {
 		p.loadWindow(r)
 		return
 	}
@@ -40,31 +41,31 @@ func (p *Partition) consult(r *run) {
 }
 
 // wantsNow tells whether the decider would be asked if the run stood still.
-func (p *Partition) wantsNow(r *run) bool {
-	if r.ask != nil || r.noPoller || !r.open() {
+func (p *Partition) wantsNow(r *actor.Run) bool {
+	if r.Ask != nil || r.NoPoller || !r.Open() {
 		return false
 	}
-	w, wanted := r.state.WantsDecider(p.b.Config())
+	w, wanted := r.State.WantsDecider(p.b.Config())
 	return wanted && w.NotBefore <= p.now()
 }
 
-func (p *Partition) backOff(r *run, wait time.Duration) {
-	if r.backingUp {
+func (p *Partition) backOff(r *actor.Run, wait time.Duration) {
+	if r.BackingUp {
 		return
 	}
-	r.backingUp = true
+	r.BackingUp = true
 	p.loop.After(wait, func() {
-		r.backingUp = false
+		r.BackingUp = false
 		p.mark(r)
 	})
 }
 
 // loadWindow reads the events that the window needs and the snapshot did not bring.
-func (p *Partition) loadWindow(r *run) {
-	r.loading = true
-	previous, upTo, id := r.state.Decision.Previous, r.windowFrom, r.state.Run
+func (p *Partition) loadWindow(r *actor.Run) {
+	r.Loading = true
+	previous, upTo, id := r.State.Decision.Previous, r.WindowFrom, r.State.Run
 	env.ReadAsync(p.b, p.loop, func(ctx context.Context) ([]schemas.Event, error) {
-		events, _, err := p.b.Histories.Events(ctx, p.n, r.wid, id,
+		events, _, err := p.b.Histories.Events(ctx, p.n, r.WorkflowID, id,
 			runs.Span{After: previous, UpTo: upTo, Least: upTo})
 		return events, err
 	}, func(events []schemas.Event, err error) {
@@ -74,11 +75,11 @@ func (p *Partition) loadWindow(r *run) {
 		}
 		if err != nil {
 			p.unread(r, err, func() {
-				if r.broken != nil {
+				if r.Broken != nil {
 					p.loadWindow(r)
 					return
 				}
-				r.loading = false
+				r.Loading = false
 				p.mark(r)
 			})
 			return
@@ -86,7 +87,7 @@ func (p *Partition) loadWindow(r *run) {
 		if !p.isIntact(r) {
 			return
 		}
-		r.window, r.windowFrom, r.loading = append(events, r.window...), previous, false
+		r.Window, r.WindowFrom, r.Loading = append(events, r.Window...), previous, false
 		p.loadedNow(r)
 	})
 }
@@ -96,29 +97,29 @@ var errWindowTooLarge = errors.New("the window does not fit")
 
 // request sends the decision task: to the worker that answered last if it asked for that, else to
 // whoever listens.
-func (p *Partition) request(r *run, w execution.Wanted) {
+func (p *Partition) request(r *actor.Run, w execution.Wanted) {
 	if !p.canWrite() {
 		return
 	}
 	p.nextAsk++
-	a := &ask{
-		id: p.nextAsk, startedID: w.StartedID, at: p.now(), sticky: r.sticky != "",
-		confirmed: w.Started,
+	a := &actor.Ask{
+		ID: p.nextAsk, StartedID: w.StartedID, At: p.now(), Sticky: r.Sticky != "",
+		Confirmed: w.Started,
 	}
-	a.token = r.state.Run + "." + strconv.FormatInt(a.startedID, 10) + "." +
-		strconv.FormatUint(p.fence, 36) + "." + strconv.FormatUint(a.id, 36)
-	subj, encode := p.b.NS.Decide(r.state.Start.WorkflowType), schemas.MarshalJSONTo
-	if a.sticky {
-		subj, encode = p.b.NS.DecideSticky(r.state.Start.WorkflowType, r.sticky), schemas.MarshalTo
+	a.Token = r.State.Run + "." + strconv.FormatInt(a.StartedID, 10) + "." +
+		strconv.FormatUint(p.fence, 36) + "." + strconv.FormatUint(a.ID, 36)
+	subj, encode := p.b.NS.Decide(r.State.Start.WorkflowType), schemas.MarshalJSONTo
+	if a.Sticky {
+		subj, encode = p.b.NS.DecideSticky(r.State.Start.WorkflowType, r.Sticky), schemas.MarshalTo
 	}
 	task := p.task(r, a)
 	send := func(body []byte) error {
 		if len(body) > p.b.Largest() && len(task.Events) > 0 {
 			return errWindowTooLarge
 		}
-		r.ask, r.queued = a, false
-		p.asks[a.id] = r
-		if err := p.b.Conn.PublishReply(subj, p.replies+strconv.FormatUint(a.id, 36), nil, body); err != nil {
+		r.Ask, r.Queued = a, false
+		p.asks[a.ID] = r
+		if err := p.b.Conn.PublishReply(subj, p.replies+strconv.FormatUint(a.ID, 36), nil, body); err != nil {
 			p.log.WithError(err).Warn("a decision task cannot be sent")
 		}
 		return nil
@@ -131,7 +132,7 @@ func (p *Partition) request(r *run, w execution.Wanted) {
 		err = encode(task, send)
 	}
 	if err != nil {
-		p.log.WithError(err).WithField("workflow", r.wid).Error("a decision task cannot be encoded")
+		p.log.WithError(err).WithField("workflow", r.WorkflowID).Error("a decision task cannot be encoded")
 		return
 	}
 	p.sweepLater()
@@ -140,30 +141,30 @@ func (p *Partition) request(r *run, w execution.Wanted) {
 
 // task builds what the decider is asked, on the scratch. The window ends with the DeciderStarted
 // that the answer will bring.
-func (p *Partition) task(r *run, a *ask) *schemas.DecisionTask {
-	d, t := &r.state.Decision, &p.scratch.task
+func (p *Partition) task(r *actor.Run, a *actor.Ask) *schemas.DecisionTask {
+	d, t := &r.State.Decision, &p.scratch.task
 	*t = schemas.DecisionTask{
-		V: schemas.Version, Namespace: p.b.Options.Namespace, WorkflowID: r.wid, Run: r.state.Run,
-		Type: r.state.Start.WorkflowType, TypeVersion: r.state.Start.WorkflowTypeVersion,
-		PreviousStartedID: d.Previous, StartedID: a.startedID, Token: a.token,
-		Context: r.state.Context, Attempt: d.Failures + 1,
-		StartMode: r.state.Start.Mode(),
+		V: schemas.Version, Namespace: p.b.Options.Namespace, WorkflowID: r.WorkflowID, Run: r.State.Run,
+		Type: r.State.Start.WorkflowType, TypeVersion: r.State.Start.WorkflowTypeVersion,
+		PreviousStartedID: d.Previous, StartedID: a.StartedID, Token: a.Token,
+		Context: r.State.Context, Attempt: d.Failures + 1,
+		StartMode: r.State.Start.Mode(),
 	}
-	t.EventsLeft = p.b.Config().EventsLeft(r.state.LastID)
-	t.ContinueReasons = continueReasons(r.state, t.EventsLeft)
+	t.EventsLeft = p.b.Config().EventsLeft(r.State.LastID)
+	t.ContinueReasons = continueReasons(r.State, t.EventsLeft)
 	t.SuggestContinueAsNew = len(t.ContinueReasons) > 0
 	t.Deadline = p.answerBy(r, a)
-	if r.state.Base.CompletedID != 0 {
-		p.scratch.base = r.state.Base
+	if r.State.Base.CompletedID != 0 {
+		p.scratch.base = r.State.Base
 		t.Base = &p.scratch.base
 	}
 	quota := p.b.BodyLimit()/2 - len(t.Context)
 	events := p.scratch.emptyEvents()
-	for e := range r.unseen() {
+	for e := range r.Unseen() {
 		if e.ID <= d.Previous {
 			continue
 		}
-		if e.ID > a.startedID {
+		if e.ID > a.StartedID {
 			break
 		}
 		if quota -= runs.SizeOf(e); quota < 0 && len(events) > 0 {
@@ -172,10 +173,10 @@ func (p *Partition) task(r *run, a *ask) *schemas.DecisionTask {
 		}
 		events = append(events, e)
 	}
-	if !a.confirmed && !t.More {
+	if !a.Confirmed && !t.More {
 		p.scratch.started = schemas.DeciderStarted{ScheduledEventID: d.Scheduled}
 		events = append(events, schemas.Event{
-			ID: a.startedID, Time: max(a.at, r.state.LastTime), Attributes: &p.scratch.started,
+			ID: a.StartedID, Time: max(a.At, r.State.LastTime), Attributes: &p.scratch.started,
 		})
 	}
 	p.scratch.setEvents(events)
@@ -192,12 +193,12 @@ func continueReasons(s *execution.State, left int64) []string {
 }
 
 // answerBy is the deadline of an ask; 0 if it has none.
-func (p *Partition) answerBy(r *run, a *ask) schemas.Timestamp {
-	switch limit := r.state.Start.TaskStartToCloseTimeout; {
+func (p *Partition) answerBy(r *actor.Run, a *actor.Ask) schemas.Timestamp {
+	switch limit := r.State.Start.TaskStartToCloseTimeout; {
 	case limit.Limited():
-		return a.at.Add(limit)
+		return a.At.Add(limit)
 	case limit == 0:
-		return a.at.Add(p.b.Config().DeciderTimeout)
+		return a.At.Add(p.b.Config().DeciderTimeout)
 	}
 	return 0
 }
@@ -261,15 +262,15 @@ func (p *Partition) answered(m natsconn.Msg) {
 }
 
 // confirm sends the marker if the mailbox waits for it.
-func (p *Partition) confirm(r *run) {
-	if a := r.ask; a != nil && !a.confirmed && !a.marked && len(r.mailbox) > 0 {
+func (p *Partition) confirm(r *actor.Run) {
+	if a := r.Ask; a != nil && !a.Confirmed && !a.Marked && len(r.Mailbox) > 0 {
 		p.sendMarker(a)
 	}
 }
 
-func (p *Partition) sendMarker(a *ask) {
-	a.marked = true
-	if err := p.b.Conn.Publish(p.replies+env.MarkerPrefix+"."+strconv.FormatUint(a.id, 36), nil, nil); err != nil {
+func (p *Partition) sendMarker(a *actor.Ask) {
+	a.Marked = true
+	if err := p.b.Conn.Publish(p.replies+env.MarkerPrefix+"."+strconv.FormatUint(a.ID, 36), nil, nil); err != nil {
 		p.log.WithError(err).Warn("a marker cannot be sent")
 	}
 }
@@ -277,11 +278,11 @@ func (p *Partition) sendMarker(a *ask) {
 // marked: the request was taken, else the refusal would have come before the marker.
 func (p *Partition) marked(id uint64) {
 	r := p.asks[id]
-	if r == nil || r.ask == nil || r.ask.id != id || r.ask.confirmed {
+	if r == nil || r.Ask == nil || r.Ask.ID != id || r.Ask.Confirmed {
 		return
 	}
-	r.ask.confirmed = true
-	p.step(r, &message{wid: r.wid, event: execution.Taken{}, at: r.ask.at, log: noLog})
+	r.Ask.Confirmed = true
+	p.step(r, &actor.Message{WorkflowID: r.WorkflowID, Event: execution.Taken{}, At: r.Ask.At, Log: noLog})
 	p.drain(r)
 }
 
@@ -297,10 +298,10 @@ func (p *Partition) sweepLater() {
 		old := p.now().Add(-schemas.Duration(deciders.ConfirmAfter))
 		waiting := false
 		for _, r := range p.asks {
-			if a := r.ask; a != nil && !a.confirmed {
+			if a := r.Ask; a != nil && !a.Confirmed {
 				waiting = true
 				// A marker that was lost with its connection is sent again.
-				if a.at <= old {
+				if a.At <= old {
 					p.sendMarker(a)
 				}
 			}
@@ -314,14 +315,14 @@ func (p *Partition) sweepLater() {
 // nobody: no decider of the type listens, or the sticky worker is gone.
 func (p *Partition) nobody(id uint64) {
 	r := p.asks[id]
-	if r == nil || r.ask == nil || r.ask.id != id {
+	if r == nil || r.Ask == nil || r.Ask.ID != id {
 		return
 	}
-	a := r.ask
+	a := r.Ask
 	p.unask(r)
-	if a.sticky {
-		p.deciders.Workers.NotHeard(r.sticky, r.state.Start.WorkflowType)
-		r.sticky = ""
+	if a.Sticky {
+		p.deciders.Workers.NotHeard(r.Sticky, r.State.Start.WorkflowType)
+		r.Sticky = ""
 		p.mark(r)
 		return
 	}
@@ -330,10 +331,10 @@ func (p *Partition) nobody(id uint64) {
 	p.mark(r)
 }
 
-func (p *Partition) unask(r *run) {
-	if r.ask != nil {
-		delete(p.asks, r.ask.id)
-		r.ask = nil
+func (p *Partition) unask(r *actor.Run) {
+	if r.Ask != nil {
+		delete(p.asks, r.Ask.ID)
+		r.Ask = nil
 	}
 }
 
@@ -343,7 +344,7 @@ func (p *Partition) replied(
 	id uint64, reply *schemas.DecisionReply, m natsconn.Msg, undecodable error,
 ) {
 	r := p.asks[id]
-	if r == nil || r.ask == nil || r.ask.id != id {
+	if r == nil || r.Ask == nil || r.Ask.ID != id {
 		if _, twice := p.twice[id]; twice {
 			delete(p.twice, id)
 			return
@@ -351,45 +352,45 @@ func (p *Partition) replied(
 		p.late(m)
 		return
 	}
-	a := r.ask
+	a := r.Ask
 	if p.sealed() {
 		p.passOn(a, m)
 		return
 	}
-	e := &message{wid: r.wid, at: p.now(), log: noLog, subject: m.Subject, body: m.Data}
-	if !a.confirmed {
-		a.confirmed = true
-		p.step(r, &message{
-			wid: r.wid, event: execution.Taken{Identity: reply.Identity}, at: a.at, log: noLog,
+	e := &actor.Message{WorkflowID: r.WorkflowID, At: p.now(), Log: noLog, Subject: m.Subject, Body: m.Data}
+	if !a.Confirmed {
+		a.Confirmed = true
+		p.step(r, &actor.Message{
+			WorkflowID: r.WorkflowID, Event: execution.Taken{Identity: reply.Identity}, At: a.At, Log: noLog,
 		})
 	}
 	p.drain(r)
-	if r.ask != a { // what came before has ended this decision
+	if r.Ask != a { // what came before has ended this decision
 		p.late(m)
 		return
 	}
-	if r.deferral.Waits() {
+	if r.Deferral.Waits() {
 		p.noteLatency(r, true)
 	}
-	if r.recalled != nil {
-		r.recalled.Answered(schemas.Duration(p.now().Sub(a.at)))
+	if r.Recalled != nil {
+		r.Recalled.Answered(schemas.Duration(p.now().Sub(a.At)))
 		p.endRecall(r)
 	}
 	p.unask(r)
 	if undecodable != nil {
 		p.bury(e, deadUndecodable, undecodable.Error())
-		e.event = execution.Refuse{
+		e.Event = execution.Refuse{
 			Cause:  schemas.CauseInvalidDecision,
 			Reason: "the reply cannot be decoded: " + undecodable.Error(),
 		}
-		r.sticky, r.reasks = "", 0
-		p.deciders.Backlog.Announced(r.state.Start.WorkflowType)
+		r.Sticky, r.Reasks = "", 0
+		p.deciders.Backlog.Announced(r.State.Start.WorkflowType)
 		p.step(r, e)
 		return
 	}
-	typ := r.state.Start.WorkflowType
-	p.conclude(r, reply, a.token, a.former == "", e)
-	if a.former == "" && !a.sticky {
+	typ := r.State.Start.WorkflowType
+	p.conclude(r, reply, a.Token, a.Former == "", e)
+	if a.Former == "" && !a.Sticky {
 		p.deciders.Workers.SharedAnswered(typ, reply.Sticky)
 	}
 }
@@ -397,20 +398,20 @@ func (p *Partition) replied(
 // conclude applies a reply to the decision task with a token. One that was passed on by a former
 // owner is not first-hand. e has its body, and becomes its message.
 func (p *Partition) conclude(
-	r *run, reply *schemas.DecisionReply, token string, firstHand bool, e *message,
+	r *actor.Run, reply *schemas.DecisionReply, token string, firstHand bool, e *actor.Message,
 ) {
-	r.reasks = 0
+	r.Reasks = 0
 	p.stick(r, reply, firstHand)
-	p.deciders.Backlog.Announced(r.state.Start.WorkflowType)
+	p.deciders.Backlog.Announced(r.State.Start.WorkflowType)
 	switch {
 	case reply.Token != token:
-		e.event = execution.Refuse{
+		e.Event = execution.Refuse{
 			Cause:    schemas.CauseInvalidDecision,
 			Reason:   "the reply's token is not the one of the task; return it as it came",
 			Identity: reply.Identity,
 		}
 	default:
-		p.judgeReply(r, reply, e, len(e.body))
+		p.judgeReply(r, reply, e, len(e.Body))
 		return
 	}
 	p.step(r, e)
@@ -418,24 +419,24 @@ func (p *Partition) conclude(
 
 // late parks an answer that nobody waits for any more.
 func (p *Partition) late(m natsconn.Msg) {
-	p.bury(&message{log: noLog, at: p.now(), subject: m.Subject, body: m.Data},
+	p.bury(&actor.Message{Log: noLog, At: p.now(), Subject: m.Subject, Body: m.Data},
 		execution.DeadLateDecision,
 		"the decision came after its deadline, or was answered by another; the history has no trace of it")
 }
 
 // expire forgets an ask whose decision has ended some other way: timed out, or closed with the run.
-func (p *Partition) expire(r *run) {
-	if a := r.ask; a != nil && a.confirmed &&
-		(!r.open() || r.state.Decision.Started != a.startedID) {
+func (p *Partition) expire(r *actor.Run) {
+	if a := r.Ask; a != nil && a.Confirmed &&
+		(!r.Open() || r.State.Decision.Started != a.StartedID) {
 		p.unask(r)
-		if a.sticky { // it may hang, or be dead while somebody else listens to its subject
-			if r.open() {
-				p.deciders.Workers.Overdue(r.sticky)
+		if a.Sticky { // it may hang, or be dead while somebody else listens to its subject
+			if r.Open() {
+				p.deciders.Workers.Overdue(r.Sticky)
 			}
-			r.sticky = ""
+			r.Sticky = ""
 		}
 	}
-	if !r.open() {
+	if !r.Open() {
 		p.leaveBacklog(r)
 	}
 }

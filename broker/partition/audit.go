@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/explain"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
@@ -58,28 +59,28 @@ func (p *Partition) audit(q *schemas.AuditRequest, reply func(any)) {
 }
 
 // audited is what a run in memory waits for.
-func (p *Partition) audited(r *run) schemas.AuditRun {
-	a := schemas.AuditRun{WorkflowID: r.wid}
-	if r.broken != nil { // also while messages wait for it
-		a.Unreadable = r.broken.Error()
+func (p *Partition) audited(r *actor.Run) schemas.AuditRun {
+	a := schemas.AuditRun{WorkflowID: r.WorkflowID}
+	if r.Broken != nil { // also while messages wait for it
+		a.Unreadable = r.Broken.Error()
 		return a
 	}
-	if !r.live() {
-		a.Busy = r.loading || len(r.mailbox) > 0
+	if !r.Live() {
+		a.Busy = r.Loading || len(r.Mailbox) > 0
 		return a
 	}
-	explain.Audit(&a, r.state, p.b.Config(), p.now())
-	a.Busy = r.loading || r.inflight != nil ||
-		len(r.pending)+len(r.mailbox)+len(r.uncovered)+len(r.offers) > 0 || r.alarm.way != nil ||
-		r.alarm.queued || r.continues() || p.locking(r) || p.stating(r)
+	explain.Audit(&a, r.State, p.b.Config(), p.now())
+	a.Busy = r.Loading || r.Inflight != nil ||
+		len(r.Pending)+len(r.Mailbox)+len(r.Uncovered)+len(r.Offers) > 0 || r.Alarm.Way != nil ||
+		r.Alarm.Queued || r.Continues() || p.locking(r) || p.stating(r)
 	switch {
-	case r.noPoller: // what is armed may be of a time when the backlog was longer
-		a.Due = explain.DueAtLast(r.state, p.b.Config(), p.now(), mostReask)
-	case r.open():
+	case r.NoPoller: // what is armed may be of a time when the backlog was longer
+		a.Due = explain.DueAtLast(r.State, p.b.Config(), p.now(), mostReask)
+	case r.Open():
 		a.Due = p.wantedAlarm(r)
 	}
 	if a.Decision != "" { // a paused run wants none
-		a.Decision = explain.Decision(r.state, p.situation(r))
+		a.Decision = explain.Decision(r.State, p.situation(r))
 	}
 	return a
 }
@@ -92,53 +93,53 @@ func (p *Partition) repair(q *schemas.ExecutionRequest, reply func(any)) {
 	r := p.get(q.WorkflowID)
 	p.repairWhen(r, reply, func() {
 		switch {
-		case !r.live():
+		case !r.Live():
 			refuse(notFound(q.WorkflowID, ""))
 			return
-		case q.Run != "" && q.Run != r.state.Run:
+		case q.Run != "" && q.Run != r.State.Run:
 			refuse(schemas.Errorf(schemas.CodeConflict, "run %s is not the latest of workflow %q",
-				q.Run, r.wid).
-				About(r.wid, r.state.Run).WithHint("leave the run out to repair the latest"))
+				q.Run, r.WorkflowID).
+				About(r.WorkflowID, r.State.Run).WithHint("leave the run out to repair the latest"))
 			return
 		}
-		p.wait(r, repairWait, (*run).isSettled, func(r *run) {
-			if !r.isSettled() {
-				refuse(schemas.Errorf(schemas.CodeUnavailable, "workflow %q is busy", r.wid).
-					About(r.wid, r.state.Run).
+		p.wait(r, repairWait, (*actor.Run).IsSettled, func(r *actor.Run) {
+			if !r.IsSettled() {
+				refuse(schemas.Errorf(schemas.CodeUnavailable, "workflow %q is busy", r.WorkflowID).
+					About(r.WorkflowID, r.State.Run).
 					WithHint("it moves, so it may need no repair; look again"))
 				return
 			}
-			p.log.WithField("workflow", r.wid).WithField("run", r.state.Run).WithField("by",
+			p.log.WithField("workflow", r.WorkflowID).WithField("run", r.State.Run).WithField("by",
 				q.Identity).WithField("reason", q.Reason).
 				Info("repeating the open effects of a run")
 			p.repairRun(r)
-			reply(&schemas.AckResponse{V: schemas.Version, Run: r.state.Run})
+			reply(&schemas.AckResponse{V: schemas.Version, Run: r.State.Run})
 		})
 	})
 }
 
 // repairWhen runs f once the run is loaded. One whose history could not be followed is read again
 // now: it may have been restored.
-func (p *Partition) repairWhen(r *run, reply func(any), f func()) {
-	if r.broken == nil {
+func (p *Partition) repairWhen(r *actor.Run, reply func(any), f func()) {
+	if r.Broken == nil {
 		p.whenSound(r, reply, f)
 		return
 	}
-	r.then = append(r.then, awaited{
-		run:    f,
-		broken: func() { reply(&schemas.AckResponse{V: schemas.Version, Error: damagedError(r)}) },
+	r.Then = append(r.Then, actor.Awaited{
+		Run:    f,
+		Broken: func() { reply(&schemas.AckResponse{V: schemas.Version, Error: damagedError(r)}) },
 	})
 	p.lookNow(r)
 }
 
-func (p *Partition) repairRun(r *run) {
-	for _, e := range r.state.OpenEffects(p.now()) {
-		p.perform(r, effect{Effect: e}, nil)
+func (p *Partition) repairRun(r *actor.Run) {
+	for _, e := range r.State.OpenEffects(p.now()) {
+		p.perform(r, actor.Effect{Effect: e}, nil)
 	}
 	p.judgeLocksOf(r)
 	p.leaveBacklog(r) // ask again: a decider may listen by now
-	if r.alarm.way == nil {
-		r.alarm.due = 0 // what was armed may be gone; arming it again finds out
+	if r.Alarm.Way == nil {
+		r.Alarm.Due = 0 // what was armed may be gone; arming it again finds out
 	}
 	p.mark(r)
 }

@@ -3,6 +3,7 @@ package partition
 import (
 	"time"
 
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/deciders"
 )
 
@@ -13,46 +14,46 @@ func (h deciderHost) After(d time.Duration, f func()) { h.p.loop.After(d, f) }
 
 func (h deciderHost) Recall(wid string, from *deciders.Queue) {
 	r := h.p.get(wid)
-	r.recalled = from
+	r.Recalled = from
 	h.p.when(r, func() {
-		r.noPoller = false
+		r.NoPoller = false
 		h.p.mark(r)
 	})
 }
 
 // enterBacklog lets a run wait for somebody to listen: nobody did.
-func (p *Partition) enterBacklog(r *run) {
-	r.noPoller = true
-	r.reasks++
-	from := r.recalled
-	r.recalled = nil
-	p.deciders.Backlog.Enter(r.state.Start.WorkflowType, r.wid, from)
+func (p *Partition) enterBacklog(r *actor.Run) {
+	r.NoPoller = true
+	r.Reasks++
+	from := r.Recalled
+	r.Recalled = nil
+	p.deciders.Backlog.Enter(r.State.Start.WorkflowType, r.WorkflowID, from)
 }
 
 // leaveBacklog takes a run out of those that wait for somebody to listen.
-func (p *Partition) leaveBacklog(r *run) {
-	if r.noPoller {
-		r.noPoller = false
-		p.deciders.Backlog.Remove(r.wid)
+func (p *Partition) leaveBacklog(r *actor.Run) {
+	if r.NoPoller {
+		r.NoPoller = false
+		p.deciders.Backlog.Remove(r.WorkflowID)
 	}
 }
 
 // rejoinBacklog is called for a run that was loaded: it may have left the memory while it waited.
-func (p *Partition) rejoinBacklog(r *run) {
-	if !p.deciders.Backlog.Has(r.wid) {
+func (p *Partition) rejoinBacklog(r *actor.Run) {
+	if !p.deciders.Backlog.Has(r.WorkflowID) {
 		return
 	}
-	if !r.open() {
-		p.deciders.Backlog.Remove(r.wid)
+	if !r.Open() {
+		p.deciders.Backlog.Remove(r.WorkflowID)
 		return
 	}
-	r.noPoller, r.reasks = true, manyReasks
+	r.NoPoller, r.Reasks = true, manyReasks
 }
 
 // endRecall: the question for a run that was recalled has come to its end, or there was none.
-func (p *Partition) endRecall(r *run) {
-	if r.recalled != nil {
-		r.recalled.Ended()
-		r.recalled = nil
+func (p *Partition) endRecall(r *actor.Run) {
+	if r.Recalled != nil {
+		r.Recalled.Ended()
+		r.Recalled = nil
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/schemas"
 )
@@ -13,28 +14,28 @@ import (
 // startDecides decides what a start does to a workflow id: it begins a run, repeats an earlier
 // answer, signals or replaces the open run, or is refused. It tells whether the run is ready for
 // the start to happen.
-func (p *Partition) startDecides(r *run, e *message, q *schemas.StartRequest) bool {
-	if !r.live() {
+func (p *Partition) startDecides(r *actor.Run, e *actor.Message, q *schemas.StartRequest) bool {
+	if !r.Live() {
 		if p.startsLate(q) {
-			p.settleStart(r, e, verdict{refused: tooLate(q)})
+			p.settleStart(r, e, actor.Verdict{Refused: tooLate(q)})
 			return false
 		}
 		return p.allowed(r, e, q)
 	}
-	same := sameStart(r.state.Start, q)
+	same := sameStart(r.State.Start, q)
 	switch {
-	case !same && !e.fresh:
+	case !same && !e.Fresh:
 		p.checkFresh(r, e, q)
-	case same, q.Signal != nil && r.state.Knows(execution.StartSignalOf(q)):
+	case same, q.Signal != nil && r.State.Knows(execution.StartSignalOf(q)):
 		// begun by it, or signaled by it, and closed since perhaps
-		p.settleStart(r, e, verdict{run: r.state.Run})
-	case !e.verdict.replaces && p.startsLate(q):
-		p.settleStart(r, e, verdict{run: r.state.Run, refused: tooLate(q)})
-	case r.open():
+		p.settleStart(r, e, actor.Verdict{Run: r.State.Run})
+	case !e.Verdict.Replaces && p.startsLate(q):
+		p.settleStart(r, e, actor.Verdict{Run: r.State.Run, Refused: tooLate(q)})
+	case r.Open():
 		p.conflict(r, e, q)
-	case !e.verdict.replaces && !reusable(q.IDReusePolicy, r.state.Status):
-		p.settleStart(r, e, verdict{run: r.state.Run, refused: notReusable(r, q)})
-	case r.inflight != nil || len(r.pending) > 0:
+	case !e.Verdict.Replaces && !reusable(q.IDReusePolicy, r.State.Status):
+		p.settleStart(r, e, actor.Verdict{Run: r.State.Run, Refused: notReusable(r, q)})
+	case r.Inflight != nil || len(r.Pending) > 0:
 		p.startLater(r, e)
 	default:
 		return p.allowed(r, e, q)
@@ -60,24 +61,24 @@ func tooLate(q *schemas.StartRequest) *schemas.Error {
 // allowed makes the actor ready for a new run, unless its type may not be used. Only now is it
 // known that there is to be one: a repeat, or a signal for the open run, is not judged by its type.
 // That of a child was judged when it was decided.
-func (p *Partition) allowed(r *run, e *message, q *schemas.StartRequest) bool {
+func (p *Partition) allowed(r *actor.Run, e *actor.Message, q *schemas.StartRequest) bool {
 	if q.Origin == nil {
 		refused := p.b.RefuseType(q)
 		// What stands in the inbox, as former versions put large ones there, could begin after a
 		// refusal.
-		if p.fullWith(len(e.body)) && e.log == noLog {
+		if p.fullWith(len(e.Body)) && e.Log == noLog {
 			refused = p.refusal()
 		}
 		if refused != nil {
-			p.settleStart(r, e, verdict{refused: refused})
+			p.settleStart(r, e, actor.Verdict{Refused: refused})
 			return false
 		}
 		if large := largeOf(p.b, e, q, false); len(large) > 0 {
 			p.storeLarge(r, e, q, large)
 			return false
 		}
-		if e.log == noLog {
-			p.quota.Promised += int64(len(e.body))
+		if e.Log == noLog {
+			p.quota.Promised += int64(len(e.Body))
 		}
 	}
 	p.reset(r, e, q)
@@ -85,54 +86,54 @@ func (p *Partition) allowed(r *run, e *message, q *schemas.StartRequest) bool {
 }
 
 // conflict is a start for a workflow id that has an open run.
-func (p *Partition) conflict(r *run, e *message, q *schemas.StartRequest) {
+func (p *Partition) conflict(r *actor.Run, e *actor.Message, q *schemas.StartRequest) {
 	switch {
 	case q.IDConflictPolicy == schemas.ConflictTerminateExisting:
-		p.happen(r, &message{
-			wid: r.wid, at: e.at, log: noLog,
-			event: execution.Terminate{Request: &schemas.ExecutionRequest{
-				WorkflowID: r.wid, Reason: "replaced by run " + q.Run, Identity: q.Identity,
+		p.happen(r, &actor.Message{
+			WorkflowID: r.WorkflowID, At: e.At, Log: noLog,
+			Event: execution.Terminate{Request: &schemas.ExecutionRequest{
+				WorkflowID: r.WorkflowID, Reason: "replaced by run " + q.Run, Identity: q.Identity,
 				Origin: &schemas.RequestOrigin{Cause: schemas.CauseReplaced},
 			}},
 		})
-		e.verdict.replaces = true
+		e.Verdict.Replaces = true
 		p.startLater(r, e)
 	case q.Signal != nil:
 		if large := largeOf(p.b, e, q, true); len(large) > 0 {
 			p.storeLarge(r, e, q, large)
 			return
 		}
-		e.verdict = verdict{run: r.state.Run}
-		e.event = execution.StartSignalOf(q)
+		e.Verdict = actor.Verdict{Run: r.State.Run}
+		e.Event = execution.StartSignalOf(q)
 		p.happen(r, e)
 	case q.IDConflictPolicy == schemas.ConflictUseExisting:
-		p.settleStart(r, e, verdict{run: r.state.Run})
+		p.settleStart(r, e, actor.Verdict{Run: r.State.Run})
 	default:
-		p.settleStart(r, e, verdict{run: r.state.Run, refused: alreadyStarted(r.wid, r.state.Run)})
+		p.settleStart(r, e, actor.Verdict{Run: r.State.Run, Refused: alreadyStarted(r.WorkflowID, r.State.Run)})
 	}
 }
 
 // settleStart answers a start that begins nothing, once everything it was judged by is in the
 // history.
-func (p *Partition) settleStart(r *run, e *message, v verdict) {
-	e.verdict = v
-	g := group{completions: []*completion{e.completion}}
-	if e.answer != nil {
-		g.answers = append(g.answers, func() { e.answer(r, nil) })
+func (p *Partition) settleStart(r *actor.Run, e *actor.Message, v actor.Verdict) {
+	e.Verdict = v
+	g := actor.Group{Completions: []*completion{e.Completion}}
+	if e.Answer != nil {
+		g.Answers = append(g.Answers, func() { e.Answer(r, nil) })
 	}
-	if v.refused != nil {
-		g.answers = append(g.answers, func() { dropStored(p.b, e) })
+	if v.Refused != nil {
+		g.Answers = append(g.Answers, func() { dropStored(p.b, e) })
 	}
-	if e.log != noLog {
-		r.positions[e.log] = e.pos
+	if e.Log != noLog {
+		r.Positions[e.Log] = e.Position
 	}
 	p.queue(r, g)
 }
 
 // startLater: the close is on its way; the new run has a subject of its own and begins after it.
-func (p *Partition) startLater(r *run, e *message) {
-	r.queued = true
-	r.mailbox = append([]*message{e}, r.mailbox...)
+func (p *Partition) startLater(r *actor.Run, e *actor.Message) {
+	r.Queued = true
+	r.Mailbox = append([]*actor.Message{e}, r.Mailbox...)
 	p.mark(r)
 }
 
@@ -153,22 +154,22 @@ func alreadyStarted(wid, run string) *schemas.Error {
 		"wait until it ends, start under another id, or say with idConflictPolicy what is to happen")
 }
 
-func notReusable(r *run, q *schemas.StartRequest) *schemas.Error {
+func notReusable(r *actor.Run, q *schemas.StartRequest) *schemas.Error {
 	return schemas.Errorf(schemas.CodeAlreadyStarted,
 		"workflow %q has been run already, as run %s (%s), and idReusePolicy is %s",
-		r.wid, r.state.Run, r.state.Status, q.IDReusePolicy).
-		InField("workflowId").About(r.wid, r.state.Run).
+		r.WorkflowID, r.State.Run, r.State.Status, q.IDReusePolicy).
+		InField("workflowId").About(r.WorkflowID, r.State.Run).
 		WithHint("start under another id, or with idReusePolicy %s", schemas.ReuseAllow)
 }
 
 // checkFresh makes sure that a new run of a known id does not bear the run id of an older one: then
 // the start is a late repeat, and gets that run's answer (P-5).
-func (p *Partition) checkFresh(r *run, e *message, q *schemas.StartRequest) {
-	r.loading = true
-	r.mailbox = append([]*message{e}, r.mailbox...)
+func (p *Partition) checkFresh(r *actor.Run, e *actor.Message, q *schemas.StartRequest) {
+	r.Loading = true
+	r.Mailbox = append([]*actor.Message{e}, r.Mailbox...)
 	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (bool, error) {
 		_, err := p.b.Reads.LastBySubject(ctx, p.b.NS.StreamHistory(p.n),
-			p.b.NS.History(p.n, r.wid, q.Run))
+			p.b.NS.History(p.n, r.WorkflowID, q.Run))
 		if errors.Is(err, natsconn.ErrNotFound) {
 			return false, nil
 		}
@@ -176,24 +177,24 @@ func (p *Partition) checkFresh(r *run, e *message, q *schemas.StartRequest) {
 	}, func(exists bool, err error) {
 		if err != nil {
 			p.log.WithError(err).
-				WithField("workflow", r.wid).Warn("a run id cannot be looked up; trying again")
-			p.loop.After(loadRetry, func() { r.loading = false; p.mark(r) })
+				WithField("workflow", r.WorkflowID).Warn("a run id cannot be looked up; trying again")
+			p.loop.After(loadRetry, func() { r.Loading = false; p.mark(r) })
 			return
 		}
-		r.loading = false
+		r.Loading = false
 		if exists {
-			r.mailbox = r.mailbox[1:]
+			r.Mailbox = r.Mailbox[1:]
 			p.answerOld(e, q)
-			e.completion.Release()
+			e.Completion.Release()
 		} else {
-			e.fresh = true
+			e.Fresh = true
 		}
 		p.loadedNow(r)
 	})
 }
 
 // answerOld repeats the answer to a start whose run is not the latest of its id any more.
-func (p *Partition) answerOld(e *message, q *schemas.StartRequest) {
+func (p *Partition) answerOld(e *actor.Message, q *schemas.StartRequest) {
 	if q.Origin != nil {
 		p.reportOld(e, q, 0)
 		return
@@ -205,66 +206,66 @@ func (p *Partition) answerOld(e *message, q *schemas.StartRequest) {
 // reset gives the workflow id a new run. It inherits the positions of its predecessor and of the
 // owner in both logs, so that nothing its predecessor has consumed is applied again (P-3); only
 // signals that waited for this very start are not after it.
-func (p *Partition) reset(r *run, e *message, q *schemas.StartRequest) {
+func (p *Partition) reset(r *actor.Run, e *actor.Message, q *schemas.StartRequest) {
 	read := p.intake.Read()
-	waiting := p.takeOrphans(r.wid)
-	for _, w := range append(waiting[:len(waiting):len(waiting)], r.mailbox...) {
-		if w.log != noLog && !read[w.log].Before(w.pos) {
-			read[w.log] = w.pos
-			read[w.log].Sequence--
+	waiting := p.takeOrphans(r.WorkflowID)
+	for _, w := range append(waiting[:len(waiting):len(waiting)], r.Mailbox...) {
+		if w.Log != noLog && !read[w.Log].Before(w.Position) {
+			read[w.Log] = w.Position
+			read[w.Log].Sequence--
 		}
 	}
-	if r.live() {
-		start, _ := e.event.(execution.Start)
+	if r.Live() {
+		start, _ := e.Event.(execution.Start)
 		start.Request = q
-		start.Received, _ = latestIDs(r.state.ReceivedFromWorkflows(), p.b.BodyLimit()-len(e.body))
-		e.event = start
+		start.Received, _ = latestIDs(r.State.ReceivedFromWorkflows(), p.b.BodyLimit()-len(e.Body))
+		e.Event = start
 	}
-	p.renew(r, q, append(waiting, r.mailbox...))
-	r.positions = [2]schemas.Position{
-		r.positions[inboxLog].Later(read[inboxLog]), r.positions[signalLog].Later(read[signalLog]),
+	p.renew(r, q, append(waiting, r.Mailbox...))
+	r.Positions = [2]schemas.Position{
+		r.Positions[inboxLog].Later(read[inboxLog]), r.Positions[signalLog].Later(read[signalLog]),
 	}
-	e.verdict = verdict{run: q.Run, started: true}
+	e.Verdict = actor.Verdict{Run: q.Run, Started: true}
 }
 
 // renew makes the actor that of a new run of its workflow id.
-func (p *Partition) renew(r *run, q *schemas.StartRequest, mailbox []*message) {
+func (p *Partition) renew(r *actor.Run, q *schemas.StartRequest, mailbox []*actor.Message) {
 	p.armNever(r)
-	if r.live() {
+	if r.Live() {
 		p.dropAlarm(r)
 	}
-	*r = run{
-		wid: r.wid, state: execution.New(r.wid, q.Run), mailbox: mailbox, positions: r.positions,
-		waiters: r.waiters, use: r.use, uncovered: r.uncovered, unproved: r.unproved,
-		owing: r.owing,
+	*r = actor.Run{
+		WorkflowID: r.WorkflowID, State: execution.New(r.WorkflowID, q.Run), Mailbox: mailbox, Positions: r.Positions,
+		Waiters: r.Waiters, Use: r.Use, Uncovered: r.Uncovered, Unproved: r.Unproved,
+		Owing: r.Owing,
 	}
-	p.intake.Known.Add(r.wid)
+	p.intake.Known.Add(r.WorkflowID)
 	p.mark(r)
 }
 
 // continueAs begins the run that follows one which has continued as new, directly after it, with
 // the signals that nobody has read: the actor takes no message of the workflow id in between (P-4).
-func (p *Partition) continueAs(r *run) {
-	q := r.state.Continuation()
-	if q.Origin.UnreadSignals > 0 && r.windowFrom > r.state.Decision.Previous {
+func (p *Partition) continueAs(r *actor.Run) {
+	q := r.State.Continuation()
+	if q.Origin.UnreadSignals > 0 && r.WindowFrom > r.State.Decision.Previous {
 		p.loadWindow(r) // and again after it
 		return
 	}
-	unread, sticky := r.state.Unread(r.window), r.sticky
+	unread, sticky := r.State.Unread(r.Window), r.Sticky
 	p.limitIDs(q)
-	p.renew(r, q, r.mailbox)
-	r.sticky = sticky // on the same worker first (S2-7)
-	p.happen(r, &message{wid: r.wid, event: execution.Start{Request: q}, at: p.now(), log: noLog})
+	p.renew(r, q, r.Mailbox)
+	r.Sticky = sticky // on the same worker first (S2-7)
+	p.happen(r, &actor.Message{WorkflowID: r.WorkflowID, Event: execution.Start{Request: q}, At: p.now(), Log: noLog})
 	p.copySignals(r, unread)
 }
 
 // copySignals writes signals of the run before into this one. They need not fit one record with its
 // start: each is a group of its own.
-func (p *Partition) copySignals(r *run, unread []schemas.Event) {
+func (p *Partition) copySignals(r *actor.Run, unread []schemas.Event) {
 	for _, e := range unread {
 		a, _ := e.Attributes.(*schemas.Signal)
-		p.happen(r, &message{
-			wid: r.wid, event: execution.Copied{EventID: e.ID, Signal: a}, at: p.now(), log: noLog,
+		p.happen(r, &actor.Message{
+			WorkflowID: r.WorkflowID, Event: execution.Copied{EventID: e.ID, Signal: a}, At: p.now(), Log: noLog,
 		})
 	}
 }

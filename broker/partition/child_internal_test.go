@@ -6,6 +6,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
@@ -24,19 +25,19 @@ func TestAnswerToAStartThatIsReadAgain(t *testing.T) { // P-1, P-5
 		q := &schemas.StartRequest{WorkflowID: "kid", Run: "r2", Origin: &schemas.StartOrigin{Parent: &schemas.Execution{WorkflowID: "o", Run: "r1"}, ParentScheduledEventID: 5}}
 		for _, tc := range []struct {
 			name   string
-			change func(*run)
+			change func(*actor.Run)
 			want   schemas.Status
 		}{
-			{"it is open", func(r *run) { r.state.Status, r.state.Close = schemas.StatusOpen, nil }, schemas.StatusOpen},
-			{"its end is in the history", func(*run) {}, schemas.StatusCompleted},
-			{"its end waits to be written", func(r *run) { r.pending = []group{{}} }, schemas.StatusOpen},
-			{"its end is on its way", func(r *run) { r.inflight = &commit{} }, schemas.StatusOpen},
+			{"it is open", func(r *actor.Run) { r.State.Status, r.State.Close = schemas.StatusOpen, nil }, schemas.StatusOpen},
+			{"its end is in the history", func(*actor.Run) {}, schemas.StatusCompleted},
+			{"its end waits to be written", func(r *actor.Run) { r.Pending = []actor.Group{{}} }, schemas.StatusOpen},
+			{"its end is on its way", func(r *actor.Run) { r.Inflight = &actor.Commit{} }, schemas.StatusOpen},
 		} {
 			r := openRun()
-			r.state.Start.ParentWorkflowExecution, r.state.Start.ParentScheduledEventID = q.Origin.Parent, 5
-			r.state.Status, r.state.Close = schemas.StatusCompleted, &schemas.Event{Attributes: &schemas.WorkflowSuccess{}}
+			r.State.Start.ParentWorkflowExecution, r.State.Start.ParentScheduledEventID = q.Origin.Parent, 5
+			r.State.Status, r.State.Close = schemas.StatusCompleted, &schemas.Event{Attributes: &schemas.WorkflowSuccess{}}
 			tc.change(r)
-			p.answerChildLate(r, &message{completion: &completion{}}, q)
+			p.answerChildLate(r, &actor.Message{Completion: &completion{}}, q)
 			synctest.Wait()
 			m, err := p.b.Conn.LastBySubject(t.Context(), p.b.NS.StreamIn(0), p.b.NS.In(0, "o", kindChild))
 			var got schemas.ChildReport

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
@@ -12,9 +13,9 @@ import (
 
 // aboutAnotherRun takes the messages between parents and children that are not for the open run, or
 // need another answer before they are.
-func (p *Partition) aboutAnotherRun(r *run, e *message) bool {
+func (p *Partition) aboutAnotherRun(r *actor.Run, e *actor.Message) bool {
 	owes := false
-	switch m := e.event.(type) {
+	switch m := e.Event.(type) {
 	case execution.Start:
 		if o := m.Request.Origin; o == nil || !o.Probe {
 			return false
@@ -22,7 +23,7 @@ func (p *Partition) aboutAnotherRun(r *run, e *message) bool {
 		p.probed(r, e, m.Request)
 	case execution.Child:
 		switch c := m.Report; {
-		case c.Status == schemas.StatusOpen && r.live() && c.ParentRun != r.state.Run:
+		case c.Status == schemas.StatusOpen && r.Live() && c.ParentRun != r.State.Run:
 			p.childOfOld(e, c, 1)
 			owes = true
 		case c.Cause != "" && !c.Final && p.repeatedStarts[c.Child.Run]:
@@ -40,30 +41,30 @@ func (p *Partition) aboutAnotherRun(r *run, e *message) bool {
 	switch {
 	case owes:
 		p.owe(r, e)
-	case r.live() && e.log != noLog:
-		r.positions[e.log] = e.pos
+	case r.Live() && e.Log != noLog:
+		r.Positions[e.Log] = e.Position
 	}
-	e.completion.Release()
+	e.Completion.Release()
 	return true
 }
 
 // probe asks again what became of a child that was refused. Its start was sent twice, by this owner
 // and by the one before; the refusal may answer the first while the second has begun the child. The
 // probe is after both in the child's inbox.
-func (p *Partition) probe(r *run, e *message, c *schemas.ChildReport) bool {
-	if !r.live() || r.state.Run != c.ParentRun || r.state.Children[c.ScheduledEventID] == nil {
+func (p *Partition) probe(r *actor.Run, e *actor.Message, c *schemas.ChildReport) bool {
+	if !r.Live() || r.State.Run != c.ParentRun || r.State.Children[c.ScheduledEventID] == nil {
 		return false // it does not matter any more
 	}
-	q := r.state.ChildStart(r.state.Children[c.ScheduledEventID])
+	q := r.State.ChildStart(r.State.Children[c.ScheduledEventID])
 	q.Origin.Probe = true
-	p.tell(q.WorkflowID, KindStart, q, e.completion)
+	p.tell(q.WorkflowID, KindStart, q, e.Completion)
 	return true
 }
 
 // probed answers a probe: the child has begun, or nothing that was sent before can begin it any
 // more.
-func (p *Partition) probed(r *run, e *message, q *schemas.StartRequest) {
-	if r.live() && r.state.Run == q.Run {
+func (p *Partition) probed(r *actor.Run, e *actor.Message, q *schemas.StartRequest) {
+	if r.Live() && r.State.Run == q.Run {
 		p.answerChild(e, q)(r, nil)
 		return
 	}
@@ -73,28 +74,28 @@ func (p *Partition) probed(r *run, e *message, q *schemas.StartRequest) {
 // childOfOld is the start of a child whose parent is not the latest run of its id any more. If that
 // was ended by force, the child has missed its policy. A run whose history is damaged is given up
 // after so many tries: the open one waits for the answer.
-func (p *Partition) childOfOld(e *message, c *schemas.ChildReport, tries int) {
-	e.completion.Retain()
+func (p *Partition) childOfOld(e *actor.Message, c *schemas.ChildReport, tries int) {
+	e.Completion.Retain()
 	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
-		return p.loadRun(ctx, e.wid, c.ParentRun)
+		return p.loadRun(ctx, e.WorkflowID, c.ParentRun)
 	}, func(l *runs.Run, err error) {
 		switch {
 		case errors.Is(err, runs.ErrDamaged) && !errors.Is(err, runs.ErrLater) && tries >= damagedTries:
 			p.log.WithError(err).
-				WithField("workflow", e.wid).Error(
+				WithField("workflow", e.WorkflowID).Error(
 				"the history of a parent is damaged: a child that began after its end is left alone")
 		case err != nil:
 			p.log.WithError(err).
-				WithField("workflow", e.wid).Warn("a parent cannot be looked up; trying again")
-			p.loop.After(loadRetry, func() { p.childOfOld(e, c, tries+1); e.completion.Release() })
+				WithField("workflow", e.WorkflowID).Warn("a parent cannot be looked up; trying again")
+			p.loop.After(loadRetry, func() { p.childOfOld(e, c, tries+1); e.Completion.Release() })
 			return
 		}
 		if l != nil && l.State.Closed() {
-			_, effects := l.State.Step(p.b.Config(), e.event, e.at)
+			_, effects := l.State.Step(p.b.Config(), e.Event, e.At)
 			for _, f := range effects {
-				p.exchange(l.State, effect{Effect: f, cause: e}, nil)
+				p.exchange(l.State, actor.Effect{Effect: f, Cause: e}, nil)
 			}
 		}
-		e.completion.Release()
+		e.Completion.Release()
 	})
 }

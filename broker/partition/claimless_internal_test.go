@@ -7,6 +7,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/internal/virtual"
 )
 
@@ -34,6 +35,6 @@ func TestOwnerWithoutClaimAnswersNothing(t *testing.T) {
 		if p.Serve(describe) {
 			t.Error("an owner without a claim has taken a request; want it left to the next owner")
 		}
-		p.queue(&run{wid: "w"}, group{answers: []func(){func() { t.Error("an owner without a claim has answered from memory") }}})
+		p.queue(&actor.Run{WorkflowID: "w"}, actor.Group{Answers: []func(){func() { t.Error("an owner without a claim has answered from memory") }}})
 	})
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/explain"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 )
@@ -28,23 +29,23 @@ type closedFeed struct {
 // noteClosing takes a record that is in the history. What is told has no gaps, so that whoever
 // hears it need not read the records: any that were not written here, a fence or those of another
 // owner, begin another span.
-func (p *Partition) noteClosing(r *run, c *commit) {
+func (p *Partition) noteClosing(r *actor.Run, c *actor.Commit) {
 	if p.b.Options.Closed == nil {
 		return
 	}
 	n := &p.feed
-	if n.from != 0 && c.sequence != n.to+1 {
+	if n.from != 0 && c.Sequence != n.to+1 {
 		p.tellFeed()
 	}
 	if n.from == 0 {
-		n.from = c.sequence
+		n.from = c.Sequence
 	}
-	n.to = c.sequence
-	if c.events[len(c.events)-1].Type().Closes() { // nothing follows that
+	n.to = c.Sequence
+	if c.Events[len(c.Events)-1].Type().Closes() { // nothing follows that
 		if n.runs == nil {
 			n.runs = make([]env.Closing, 0, n.before+1)
 		}
-		n.runs = append(n.runs, env.Closing{Sequence: c.sequence, Line: lineOf(r.state)})
+		n.runs = append(n.runs, env.Closing{Sequence: c.Sequence, Line: lineOf(r.State)})
 	}
 	switch {
 	case len(n.runs) >= fullFeed:

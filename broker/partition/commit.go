@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
@@ -11,162 +12,162 @@ import (
 
 // settle moves a run on: the next record goes out, or if there is none the decider is asked and the
 // alarm seen to.
-func (p *Partition) settle(r *run) {
-	if r.loading || r.inflight != nil {
+func (p *Partition) settle(r *actor.Run) {
+	if r.Loading || r.Inflight != nil {
 		return
 	}
-	if len(r.pending) > 0 {
+	if len(r.Pending) > 0 {
 		if !p.deferRecord(r) {
 			p.publish(r)
 		}
 		return
 	}
-	if r.continues() {
+	if r.Continues() {
 		p.continueAs(r)
 		return
 	}
-	if r.open() {
+	if r.Open() {
 		p.consult(r)
 	}
-	if r.ask == nil && !r.loading {
+	if r.Ask == nil && !r.Loading {
 		p.endRecall(r)
 	}
 	p.cover(r)
-	if r.queued && (r.ask != nil || p.leaving != nil || !p.wantsNow(r)) {
+	if r.Queued && (r.Ask != nil || p.leaving != nil || !p.wantsNow(r)) {
 		// an owner that leaves asks nobody
-		r.queued = false
+		r.Queued = false
 	}
 	p.drain(r)
 }
 
 // publish sends the run's next record.
-func (p *Partition) publish(r *run) {
+func (p *Partition) publish(r *actor.Run) {
 	if !p.canWrite() {
 		return
 	}
 	c := p.batch(r)
 	record := &schemas.Record{
-		WorkflowID: r.wid, Run: r.state.Run, First: c.first, Events: c.events,
-		Inbox: c.positions[inboxLog], Signals: c.positions[signalLog],
-		Fence: p.fence, Previous: r.end.Hash, SnapshotSequence: r.end.Snapshot,
+		WorkflowID: r.WorkflowID, Run: r.State.Run, First: c.First, Events: c.Events,
+		Inbox: c.Positions[inboxLog], Signals: c.Positions[signalLog],
+		Fence: p.fence, Previous: r.End.Hash, SnapshotSequence: r.End.Snapshot,
 	}
-	if r.end.Since+len(c.events) >= p.b.Options.SnapshotEvents && len(r.pending) == 0 &&
-		!r.state.Closed() {
-		if b, err := r.state.Snapshot(); err == nil && len(b)+c.size < p.b.BodyLimit() {
-			record.Snapshot, c.snapshot = b, true
+	if r.End.Since+len(c.Events) >= p.b.Options.SnapshotEvents && len(r.Pending) == 0 &&
+		!r.State.Closed() {
+		if b, err := r.State.Snapshot(); err == nil && len(b)+c.Size < p.b.BodyLimit() {
+			record.Snapshot, c.Snapshot = b, true
 		}
 	}
 	err := schemas.MarshalTo(record, func(body []byte) error {
 		hash := sha256.Sum256(body)
-		c.hash = hash[:]
-		c.effects = p.intake.Effects.Enter(schemas.Position{Sequence: c.sequence})
-		r.inflight = c
+		c.Hash = hash[:]
+		c.Effects = p.intake.Effects.Enter(schemas.Position{Sequence: c.Sequence})
+		r.Inflight = c
 		p.commits++
-		p.last = c.sequence
+		p.last = c.Sequence
 		p.quota.Bytes += int64(len(body)) // until it is looked at again
-		p.history.Send(p.b.NS.History(p.n, r.wid, r.state.Run), p.headers(r, c), body,
+		p.history.Send(p.b.NS.History(p.n, r.WorkflowID, r.State.Run), p.headers(r, c), body,
 			func(a natsconn.Ack) {
 				p.loop.Post(func() { p.acked(r, c, a) })
 			})
 		return nil
 	})
 	if err != nil {
-		p.fail("encode a record of %s: %w", r.wid, err)
+		p.fail("encode a record of %s: %w", r.WorkflowID, err)
 	}
 }
 
 // batch takes what the run's next record holds off what is pending: as many groups as fit one
 // message.
-func (p *Partition) batch(r *run) *commit {
-	c := &commit{first: r.pending[0].events[0].ID, sequence: p.last + 1}
+func (p *Partition) batch(r *actor.Run) *actor.Commit {
+	c := &actor.Commit{First: r.Pending[0].Events[0].ID, Sequence: p.last + 1}
 	n := 0
-	for n < len(r.pending) && (n == 0 || c.size+r.pending[n].size < p.b.BodyLimit()/2) {
-		c.size += r.pending[n].size
+	for n < len(r.Pending) && (n == 0 || c.Size+r.Pending[n].Size < p.b.BodyLimit()/2) {
+		c.Size += r.Pending[n].Size
 		n++
 	}
-	for _, g := range r.pending[:n] {
-		c.events = join(c.events, g.events)
-		c.adopt(g)
-		c.positions = g.positions
+	for _, g := range r.Pending[:n] {
+		c.Events = actor.Join(c.Events, g.Events)
+		c.Adopt(g)
+		c.Positions = g.Positions
 	}
-	if n < len(r.pending) {
-		r.pending = r.pending[n:]
+	if n < len(r.Pending) {
+		r.Pending = r.Pending[n:]
 		return c
 	}
-	p.groups.give(r.pending)
-	r.pending = nil
-	r.deferral.Written()
+	p.groups.give(r.Pending)
+	r.Pending = nil
+	r.Deferral.Written()
 	return c
 }
 
 // headers carry the expectation that makes the write safe, and what lists and "nats stream view"
 // show without decoding.
-func (p *Partition) headers(r *run, c *commit) natsconn.Header {
+func (p *Partition) headers(r *actor.Run, c *actor.Commit) natsconn.Header {
 	// Both, always. The stream's sequence alone does not fence a pipeline: a foreign record refuses
 	// the one write whose number it took, and the next prediction is right again. The subject's
 	// sequence makes a fork of the run impossible all the same; a late write of an old owner is
 	// then at worst the run's true next record, and our next write is refused.
 	clear(p.head)
 	h := p.head
-	natsconn.ExpectLastSeq(h, c.sequence-1)
-	if r.unproved {
-		natsconn.ExpectNone(h, p.b.NS.HistoryOfWorkflow(p.n, r.wid))
+	natsconn.ExpectLastSeq(h, c.Sequence-1)
+	if r.Unproved {
+		natsconn.ExpectNone(h, p.b.NS.HistoryOfWorkflow(p.n, r.WorkflowID))
 	} else {
-		natsconn.ExpectLastSubjectSeq(h, r.end.Sequence)
+		natsconn.ExpectLastSubjectSeq(h, r.End.Sequence)
 	}
-	runs.Describe(h, r.state, c.events)
+	runs.Describe(h, r.State, c.Events)
 	return h
 }
 
 // acked is the moment from which the record's events are facts.
-func (p *Partition) acked(r *run, c *commit, a natsconn.Ack) {
+func (p *Partition) acked(r *actor.Run, c *actor.Commit, a natsconn.Ack) {
 	p.commits--
 	if a.Err != nil {
-		p.fail("commit of %s: %w", r.wid, a.Err)
+		p.fail("commit of %s: %w", r.WorkflowID, a.Err)
 		return
 	}
-	if a.Seq != c.sequence {
+	if a.Seq != c.Sequence {
 		p.fail("commit of %s: stored at %d, want %d: somebody else writes this stream",
-			r.wid, a.Seq, c.sequence)
+			r.WorkflowID, a.Seq, c.Sequence)
 		return
 	}
-	r.inflight, r.unproved = nil, false
-	r.committed = c.first + int64(len(c.events)) - 1
-	r.end.Append(c.sequence, c.hash, p.b.Latest(), c.first, len(c.events), c.snapshot)
-	p.reached(c.sequence, c.hash)
+	r.Inflight, r.Unproved = nil, false
+	r.Committed = c.First + int64(len(c.Events)) - 1
+	r.End.Append(c.Sequence, c.Hash, p.b.Latest(), c.First, len(c.Events), c.Snapshot)
+	p.reached(c.Sequence, c.Hash)
 	p.noteClosing(r, c)
 	p.noteRequests(r, c)
-	r.state.Rebase(c.first, r.end.At)
-	r.window = append(r.window, c.events...)
-	r.window, r.windowFrom = runs.Trim(r.window, r.windowFrom, r.state.Decision.Previous)
-	if r.state.Closed() && !r.continues() {
-		r.window, r.windowFrom = nil, r.committed
+	r.State.Rebase(c.First, r.End.At)
+	r.Window = append(r.Window, c.Events...)
+	r.Window, r.WindowFrom = runs.Trim(r.Window, r.WindowFrom, r.State.Decision.Previous)
+	if r.State.Closed() && !r.Continues() {
+		r.Window, r.WindowFrom = nil, r.Committed
 	}
-	p.settled(r, c.group, c.effects)
-	if len(r.offers) > 0 && len(r.pending) == 0 {
+	p.settled(r, c.Group, c.Effects)
+	if len(r.Offers) > 0 && len(r.Pending) == 0 {
 		p.offersMet(r)
 	}
-	if len(r.copies) > 0 && len(r.pending) == 0 {
+	if len(r.Copies) > 0 && len(r.Pending) == 0 {
 		p.dropCopies(r)
 	}
-	if len(r.pending) > 0 && p.wantsNow(r) {
+	if len(r.Pending) > 0 && p.wantsNow(r) {
 		// let the decider be asked once these are committed, however fast messages come in
-		r.queued = true
+		r.Queued = true
 	}
 	p.mark(r)
 }
 
 // settled performs what a group has caused: its events, if any, are in the history.
-func (p *Partition) settled(r *run, g group, effects *completion) {
-	for _, f := range g.answers {
+func (p *Partition) settled(r *actor.Run, g actor.Group, effects *completion) {
+	for _, f := range g.Answers {
 		f()
 	}
-	for _, e := range g.effects {
+	for _, e := range g.Effects {
 		p.perform(r, e, effects)
 	}
-	watermark.Release(g.completions)
+	watermark.Release(g.Completions)
 	if effects != nil {
-		r.uncovered = append(r.uncovered, effects) // its first hold: until the run is covered
+		r.Uncovered = append(r.Uncovered, effects) // its first hold: until the run is covered
 		p.notify(r)
 	}
 }

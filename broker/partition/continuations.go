@@ -11,6 +11,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
@@ -84,13 +85,13 @@ func (p *Partition) suggestContinuation(ctx context.Context, wid string) bool {
 	p.whileOurs(func() {
 		r := p.get(wid)
 		p.whenKnown(r, func() {
-			if !r.open() || len(r.mailbox) > 0 {
+			if !r.Open() || len(r.Mailbox) > 0 {
 				done <- false
 				return
 			}
-			p.deliver(r, &message{
-				wid: wid, event: execution.Recycle{}, at: p.now(), log: noLog,
-				answer: func(_ *run, events []schemas.Event) {
+			p.deliver(r, &actor.Message{
+				WorkflowID: wid, Event: execution.Recycle{}, At: p.now(), Log: noLog,
+				Answer: func(_ *actor.Run, events []schemas.Event) {
 					done <- len(events) > 0
 				},
 			})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
@@ -30,22 +31,22 @@ const (
 )
 
 // unloaded is called when a run could not be loaded.
-func (p *Partition) unloaded(r *run, err error) { p.unread(r, err, func() { p.load(r) }) }
+func (p *Partition) unloaded(r *actor.Run, err error) { p.unread(r, err, func() { p.load(r) }) }
 
 // unread is called when the history of a run could not be read. again reads it once more.
-func (p *Partition) unread(r *run, err error, again func()) {
-	log := p.log.WithError(err).WithField("workflow", r.wid)
-	r.tries++
-	if !errors.Is(err, runs.ErrDamaged) || r.tries < damagedTries {
-		if r.tries == 1 || r.tries%damagedTries == 0 {
+func (p *Partition) unread(r *actor.Run, err error, again func()) {
+	log := p.log.WithError(err).WithField("workflow", r.WorkflowID)
+	r.Tries++
+	if !errors.Is(err, runs.ErrDamaged) || r.Tries < damagedTries {
+		if r.Tries == 1 || r.Tries%damagedTries == 0 {
 			log.Warn("a run cannot be loaded; trying again")
 		}
 		p.loop.After(loadRetry, again)
 		return
 	}
-	later, known := errors.Is(err, runs.ErrLater), r.aside
+	later, known := errors.Is(err, runs.ErrLater), r.Aside
 	switch {
-	case r.broken != nil:
+	case r.Broken != nil:
 	case later:
 		log.Error(
 			"the history of a workflow is damaged, or of a later version: it does not go on, " +
@@ -55,35 +56,35 @@ func (p *Partition) unread(r *run, err error, again func()) {
 			"the history of a workflow is damaged: it does not go on, and its messages become " +
 				"dead letters; drover verify says more")
 	}
-	r.broken, r.aside = err, !later
+	r.Broken, r.Aside = err, !later
 	p.endRecall(r)
-	if r.aside && !known {
+	if r.Aside && !known {
 		p.setAside(r)
 	}
 	p.turnAwayAll(r)
-	r.look = p.loop.After(damagedRetry, func() { r.look = nil; again() })
-	r.again = again
+	r.Look = p.loop.After(damagedRetry, func() { r.Look = nil; again() })
+	r.Again = again
 }
 
 // lookNow reads a history again that could not be followed.
-func (p *Partition) lookNow(r *run) {
-	if r.look != nil { // else it is being read
-		p.loop.Cancel(r.look)
-		r.look = nil
-		r.again()
+func (p *Partition) lookNow(r *actor.Run) {
+	if r.Look != nil { // else it is being read
+		p.loop.Cancel(r.Look)
+		r.Look = nil
+		r.Again()
 	}
 }
 
 // isIntact is called when a run could be loaded. It returns false if that is to no avail.
-func (p *Partition) isIntact(r *run) bool {
-	if r.broken != nil {
-		p.log.WithField("workflow", r.wid).Info("the history of a workflow can be read again")
+func (p *Partition) isIntact(r *actor.Run) bool {
+	if r.Broken != nil {
+		p.log.WithField("workflow", r.WorkflowID).Info("the history of a workflow can be read again")
 	}
-	aside, overflown := r.aside, r.overflown
-	r.tries, r.broken, r.aside, r.overflown, r.again = 0, nil, false, false, nil
+	aside, overflown := r.Aside, r.Overflown
+	r.Tries, r.Broken, r.Aside, r.Overflown, r.Again = 0, nil, false, false, nil
 	switch {
 	case overflown:
-		p.fail("workflow %q can be read again: what came for it is read once more", r.wid)
+		p.fail("workflow %q can be read again: what came for it is read once more", r.WorkflowID)
 		return false
 	case aside:
 		p.when(r, func() { p.goOn(r) })
@@ -92,21 +93,21 @@ func (p *Partition) isIntact(r *run) bool {
 }
 
 // goOn repeats what a run has open that was set aside.
-func (p *Partition) goOn(r *run) {
+func (p *Partition) goOn(r *actor.Run) {
 	p.afterPending(r, func() {
-		if r.live() && r.isSettled() && p.runs[r.wid] == r {
+		if r.Live() && r.IsSettled() && p.runs[r.WorkflowID] == r {
 			p.repairRun(r)
 		}
 	})
 }
 
 // whenKnown runs f once the run is loaded, or broken once its history cannot be followed.
-func (p *Partition) whenKnown(r *run, f, broken func()) {
+func (p *Partition) whenKnown(r *actor.Run, f, broken func()) {
 	switch {
-	case r.broken != nil:
+	case r.Broken != nil:
 		broken()
-	case r.loading:
-		r.then = append(r.then, awaited{run: f, broken: broken})
+	case r.Loading:
+		r.Then = append(r.Then, actor.Awaited{Run: f, Broken: broken})
 	default:
 		f()
 	}
@@ -114,12 +115,12 @@ func (p *Partition) whenKnown(r *run, f, broken func()) {
 
 // whenKept runs f once the run is loaded, or aside once it is set aside. A run of a later version
 // keeps them waiting: it is for what the history owes.
-func (p *Partition) whenKept(r *run, f, aside func()) {
+func (p *Partition) whenKept(r *actor.Run, f, aside func()) {
 	switch {
-	case r.aside:
+	case r.Aside:
 		aside()
-	case r.loading:
-		r.then = append(r.then, awaited{run: f, broken: aside, patient: true})
+	case r.Loading:
+		r.Then = append(r.Then, actor.Awaited{Run: f, Broken: aside, Patient: true})
 	default:
 		f()
 	}
@@ -127,12 +128,12 @@ func (p *Partition) whenKept(r *run, f, aside func()) {
 
 // whenSound is whenKnown for those who want an answer: a run whose history is damaged gives them a
 // refusal.
-func (p *Partition) whenSound(r *run, reply func(any), f func()) {
+func (p *Partition) whenSound(r *actor.Run, reply func(any), f func()) {
 	p.whenKnown(r, f,
 		func() { reply(&schemas.AckResponse{V: schemas.Version, Error: damagedError(r)}) })
 }
 
-func damagedError(r *run) *schemas.Error {
-	return env.DamageOf(r.broken, "workflow %q does not go on: %v", r.wid, r.broken).
-		InField("workflowId").About(r.wid, "")
+func damagedError(r *actor.Run) *schemas.Error {
+	return env.DamageOf(r.Broken, "workflow %q does not go on: %v", r.WorkflowID, r.Broken).
+		InField("workflowId").About(r.WorkflowID, "")
 }

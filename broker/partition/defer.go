@@ -2,6 +2,7 @@ package partition
 
 import (
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/runs"
 )
 
@@ -22,64 +23,64 @@ import (
 const deferSize = 64 << 10
 
 // deferRecord tells whether the run's next record waits for a decision, and asks for that.
-func (p *Partition) deferRecord(r *run) bool {
-	if r.deferral.Waits() {
-		if r.ask != nil && p.leaving == nil {
-			if !r.firedOnly() {
-				p.deciders.Deferrals.Shorten(&r.deferral, r.ask.id)
+func (p *Partition) deferRecord(r *actor.Run) bool {
+	if r.Deferral.Waits() {
+		if r.Ask != nil && p.leaving == nil {
+			if !r.FiredOnly() {
+				p.deciders.Deferrals.Shorten(&r.Deferral, r.Ask.ID)
 			}
 			return true
 		}
-		r.deferral.End()
+		r.Deferral.End()
 		return false
 	}
-	if r.deferral.HasWaited() || r.ask != nil || r.noPoller || !r.open() || p.leaving != nil {
+	if r.Deferral.HasWaited() || r.Ask != nil || r.NoPoller || !r.Open() || p.leaving != nil {
 		return false
 	}
-	if r.state.Base.CompletedID > r.committed {
+	if r.State.Base.CompletedID > r.Committed {
 		return false // a decision is among what waits: it takes effect first
 	}
-	w, wanted := r.state.WantsDecider(p.b.Config())
-	if !wanted || w.Started || w.NotBefore != 0 || r.windowFrom > r.state.Decision.Previous ||
+	w, wanted := r.State.WantsDecider(p.b.Config())
+	if !wanted || w.Started || w.NotBefore != 0 || r.WindowFrom > r.State.Decision.Previous ||
 		!p.worthDeferring(r) {
 		return false
 	}
 	p.deferForDecision(r, w)
-	return r.deferral.Waits()
+	return r.Deferral.Waits()
 }
 
-func (p *Partition) deferForDecision(r *run, w execution.Wanted) {
+func (p *Partition) deferForDecision(r *actor.Run, w execution.Wanted) {
 	p.route(r, true)
 	p.request(r, w)
-	if r.ask == nil {
+	if r.Ask == nil {
 		return
 	}
-	p.deciders.Deferrals.Begin(&r.deferral, r.ask.id, r.firedOnly())
+	p.deciders.Deferrals.Begin(&r.Deferral, r.Ask.ID, r.FiredOnly())
 	p.confirm(r)
 }
 
 // worthDeferring tells whether a decision is worth waiting for.
-func (p *Partition) worthDeferring(r *run) bool {
-	size := len(r.state.Context) + runs.SizeOfAll(r.window)
-	for i := range r.pending {
-		size += r.pending[i].size
+func (p *Partition) worthDeferring(r *actor.Run) bool {
+	size := len(r.State.Context) + runs.SizeOfAll(r.Window)
+	for i := range r.Pending {
+		size += r.Pending[i].Size
 	}
 	if size > min(deferSize, p.b.BodyLimit()/4) {
 		return false
 	}
-	return !p.deciders.Deferrals.Skip(r.state.Start.WorkflowType, r.firedOnly())
+	return !p.deciders.Deferrals.Skip(r.State.Start.WorkflowType, r.FiredOnly())
 }
 
 // DeferralOver publishes what has waited long enough.
 func (h deciderHost) DeferralOver(ask uint64) {
-	if r := h.p.asks[ask]; r != nil && r.deferral.Waits() {
+	if r := h.p.asks[ask]; r != nil && r.Deferral.Waits() {
 		h.p.noteLatency(r, false)
-		r.deferral.End()
+		r.Deferral.End()
 		h.p.mark(r)
 	}
 }
 
 // noteLatency notes whether a decider has answered while its record waited.
-func (p *Partition) noteLatency(r *run, inTime bool) {
-	p.deciders.Deferrals.Note(r.deferral, r.state.Start.WorkflowType, inTime)
+func (p *Partition) noteLatency(r *actor.Run, inTime bool) {
+	p.deciders.Deferrals.Note(r.Deferral, r.State.Start.WorkflowType, inTime)
 }

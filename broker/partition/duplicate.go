@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
@@ -18,20 +19,20 @@ import (
 // (ADR 0021). There it finds its activity over. It is no dead letter: nothing is lost with it.
 
 // buryUntold parks what found no place, but for an outcome that the history has.
-func (p *Partition) buryUntold(r *run, e *message, f execution.Dead) {
-	m, reported := e.event.(execution.Report)
+func (p *Partition) buryUntold(r *actor.Run, e *actor.Message, f execution.Dead) {
+	m, reported := e.Event.(execution.Report)
 	if !reported ||
 		f.Reason != execution.DeadClosedActivity && f.Reason != execution.DeadStaleToken {
 		p.bury(e, f.Reason, f.Details)
 		return
 	}
-	e.completion.Retain()
-	p.buryIfUntold(r.wid, e, m, f)
+	e.Completion.Retain()
+	p.buryIfUntold(r.WorkflowID, e, m, f)
 }
 
 // buryIfUntold holds the message's completion until it is known whether the history has it: if it
 // cannot be read now it is read again.
-func (p *Partition) buryIfUntold(wid string, e *message, m execution.Report, f execution.Dead) {
+func (p *Partition) buryIfUntold(wid string, e *actor.Message, m execution.Report, f execution.Dead) {
 	alone := p.singleReplica()
 	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (bool, error) {
 		return knownOutcome(p.b, ctx, p.n, wid, m.Report, alone)
@@ -39,7 +40,7 @@ func (p *Partition) buryIfUntold(wid string, e *message, m execution.Report, f e
 		switch {
 		case errors.Is(err, runs.ErrDamaged):
 			p.log.WithError(err).
-				WithField("subject", e.subject).
+				WithField("subject", e.Subject).
 				Warn("whether the history has an outcome that came late cannot be told")
 		case err != nil:
 			p.loop.After(loadRetry, func() { p.buryIfUntold(wid, e, m, f) })
@@ -48,7 +49,7 @@ func (p *Partition) buryIfUntold(wid string, e *message, m execution.Report, f e
 		if !known {
 			p.bury(e, f.Reason, f.Details)
 		}
-		e.completion.Release()
+		e.Completion.Release()
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/keyed"
 	"github.com/droverhq/drover/broker/subject"
@@ -23,40 +24,40 @@ const effectRetry = 200 * time.Millisecond
 const refusedListKept = time.Minute
 
 // perform does one effect of a committed step. t is held until it is acknowledged.
-func (p *Partition) perform(r *run, e effect, t *completion) {
+func (p *Partition) perform(r *actor.Run, e actor.Effect, t *completion) {
 	switch f := e.Effect.(type) {
 	case execution.Dispatch:
-		if r.open() {
-			if a := r.state.Activities[f.ScheduledID]; a != nil {
+		if r.Open() {
+			if a := r.State.Activities[f.ScheduledID]; a != nil {
 				p.dispatch(r, a, t, f.Store, a.Started != 0)
 			}
 		}
 	case execution.Permit:
 		p.permit(f)
 	case execution.Dead:
-		p.buryUntold(r, e.cause, f)
+		p.buryUntold(r, e.Cause, f)
 	case execution.Inquire:
 		p.inquire(r, f)
 	case execution.CancelRunning:
 		p.control(f)
 	case execution.EnterLock:
-		if l := r.state.LockOf(f.Key, f.Asked); l != nil && r.open() {
-			p.enterLock(r, l, t, e.cause == nil)
+		if l := r.State.LockOf(f.Key, f.Asked); l != nil && r.Open() {
+			p.enterLock(r, l, t, e.Cause == nil)
 		}
 	case execution.AskState:
-		if q := r.state.Requests[f.ScheduledID]; q != nil && r.open() {
-			p.askState(r, q, t, e.cause == nil)
+		if q := r.State.Requests[f.ScheduledID]; q != nil && r.Open() {
+			p.askState(r, q, t, e.Cause == nil)
 		}
 	case execution.LeaveLock:
-		p.leaveLock(f.Lock, f.Scope, keyed.Place{WorkflowID: r.wid, Asked: f.Asked}, t, e.cause == nil)
+		p.leaveLock(f.Lock, f.Scope, keyed.Place{WorkflowID: r.WorkflowID, Asked: f.Asked}, t, e.Cause == nil)
 	default:
-		p.exchange(r.state, e, t)
+		p.exchange(r.State, e, t)
 	}
 }
 
 // dispatch offers an activity's task to idle workers, or puts it on its list. With ask whoever gets
 // it must ask before it begins: a worker may be at it.
-func (p *Partition) dispatch(r *run, a *execution.Activity, t *completion, store, ask bool) {
+func (p *Partition) dispatch(r *actor.Run, a *execution.Activity, t *completion, store, ask bool) {
 	if store {
 		p.storedAfter(r, a)
 	}
@@ -66,54 +67,54 @@ func (p *Partition) dispatch(r *run, a *execution.Activity, t *completion, store
 }
 
 // dispatchAnyone is dispatch without a preference.
-func (p *Partition) dispatchAnyone(r *run, a *execution.Activity, t *completion, store, ask bool) {
+func (p *Partition) dispatchAnyone(r *actor.Run, a *execution.Activity, t *completion, store, ask bool) {
 	o := a.Scheduled
 	task := p.activityTask(r, a, ask)
 	body, err := schemas.MarshalJSON(&task)
 	if err == nil && len(body) > p.b.Largest() && len(task.HeartbeatDetails) > 0 {
 		// the input alone fits
 		task.HeartbeatDetails = nil
-		p.log.WithField("workflow", r.wid).WithField("activity", o.ActivityID).Warn(
+		p.log.WithField("workflow", r.WorkflowID).WithField("activity", o.ActivityID).Warn(
 			"the details of the last heartbeat do not fit the task beside its input; the attempt begins without")
 		body, err = schemas.MarshalJSON(&task)
 	}
 	if err != nil {
-		p.log.WithError(err).WithField("workflow", r.wid).Error("a task cannot be encoded")
+		p.log.WithError(err).WithField("workflow", r.WorkflowID).Error("a task cannot be encoded")
 		return
 	}
 	if !store && p.offerable(a) && p.offer(r, a, body, t) {
 		return
 	}
 	if t.Retain(); t == nil {
-		r.loose++
+		r.Loose++
 	}
-	c := taskCopy{run: r.state.Run, list: o.List, scheduled: a.ScheduledID, attempt: a.Attempt}
+	c := actor.TaskCopy{Run: r.State.Run, List: o.List, Scheduled: a.ScheduledID, Attempt: a.Attempt}
 	p.send(p.b.NS.Task(o.List, o.TaskPriority), o.List, nil, body, func(seq uint64) {
-		p.b.LookAtList(c.list, env.ListLook)
-		if t.Release(); t == nil && r.state.Run == c.run {
+		p.b.LookAtList(c.List, env.ListLook)
+		if t.Release(); t == nil && r.State.Run == c.Run {
 			// else the run has ended, and its count with it
-			r.loose--
+			r.Loose--
 			p.mark(r)
 		}
-		if c.seq = seq; ask && seq > 0 {
+		if c.Seq = seq; ask && seq > 0 {
 			p.copied(r, c)
 		}
 	})
 }
 
 // activityTask is what the worker of an activity is told.
-func (p *Partition) activityTask(r *run, a *execution.Activity, ask bool) schemas.ActivityTask {
+func (p *Partition) activityTask(r *actor.Run, a *execution.Activity, ask bool) schemas.ActivityTask {
 	o := a.Scheduled
 	task := schemas.ActivityTask{
-		V: schemas.Version, Namespace: p.b.Options.Namespace, WorkflowID: r.wid, Run: r.state.Run,
-		WorkflowType: r.state.Start.WorkflowType, ActivityID: o.ActivityID, Type: o.ActivityType,
+		V: schemas.Version, Namespace: p.b.Options.Namespace, WorkflowID: r.WorkflowID, Run: r.State.Run,
+		WorkflowType: r.State.Start.WorkflowType, ActivityID: o.ActivityID, Type: o.ActivityType,
 		TypeVersion: o.ActivityTypeVersion, Input: o.Input, List: o.List, Attempt: a.Attempt,
 		ScheduledEventID: a.ScheduledID, ScheduledAt: a.ScheduledBase,
 		NotIdempotent:  o.NotIdempotent || ask,
-		IdempotencyKey: execution.Token(r.state.Run, a.ScheduledID, 0),
-		Token:          execution.Token(r.state.Run, a.ScheduledID, a.Attempt), HeartbeatDetails: a.Resume,
-		Fence: p.fence, Report: p.b.NS.ActOutcome(p.n, r.wid, o.List),
-		Beat: p.b.NS.Beat(p.n, r.wid, o.List), StartToClose: max(o.StartToCloseTimeout, 0),
+		IdempotencyKey: execution.Token(r.State.Run, a.ScheduledID, 0),
+		Token:          execution.Token(r.State.Run, a.ScheduledID, a.Attempt), HeartbeatDetails: a.Resume,
+		Fence: p.fence, Report: p.b.NS.ActOutcome(p.n, r.WorkflowID, o.List),
+		Beat: p.b.NS.Beat(p.n, r.WorkflowID, o.List), StartToClose: max(o.StartToCloseTimeout, 0),
 		Heartbeat: max(o.HeartbeatTimeout, 0),
 	}
 	if o.ScheduleToCloseTimeout.Limited() {
@@ -222,21 +223,21 @@ func (p *Partition) permit(f execution.Permit) {
 
 // bury parks a message that cannot be applied. The entry's subject tells where the message stood,
 // so it is written once, however often the message is read. The message's position waits for it.
-func (p *Partition) bury(e *message, reason, details string) {
-	p.log.WithField("subject", e.subject).WithField("reason", reason).
+func (p *Partition) bury(e *actor.Message, reason, details string) {
+	p.log.WithField("subject", e.Subject).WithField("reason", reason).
 		Warn("dead letter: " + details)
-	p.letters.Note(e.wid, e.event, e.at, reason, details)
+	p.letters.Note(e.WorkflowID, e.Event, e.At, reason, details)
 	letter := schemas.DeadLetter{
-		Reason: reason, Details: details, Subject: e.subject, Time: e.stored(), Body: e.body,
+		Reason: reason, Details: details, Subject: e.Subject, Time: e.Stored(), Body: e.Body,
 	}
 	place := p.place(e)
 	subj, h, body, err := dead.Compose(p.b.NS, place, letter, p.b.Conn.MaxPayload())
 	if err != nil {
 		p.log.WithError(err).Error("a dead letter cannot be encoded")
-		e.judged()
+		e.Judged()
 		return
 	}
 	natsconn.ExpectNone(h, p.b.NS.DeadAt(place.Tokens()...))
-	e.completion.Retain()
-	p.send(subj, "", h, body, func(uint64) { e.judged(); e.completion.Release() })
+	e.Completion.Retain()
+	p.send(subj, "", h, body, func(uint64) { e.Judged(); e.Completion.Release() })
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/runs"
@@ -31,11 +32,11 @@ const (
 
 // exchange performs the effects that reach other workflows. They go into the inbox of the workflow
 // that is meant, whoever owns it; t is held until they are there.
-func (p *Partition) exchange(s *execution.State, e effect, t *completion) {
+func (p *Partition) exchange(s *execution.State, e actor.Effect, t *completion) {
 	switch f := e.Effect.(type) {
 	case execution.StartChild:
 		if c := s.Children[f.ScheduledID]; c != nil {
-			if e.cause == nil {
+			if e.Cause == nil {
 				p.repeatedStarts[c.Scheduled.Run] = true
 			}
 			p.startChild(s, c, t)
@@ -49,7 +50,7 @@ func (p *Partition) exchange(s *execution.State, e effect, t *completion) {
 		f.Answer.V = schemas.Version
 		// What is answered stands in the inbox, not in the state: its place there is kept until the
 		// answer is safe.
-		p.tell(f.To.WorkflowID, kindExternal, &f.Answer, e.cause.completion)
+		p.tell(f.To.WorkflowID, kindExternal, &f.Answer, e.Cause.Completion)
 	case execution.EndChild:
 		kind := KindEnd
 		if f.Policy == schemas.ChildRequestCancel {
@@ -62,7 +63,7 @@ func (p *Partition) exchange(s *execution.State, e effect, t *completion) {
 				Execution: &schemas.Execution{WorkflowID: s.WorkflowID, Run: s.Run},
 				Cause:     schemas.CauseChildPolicyApplied, FirstRun: f.Child.Run,
 			},
-		}, t, completionOf(e.cause))
+		}, t, completionOf(e.Cause))
 	case execution.Closed:
 		p.reportChild(s, t)
 	}
@@ -86,8 +87,8 @@ func (p *Partition) startChild(s *execution.State, c *execution.ChildRun, t *com
 		func(again func()) {
 			r := p.get(s.WorkflowID)
 			p.whenKept(r, func() {
-				if r.live() && r.state.Run == s.Run {
-					if now := r.state.Children[c.ScheduledID]; now == nil || now.Started != 0 {
+				if r.Live() && r.State.Run == s.Run {
+					if now := r.State.Children[c.ScheduledID]; now == nil || now.Started != 0 {
 						t.Release()
 						return
 					}
@@ -98,11 +99,11 @@ func (p *Partition) startChild(s *execution.State, c *execution.ChildRun, t *com
 		})
 }
 
-func completionOf(e *message) *completion {
+func completionOf(e *actor.Message) *completion {
 	if e == nil {
 		return nil
 	}
-	return e.completion
+	return e.Completion
 }
 
 // tell puts a message into the inbox of a workflow.
@@ -146,17 +147,17 @@ func childReport(s *execution.State) *schemas.ChildReport {
 }
 
 // answerChild tells a parent what became of the start of its child.
-func (p *Partition) answerChild(e *message, q *schemas.StartRequest) func(*run, []schemas.Event) {
-	return func(r *run, _ []schemas.Event) {
-		if e.verdict.refused != nil {
+func (p *Partition) answerChild(e *actor.Message, q *schemas.StartRequest) func(*actor.Run, []schemas.Event) {
+	return func(r *actor.Run, _ []schemas.Event) {
+		if e.Verdict.Refused != nil {
 			p.refuseChild(e, q)
 			return
 		}
 		report := startedReport(q)
-		if r.state.Run == q.Run && r.state.Closed() && r.inflight == nil && len(r.pending) == 0 {
-			report = childReport(r.state)
+		if r.State.Run == q.Run && r.State.Closed() && r.Inflight == nil && len(r.Pending) == 0 {
+			report = childReport(r.State)
 		}
-		p.tell(q.Origin.Parent.WorkflowID, kindChild, report, e.completion)
+		p.tell(q.Origin.Parent.WorkflowID, kindChild, report, e.Completion)
 	}
 }
 
@@ -169,16 +170,16 @@ func startedReport(q *schemas.StartRequest) *schemas.ChildReport {
 	}
 }
 
-func (p *Partition) refuseChild(e *message, q *schemas.StartRequest) {
+func (p *Partition) refuseChild(e *actor.Message, q *schemas.StartRequest) {
 	report := startedReport(q)
 	report.Status, report.Cause, report.Final = "", schemas.CauseWorkflowRunning, q.Origin.Probe
-	p.tell(q.Origin.Parent.WorkflowID, kindChild, report, e.completion)
+	p.tell(q.Origin.Parent.WorkflowID, kindChild, report, e.Completion)
 }
 
 // answerChildLate answers a child's start that was read again after a take-over: the history tells
 // what became of it (P-5).
-func (p *Partition) answerChildLate(r *run, e *message, q *schemas.StartRequest) {
-	if r.state.Run == q.Run {
+func (p *Partition) answerChildLate(r *actor.Run, e *actor.Message, q *schemas.StartRequest) {
+	if r.State.Run == q.Run {
 		p.answerChild(e, q)(r, nil)
 		return
 	}
@@ -189,8 +190,8 @@ func (p *Partition) answerChildLate(r *run, e *message, q *schemas.StartRequest)
 // never began.
 //
 // tries is how often that was tried before.
-func (p *Partition) reportOld(e *message, q *schemas.StartRequest, tries int) {
-	e.completion.Retain()
+func (p *Partition) reportOld(e *actor.Message, q *schemas.StartRequest, tries int) {
+	e.Completion.Retain()
 	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
 		return p.loadRun(ctx, q.WorkflowID, q.Run)
 	}, func(l *runs.Run, err error) {
@@ -201,24 +202,24 @@ func (p *Partition) reportOld(e *message, q *schemas.StartRequest, tries int) {
 			p.log.WithError(err).
 				WithField("workflow", q.WorkflowID).
 				Warn("a child cannot be looked up; trying again")
-			p.loop.After(loadRetry, func() { p.reportOld(e, q, tries+1); e.completion.Release() })
+			p.loop.After(loadRetry, func() { p.reportOld(e, q, tries+1); e.Completion.Release() })
 			return
 		case l == nil:
 			p.refuseChild(e, q)
 		default:
-			p.tell(q.Origin.Parent.WorkflowID, kindChild, childReport(l.State), e.completion)
+			p.tell(q.Origin.Parent.WorkflowID, kindChild, childReport(l.State), e.Completion)
 		}
-		e.completion.Release()
+		e.Completion.Release()
 	})
 }
 
 // answerUnknown tells the sender of a signal or cancel request that nobody is there.
-func (p *Partition) answerUnknown(e *message, source schemas.Execution, event int64) {
+func (p *Partition) answerUnknown(e *actor.Message, source schemas.Execution, event int64) {
 	p.tell(source.WorkflowID, kindExternal, &schemas.ExternalAnswer{
 		V: schemas.Version, SourceRun: source.Run, ScheduledEventID: event,
-		Target: schemas.Execution{WorkflowID: e.wid},
+		Target: schemas.Execution{WorkflowID: e.WorkflowID},
 		Cause:  schemas.CauseUnknownExecution,
-	}, e.completion)
+	}, e.Completion)
 }
 
 // control tells a worker that an activity is not wanted any more. Nothing waits for it: the answer

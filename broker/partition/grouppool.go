@@ -1,5 +1,7 @@
 package partition
 
+import "github.com/droverhq/drover/broker/partition/actor"
+
 // maxPooledLists is how many lists a partition keeps, and maxPooledLength how long they may be:
 // nearly every record has one to four groups, and its list is needed for microseconds.
 const (
@@ -9,12 +11,12 @@ const (
 
 // groupPool keeps the memory of lists of groups from one run to the next. A run that keeps its own
 // would hold it while it sleeps.
-type groupPool [][]group
+type groupPool [][]actor.Group
 
-func (s *groupPool) take() []group {
+func (s *groupPool) take() []actor.Group {
 	n := len(*s)
 	if n == 0 {
-		return make([]group, 0, 4)
+		return make([]actor.Group, 0, 4)
 	}
 	last := (*s)[n-1]
 	*s = (*s)[:n-1]
@@ -22,7 +24,7 @@ func (s *groupPool) take() []group {
 }
 
 // give takes back a list that nobody uses any more.
-func (s *groupPool) give(list []group) {
+func (s *groupPool) give(list []actor.Group) {
 	if len(*s) == maxPooledLists || cap(list) > maxPooledLength || cap(list) < 2 {
 		return
 	}

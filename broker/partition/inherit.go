@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -46,22 +47,22 @@ func (p *Partition) meetHanded() {
 
 // inheritAsk makes the run wait for an answer that is on its way. It is called when the run is
 // loaded, before anything happens to it.
-func (p *Partition) inheritAsk(r *run) {
-	d, ok := p.inheriting[r.wid]
+func (p *Partition) inheritAsk(r *actor.Run) {
+	d, ok := p.inheriting[r.WorkflowID]
 	if !ok {
 		return
 	}
-	delete(p.inheriting, r.wid)
-	if d.Token == "" || !r.open() || r.state.Run != d.Run ||
-		r.state.Decision.Started != d.StartedID {
+	delete(p.inheriting, r.WorkflowID)
+	if d.Token == "" || !r.Open() || r.State.Run != d.Run ||
+		r.State.Decision.Started != d.StartedID {
 		return
 	}
 	p.nextAsk++
-	r.ask = &ask{
-		id: p.nextAsk, token: d.Token, startedID: d.StartedID, at: d.At, confirmed: true,
-		former: d.Replies,
+	r.Ask = &actor.Ask{
+		ID: p.nextAsk, Token: d.Token, StartedID: d.StartedID, At: d.At, Confirmed: true,
+		Former: d.Replies,
 	}
-	p.asks[r.ask.id] = r
+	p.asks[r.Ask.ID] = r
 	p.probeFormer()
 }
 
@@ -89,11 +90,11 @@ func (p *Partition) decided(m natsconn.Msg) {
 		p.inherited[token] = ""
 		r := p.get(wid)
 		p.whenKept(r, func() {
-			if r.ask == nil || r.ask.token != token {
+			if r.Ask == nil || r.Ask.Token != token {
 				p.late(m)
 				return
 			}
-			p.replied(r.ask.id, reply, m, undecodable)
+			p.replied(r.Ask.ID, reply, m, undecodable)
 		}, func() { p.late(m) })
 	})
 }
@@ -112,7 +113,7 @@ func (p *Partition) probeFormer() {
 		}
 		asked := map[string]bool{}
 		for _, r := range p.asks {
-			former := r.ask.former
+			former := r.Ask.Former
 			if former == "" || asked[former] {
 				continue
 			}
@@ -147,8 +148,8 @@ func (p *Partition) formerGone(number string) {
 		return
 	}
 	for _, r := range p.asks {
-		if r.ask.former == p.formers[n] {
-			p.log.WithField("workflow", r.wid).
+		if r.Ask.Former == p.formers[n] {
+			p.log.WithField("workflow", r.WorkflowID).
 				Info("the former owner is gone before a decision came: asking again")
 			p.unask(r)
 			p.mark(r)

@@ -7,6 +7,7 @@ import (
 	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
@@ -38,10 +39,10 @@ func (p *Partition) follow(ctx context.Context, in *intake.Log) (*natsconn.Reade
 	return p.b.Conn.Read(ctx, in.Stream, options, func(m natsconn.Stored) {
 		e := p.open(in, m)
 		if !p.lookUp(ctx, in, e) || !p.spill(ctx, in, m, e) ||
-			!in.Allowance.Take(ctx, len(e.body)) {
+			!in.Allowance.Take(ctx, len(e.Body)) {
 			return
 		}
-		e.allowed = &in.Allowance
+		e.Allowed = &in.Allowance
 		p.loop.Post(func() { p.takeMessage(in, e) })
 	})
 }
@@ -49,14 +50,14 @@ func (p *Partition) follow(ctx context.Context, in *intake.Log) (*natsconn.Reade
 // open parses a message on the reader's goroutine. It never fails: what cannot be understood
 // becomes a dead letter.
 func (p *Partition) open(in *intake.Log, m natsconn.Stored) *opened {
-	e := &message{at: schemas.At(m.Time), log: in.Number, subject: m.Subject, body: m.Data}
-	o := &opened{message: e, seq: m.Seq}
+	e := &actor.Message{At: schemas.At(m.Time), Log: in.Number, Subject: m.Subject, Body: m.Data}
+	o := &opened{Message: e, seq: m.Seq}
 	if in.Number == signalLog {
 		o.foreign = isAnswer(m.Data) ||
 			natsconn.GivenOfDrover(m.Header)+natsconn.GivenBody(m.Data) != ""
 		_, wid, name, err := subject.ParseSignalStored(m.Subject)
-		o.wid, o.err = wid, err
-		e.event = execution.Signal{Name: name, Input: m.Data, RequestID: requestIDOf(m.Header)}
+		o.WorkflowID, o.err = wid, err
+		e.Event = execution.Signal{Name: name, Input: m.Data, RequestID: requestIDOf(m.Header)}
 		return o
 	}
 	_, wid, kind, rest, err := subject.ParseIn(m.Subject)
@@ -64,14 +65,14 @@ func (p *Partition) open(in *intake.Log, m natsconn.Stored) *opened {
 		o.err = err
 		return o
 	}
-	o.wid = wid
+	o.WorkflowID = wid
 	o.foreign = kind != kindActivity && m.Header.Get(natsconn.HeaderSubject) != m.Subject ||
 		natsconn.GivenOut(m.Header) != ""
 	switch kind {
 	case "start":
 		r := &schemas.StartRequest{}
 		o.err = schemas.Unmarshal(m.Data, r)
-		e.event = execution.Start{Request: r}
+		e.Event = execution.Start{Request: r}
 	case kindActivity:
 		r := &schemas.Report{}
 		o.err = natsconn.Decode(m.Header, m.Data, r)
@@ -79,24 +80,24 @@ func (p *Partition) open(in *intake.Log, m natsconn.Stored) *opened {
 			o.err = fmt.Errorf("the subject %s names no list", m.Subject)
 			return o
 		}
-		e.event = execution.Report{Report: r, List: rest[0]}
+		e.Event = execution.Report{Report: r, List: rest[0]}
 	case "alarm":
 		r := &schemas.Ring{}
 		o.err = schemas.Unmarshal(m.Data, r)
 		o.fire = r
-		e.event = execution.AlarmFired{}
+		e.Event = execution.AlarmFired{}
 	case kindChild:
 		r := &schemas.ChildReport{}
 		o.err = schemas.Unmarshal(m.Data, r)
-		e.event = execution.Child{Report: r}
+		e.Event = execution.Child{Report: r}
 	case kindSignal:
 		r := &schemas.ExternalSignal{}
 		o.err = schemas.Unmarshal(m.Data, r)
-		e.event = execution.Signal{Name: r.Name, Input: r.Input, External: r}
+		e.Event = execution.Signal{Name: r.Name, Input: r.Input, External: r}
 	case kindExternal:
 		r := &schemas.ExternalAnswer{}
 		o.err = schemas.Unmarshal(m.Data, r)
-		e.event = execution.External{Answer: r}
+		e.Event = execution.External{Answer: r}
 	default:
 		o.openRequest(kind, m.Data)
 	}
@@ -110,19 +111,19 @@ func (o *opened) openRequest(kind string, body []byte) {
 	o.request = r
 	switch kind {
 	case "pause":
-		o.event = execution.Pause{Request: r}
+		o.Event = execution.Pause{Request: r}
 	case "resume":
-		o.event = execution.Resume{Request: r}
+		o.Event = execution.Resume{Request: r}
 	case KindCancel:
-		o.event = execution.Cancel{Request: r}
+		o.Event = execution.Cancel{Request: r}
 	case KindEnd:
-		o.event = execution.Terminate{Request: r}
+		o.Event = execution.Terminate{Request: r}
 	case VerbHold:
-		o.event = execution.Hold{Request: r}
+		o.Event = execution.Hold{Request: r}
 	case VerbRelease:
-		o.event = execution.Release{Request: r}
+		o.Event = execution.Release{Request: r}
 	case KindBreakLock:
-		o.event = execution.BreakLock{Request: r}
+		o.Event = execution.BreakLock{Request: r}
 	default:
 		o.err = fmt.Errorf("inbox messages of kind %q are not known", kind)
 	}
@@ -130,7 +131,7 @@ func (o *opened) openRequest(kind string, body []byte) {
 
 // opened is a parsed message, before its position is known.
 type opened struct {
-	*message
+	*actor.Message
 	seq     uint64
 	fire    *schemas.Ring
 	request *schemas.ExecutionRequest
@@ -145,56 +146,56 @@ func (p *Partition) takeMessage(in *intake.Log, o *opened) {
 	if p.leaving != nil {
 		return // the next owner reads it
 	}
-	e := o.message
+	e := o.Message
 	if in.Number == inboxLog {
 		// what waits for a run does so in its mailbox; nobody who is not trusted writes here
-		e.judged()
+		e.Judged()
 	}
-	e.pos, e.completion = in.Enter(o.seq, e.at)
+	e.Position, e.Completion = in.Enter(o.seq, e.At)
 	// The leader of this stream may be a server whose clock is ahead. Nothing is due by that, and
 	// nothing is to count from it (P-15).
-	e.at = min(e.at, p.b.Latest())
+	e.At = min(e.At, p.b.Latest())
 	defer p.progress()
 	switch {
-	case !p.positionOf(in.Number).Before(e.pos):
-		e.judged()
-		e.completion.Release() // below the checkpoint: a new incarnation reads from the beginning
+	case !p.positionOf(in.Number).Before(e.Position):
+		e.Judged()
+		e.Completion.Release() // below the checkpoint: a new incarnation reads from the beginning
 		return
 	case o.err != nil:
 		p.bury(e, deadUndecodable, o.err.Error())
-		e.completion.Release()
+		e.Completion.Release()
 		return
 	case o.foreign:
 		p.bury(e, deadForeign,
 			"nobody has meant this message for its subject: it is the answer to a question that "+
 				"named the subject for it, or was published by hand")
-		e.completion.Release()
+		e.Completion.Release()
 		return
-	case len(e.body)-o.spilled > p.b.MessageLimit():
+	case len(e.Body)-o.spilled > p.b.MessageLimit():
 		p.bury(e, deadTooLarge, fmt.Sprintf(
 			"%d bytes; at most %d fit into a decision task: pass a reference instead, or "+
-				"raise the server's max_payload", len(e.body)-o.spilled, p.b.MessageLimit()))
-		e.completion.Release()
+				"raise the server's max_payload", len(e.Body)-o.spilled, p.b.MessageLimit()))
+		e.Completion.Release()
 		return
 	case in.Number == signalLog && p.isBuried(e):
-		e.judged()
-		e.completion.Release()
+		e.Judged()
+		e.Completion.Release()
 		return
 	}
-	r := p.get(o.wid)
-	switch msg := e.event.(type) {
+	r := p.get(o.WorkflowID)
+	switch msg := e.Event.(type) {
 	case execution.Start:
 		if o := msg.Request.Origin; o != nil && o.Parent != nil {
-			e.answer = p.answerChild(e, msg.Request)
+			e.Answer = p.answerChild(e, msg.Request)
 		} else {
 			msg.Request.Origin, msg.Request.Replays = nil, nil // replays begin at the owner
-			e.answer = p.answerStart(e, msg.Request)
+			e.Answer = p.answerStart(e, msg.Request)
 		}
 	case execution.AlarmFired:
-		p.when(r, func() { p.fired(r, o.fire, e.completion, stored) })
+		p.when(r, func() { p.fired(r, o.fire, e.Completion, stored) })
 	case execution.Pause, execution.Resume, execution.Hold, execution.Release, execution.Cancel,
 		execution.Terminate, execution.BreakLock:
-		e.answer = p.answerRequest(o.request)
+		e.Answer = p.answerRequest(o.request)
 	}
 	p.deliver(r, e)
 }
@@ -217,19 +218,19 @@ func (p *Partition) progress() {
 }
 
 // place is where a message stood.
-func (p *Partition) place(e *message) dead.Place {
-	sequence := e.pos.Sequence
-	if e.log == noLog {
+func (p *Partition) place(e *actor.Message) dead.Place {
+	sequence := e.Position.Sequence
+	if e.Log == noLog {
 		sequence = p.intake.Letters.Number()
 	}
-	return intake.PlaceIn(p.n, e.log, sequence, e.stored())
+	return intake.PlaceIn(p.n, e.Log, sequence, e.Stored())
 }
 
 // isBuried tells whether a predecessor has put a signal into the dead letters. What was in the log
 // at take-over comes once: then its letters are forgotten.
-func (p *Partition) isBuried(e *message) bool {
+func (p *Partition) isBuried(e *actor.Message) bool {
 	letters := &p.intake.Letters
-	if e.pos.Sequence > p.intake.Logs[signalLog].End {
+	if e.Position.Sequence > p.intake.Logs[signalLog].End {
 		letters.Forget()
 	}
 	return letters.Remembered() > 0 && letters.Took(p.place(e))

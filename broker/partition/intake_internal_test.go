@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/schemas"
@@ -26,7 +27,7 @@ func TestWhatTheCheckpointHasIsLeft(t *testing.T) { // P-9
 	}{
 		{9, 99, true}, {10, 100, true}, {11, 100, false}, {3, 101, false},
 	} {
-		p := &Partition{b: &env.Env{}, runs: map[string]*run{"o": {wid: "o", loading: true}}}
+		p := &Partition{b: &env.Env{}, runs: map[string]*actor.Run{"o": {WorkflowID: "o", Loading: true}}}
 		p.checkpointed.Inbox = schemas.Position{Sequence: 10, Time: 100}
 		in, lost, err := intake.Open(t.Context(), shortStream{}, intake.Place{
 			Number: inboxLog, Checkpoint: p.checkpointed.Inbox, Witness: p.checkpointed.Inbox,
@@ -35,8 +36,8 @@ func TestWhatTheCheckpointHasIsLeft(t *testing.T) { // P-9
 			t.Fatalf("incarnation %d, %v", lost, err)
 		}
 		p.b.RecordLimit.Store(1 << 20)
-		p.takeMessage(in, &opened{message: &message{wid: "o", at: tc.at, event: execution.Child{Report: &schemas.ChildReport{}}, log: inboxLog}, seq: tc.seq})
-		if left := len(p.runs["o"].mailbox) == 0; left != tc.left || in.At() != tc.seq {
+		p.takeMessage(in, &opened{Message: &actor.Message{WorkflowID: "o", At: tc.at, Event: execution.Child{Report: &schemas.ChildReport{}}, Log: inboxLog}, seq: tc.seq})
+		if left := len(p.runs["o"].Mailbox) == 0; left != tc.left || in.At() != tc.seq {
 			t.Errorf("message %d of %d: left %v, read up to %d; want %v, and it", tc.seq, tc.at, left, in.At(), tc.left)
 		}
 	}

@@ -3,6 +3,7 @@ package partition
 import (
 	"context"
 
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
@@ -60,15 +61,15 @@ func (p *Partition) listKnown() {
 
 // fresh makes the actor of a workflow id for its first run, if that is certain enough and the start
 // is about to begin one; else nil.
-func (p *Partition) fresh(q *schemas.StartRequest) *run {
+func (p *Partition) fresh(q *schemas.StartRequest) *actor.Run {
 	if !p.intake.Known.Unused(q.WorkflowID) || p.runs[q.WorkflowID] != nil || !p.singleReplica() {
 		return nil
 	}
 	if p.full() || p.b.RefuseType(q) != nil {
 		return nil // a repeat is not refused: look
 	}
-	r := &run{wid: q.WorkflowID, unproved: true}
-	p.runs[r.wid] = r
+	r := &actor.Run{WorkflowID: q.WorkflowID, Unproved: true}
+	p.runs[r.WorkflowID] = r
 	p.touch(r)
 	return r
 }

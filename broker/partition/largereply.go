@@ -12,6 +12,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/schemas"
@@ -23,10 +24,10 @@ import (
 // seen to here.
 
 // judgeReply applies a reply of some bytes, or refuses it.
-func (p *Partition) judgeReply(r *run, reply *schemas.DecisionReply, e *message, size int) {
-	if unfit := p.unfit(r, reply, e.at, size); unfit == "" {
-		digest := sha256.Sum256(e.body)
-		e.event = execution.Reply{
+func (p *Partition) judgeReply(r *actor.Run, reply *schemas.DecisionReply, e *actor.Message, size int) {
+	if unfit := p.unfit(r, reply, e.At, size); unfit == "" {
+		digest := sha256.Sum256(e.Body)
+		e.Event = execution.Reply{
 			Reply: reply, Digest: string(hex.AppendEncode(make([]byte, 0, 16), digest[:8])),
 		}
 	} else {
@@ -34,14 +35,14 @@ func (p *Partition) judgeReply(r *run, reply *schemas.DecisionReply, e *message,
 			p.storeReply(r, reply, e, moved, unfit)
 			return
 		}
-		e.event = execution.Refuse{Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity, Reason: unfit}
+		e.Event = execution.Refuse{Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity, Reason: unfit}
 	}
 	p.step(r, e)
 }
 
 // unfit says why a reply of some size cannot be applied, "" if it can.
 func (p *Partition) unfit(
-	r *run, reply *schemas.DecisionReply, at schemas.Timestamp, size int,
+	r *actor.Run, reply *schemas.DecisionReply, at schemas.Timestamp, size int,
 ) string {
 	if size+256*len(reply.Decisions) > p.b.BodyLimit() {
 		return fmt.Sprintf(
@@ -49,17 +50,17 @@ func (p *Partition) unfit(
 				"references instead of data, or decide in several steps", size,
 			len(reply.Decisions), p.b.BodyLimit())
 	}
-	return p.tooLarge(r.state, reply, at, size)
+	return p.tooLarge(r.State, reply, at, size)
 }
 
 // unfitting are the payloads of a reply that have to go for the rest to fit. The context goes last:
 // deciders in other languages may not expect a reference there. Nil if there are none.
-func (p *Partition) unfitting(r *run, reply *schemas.DecisionReply, size int) []*schemas.Payload {
+func (p *Partition) unfitting(r *actor.Run, reply *schemas.DecisionReply, size int) []*schemas.Payload {
 	var fields []*schemas.Payload
 	for _, d := range reply.Decisions {
 		fields = append(fields, portions(d.Attributes)...)
 	}
-	most := p.b.BodyLimit() - recordBudget - max(p.mostSaid(r.state, reply, p.b.Config()),
+	most := p.b.BodyLimit() - recordBudget - max(p.mostSaid(r.State, reply, p.b.Config()),
 		256*len(reply.Decisions))
 	moved := payloads.Excess(fields, size, math.MaxInt, most)
 	for _, f := range fields {
@@ -90,13 +91,13 @@ func portions(attributes schemas.DecisionAttributes) (all []*schemas.Payload) {
 // storeReply stores payloads of a reply, and judges it again. The run waits meanwhile. unfit is
 // what is said if they cannot be stored.
 func (p *Partition) storeReply(
-	r *run, reply *schemas.DecisionReply, e *message, moved []*schemas.Payload, unfit string,
+	r *actor.Run, reply *schemas.DecisionReply, e *actor.Message, moved []*schemas.Payload, unfit string,
 ) {
 	contents := make([]schemas.Payload, len(moved))
 	for i, f := range moved {
 		contents[i] = *f
 	}
-	r.loading = true
+	r.Loading = true
 	p.sends++ // an owner that leaves waits for it
 	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (refs []schemas.Payload, err error) {
 		for _, c := range contents {
@@ -108,11 +109,11 @@ func (p *Partition) storeReply(
 		}
 		return refs, nil
 	}, func(refs []schemas.Payload, err error) {
-		r.loading = false
+		r.Loading = false
 		if p.sends--; p.sealed() {
 			return // nobody has heard of the decision: the next owner asks again
 		}
-		e.at = p.now()
+		e.At = p.now()
 		if err == nil {
 			for i, f := range moved {
 				*f = refs[i]
@@ -123,13 +124,13 @@ func (p *Partition) storeReply(
 			}
 		}
 		if err != nil {
-			e.event = execution.Refuse{
+			e.Event = execution.Refuse{
 				Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity,
 				Reason: unfit + "; and it cannot be stored elsewhere: " + err.Error(),
 			}
 			p.step(r, e)
 		}
-		if !r.loading {
+		if !r.Loading {
 			p.loadedNow(r)
 		}
 	})

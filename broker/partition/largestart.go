@@ -6,6 +6,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/schemas"
@@ -19,15 +20,15 @@ import (
 
 // largeOf are the payloads of a start that have to be stored before it happens: those of the new
 // run, or only the one of the signal.
-func largeOf(b *env.Env, e *message, q *schemas.StartRequest, signalOnly bool) []*schemas.Payload {
-	if e.log != noLog || len(e.body) <= b.SmallBody() { // the reader of a log has done it
+func largeOf(b *env.Env, e *actor.Message, q *schemas.StartRequest, signalOnly bool) []*schemas.Payload {
+	if e.Log != noLog || len(e.Body) <= b.SmallBody() { // the reader of a log has done it
 		return nil
 	}
 	fields := []*schemas.Payload{&q.Input, nil}
 	if q.Signal != nil {
 		fields[1] = &q.Signal.Input
 	}
-	size := len(e.body)
+	size := len(e.Body)
 	if signalOnly {
 		size, fields = len(q.Signal.Input), fields[1:]
 	}
@@ -37,10 +38,10 @@ func largeOf(b *env.Env, e *message, q *schemas.StartRequest, signalOnly bool) [
 // storeLarge stores payloads of a start, which is then judged again. The workflow id waits
 // meanwhile.
 func (p *Partition) storeLarge(
-	r *run, e *message, q *schemas.StartRequest, fields []*schemas.Payload,
+	r *actor.Run, e *actor.Message, q *schemas.StartRequest, fields []*schemas.Payload,
 ) {
-	r.loading = true
-	r.mailbox = append([]*message{e}, r.mailbox...)
+	r.Loading = true
+	r.Mailbox = append([]*actor.Message{e}, r.Mailbox...)
 	contents, prefix := make([]schemas.Payload, len(fields)), payloads.StartPrefix(q.WorkflowID,
 		q.Run)
 	for i, f := range fields {
@@ -49,16 +50,16 @@ func (p *Partition) storeLarge(
 	env.ReadAsync(p.b, p.loop, func(ctx context.Context) ([]*schemas.PayloadRef, error) {
 		return p.b.StoreForStart(ctx, prefix, contents)
 	}, func(refs []*schemas.PayloadRef, err error) {
-		r.loading = false
+		r.Loading = false
 		if err != nil {
-			r.mailbox = r.mailbox[1:]
-			p.settleStart(r, e, verdict{refused: notStored(err).About(q.WorkflowID, "")})
+			r.Mailbox = r.Mailbox[1:]
+			p.settleStart(r, e, actor.Verdict{Refused: notStored(err).About(q.WorkflowID, "")})
 		} else {
 			for i, f := range fields {
 				*f = schemas.RefPayload(refs[i])
 			}
 			if body, err := schemas.Marshal(q); err == nil {
-				e.body = body
+				e.Body = body
 			}
 		}
 		p.loadedNow(r)
@@ -81,9 +82,9 @@ func notStored(err error) *schemas.Error {
 }
 
 // dropStored removes what was stored for a start that is refused, and for nothing else.
-func dropStored(b *env.Env, e *message) {
-	start, ok := e.event.(execution.Start)
-	if !ok || e.verdict.refused == nil {
+func dropStored(b *env.Env, e *actor.Message) {
+	start, ok := e.Event.(execution.Start)
+	if !ok || e.Verdict.Refused == nil {
 		return
 	}
 	q := start.Request

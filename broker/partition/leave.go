@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -83,15 +84,15 @@ func (p *Partition) leave(cause error) {
 		r.Close()
 	}
 	for _, r := range p.runs {
-		waiters := r.waiters
-		r.waiters = nil
+		waiters := r.Waiters
+		r.Waiters = nil
 		for _, w := range waiters {
-			w.answer(r)
+			w.Answer(r)
 		}
-		if a := r.ask; a != nil && !a.confirmed {
+		if a := r.Ask; a != nil && !a.Confirmed {
 			p.sendMarker(a)
 		}
-		if len(r.uncovered) > 0 || r.deferral.Waits() {
+		if len(r.Uncovered) > 0 || r.Deferral.Waits() {
 			p.mark(r)
 		}
 	}
@@ -151,8 +152,8 @@ func (p *Partition) decidersFirst() bool {
 }
 
 // overdue tells whether the deadline of a decision has passed by more than grace.
-func (p *Partition) overdue(r *run, grace schemas.Duration) bool {
-	by := p.answerBy(r, r.ask)
+func (p *Partition) overdue(r *actor.Run, grace schemas.Duration) bool {
+	by := p.answerBy(r, r.Ask)
 	return by != 0 && by.Add(grace) < p.now()
 }
 
@@ -168,7 +169,7 @@ func (p *Partition) settledAll() bool {
 		return false
 	}
 	for _, r := range p.asks {
-		if !r.ask.confirmed {
+		if !r.Ask.Confirmed {
 			return false
 		}
 	}
@@ -221,17 +222,17 @@ func (p *Partition) handedDecisions() *schemas.Handed {
 	}
 	for _, r := range p.asks {
 		d := schemas.HandedDecision{
-			WorkflowID: r.wid, Run: r.state.Run, Token: r.ask.token, StartedID: r.ask.startedID,
-			At: r.ask.at, Replies: r.ask.former,
+			WorkflowID: r.WorkflowID, Run: r.State.Run, Token: r.Ask.Token, StartedID: r.Ask.StartedID,
+			At: r.Ask.At, Replies: r.Ask.Former,
 		}
-		stands := r.ask.confirmed && r.state.Decision.Started == r.ask.startedID &&
-			r.committed >= r.ask.startedID
+		stands := r.Ask.Confirmed && r.State.Decision.Started == r.Ask.StartedID &&
+			r.Committed >= r.Ask.StartedID
 		if !stands || len(h.Wanted) >= mostHanded {
 			p.unask(r)
 			continue
 		}
 		h.Wanted = append(h.Wanted, d)
-		if r.ask.former != "" {
+		if r.Ask.Former != "" {
 			p.unask(r) // its answer comes to somebody else
 		}
 	}
@@ -239,12 +240,12 @@ func (p *Partition) handedDecisions() *schemas.Handed {
 		if len(h.Wanted) >= mostHanded {
 			break
 		}
-		if r.loading || r.ask != nil || !r.open() {
+		if r.Loading || r.Ask != nil || !r.Open() {
 			continue
 		}
-		if _, wanted := r.state.WantsDecider(p.b.Config()); wanted && !slices.ContainsFunc(h.Wanted,
-			func(d schemas.HandedDecision) bool { return d.WorkflowID == r.wid }) {
-			h.Wanted = append(h.Wanted, schemas.HandedDecision{WorkflowID: r.wid, Run: r.state.Run})
+		if _, wanted := r.State.WantsDecider(p.b.Config()); wanted && !slices.ContainsFunc(h.Wanted,
+			func(d schemas.HandedDecision) bool { return d.WorkflowID == r.WorkflowID }) {
+			h.Wanted = append(h.Wanted, schemas.HandedDecision{WorkflowID: r.WorkflowID, Run: r.State.Run})
 		}
 	}
 	for wid := range p.deciders.Backlog.Oldest() {
@@ -263,24 +264,24 @@ func (p *Partition) handedDecisions() *schemas.Handed {
 
 // passOn hands the answer of a decider to the partition's new owner, again and again until that has
 // confirmed it.
-func (p *Partition) passOn(a *ask, m natsconn.Msg) {
-	if a.passing {
+func (p *Partition) passOn(a *actor.Ask, m natsconn.Msg) {
+	if a.Passing {
 		return // a decider that answers twice
 	}
-	a.passing = true
+	a.Passing = true
 	h := maps.Clone(m.Header)
 	if h == nil {
 		h = natsconn.Header{}
 	}
 	h.Set(VerbHeader, verbDecided)
-	h.Set(tokenHeader, a.token)
+	h.Set(tokenHeader, a.Token)
 	var send func()
 	send = func() {
-		if p.asks[a.id] == nil {
+		if p.asks[a.ID] == nil {
 			return
 		}
 		err := p.b.Conn.PublishReply(p.b.NS.Owner(p.n),
-			p.replies+passedPrefix+"."+strconv.FormatUint(a.id, 36), h, m.Data)
+			p.replies+passedPrefix+"."+strconv.FormatUint(a.ID, 36), h, m.Data)
 		if err != nil {
 			p.log.WithError(err).Debug("a decision cannot be passed on now")
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/schemas"
@@ -27,10 +28,10 @@ func TestRequestsGoOn(t *testing.T) {
 }
 
 // deciding is a run whose decider was asked for its DeciderStarted 3, which is in the history.
-func deciding() *run {
+func deciding() *actor.Run {
 	r := openRun()
-	r.state.Decision.Started, r.committed = 3, 4
-	r.ask = &ask{id: 1, token: "t", startedID: 3, at: 9, confirmed: true}
+	r.State.Decision.Started, r.Committed = 3, 4
+	r.Ask = &actor.Ask{ID: 1, Token: "t", StartedID: 3, At: 9, Confirmed: true}
 	return r
 }
 
@@ -38,27 +39,27 @@ func deciding() *run {
 func TestWhichDecisionsAreHanded(t *testing.T) { // ADR 0016
 	for _, tc := range []struct {
 		name          string
-		change        func(*run)
+		change        func(*actor.Run)
 		handed, waits bool
 	}{
-		{"being made", func(*run) {}, true, true},
-		{"answered to the owner before", func(r *run) { r.ask.former = "former." }, true, false},
-		{"not known to be taken", func(r *run) { r.ask.confirmed = false }, false, false},
-		{"begun by what is not in the history", func(r *run) { r.committed = 2 }, false, false},
-		{"timed out, and another has begun", func(r *run) { r.state.Decision.Started = 5 }, false, false},
-		{"timed out", func(r *run) { r.state.Decision.Started = 0 }, false, false},
+		{"being made", func(*actor.Run) {}, true, true},
+		{"answered to the owner before", func(r *actor.Run) { r.Ask.Former = "former." }, true, false},
+		{"not known to be taken", func(r *actor.Run) { r.Ask.Confirmed = false }, false, false},
+		{"begun by what is not in the history", func(r *actor.Run) { r.Committed = 2 }, false, false},
+		{"timed out, and another has begun", func(r *actor.Run) { r.State.Decision.Started = 5 }, false, false},
+		{"timed out", func(r *actor.Run) { r.State.Decision.Started = 0 }, false, false},
 	} {
 		r := deciding()
 		tc.change(r)
-		former := r.ask.former
-		p := &Partition{b: &env.Env{}, replies: "own.", asks: map[uint64]*run{1: r}}
+		former := r.Ask.Former
+		p := &Partition{b: &env.Env{}, replies: "own.", asks: map[uint64]*actor.Run{1: r}}
 		h := p.handedDecisions()
 		var want []schemas.HandedDecision
 		if tc.handed {
 			want = []schemas.HandedDecision{{WorkflowID: "o", Run: "r2", Token: "t", StartedID: 3, At: 9, Replies: former}}
 		}
-		if !reflect.DeepEqual(h.Wanted, want) || (r.ask != nil) != tc.waits || len(p.asks) == 1 != tc.waits {
-			t.Errorf("a decision %s: handed %+v, waits for it: %v; want %+v, %v", tc.name, h.Wanted, r.ask != nil, want, tc.waits)
+		if !reflect.DeepEqual(h.Wanted, want) || (r.Ask != nil) != tc.waits || len(p.asks) == 1 != tc.waits {
+			t.Errorf("a decision %s: handed %+v, waits for it: %v; want %+v, %v", tc.name, h.Wanted, r.Ask != nil, want, tc.waits)
 		}
 	}
 }
@@ -68,24 +69,24 @@ func TestWhichDecisionsAreHanded(t *testing.T) { // ADR 0016
 func TestWhichDecisionsAreInherited(t *testing.T) { // ADR 0016
 	for _, tc := range []struct {
 		name   string
-		change func(*run, *schemas.HandedDecision)
+		change func(*actor.Run, *schemas.HandedDecision)
 		waits  bool
 	}{
-		{"the open one", func(*run, *schemas.HandedDecision) {}, true},
-		{"one that is wanted, and nobody makes", func(_ *run, d *schemas.HandedDecision) { d.Token = "" }, false},
-		{"of another run", func(r *run, _ *schemas.HandedDecision) { r.state.Run = "r3" }, false},
-		{"one that has been made", func(r *run, _ *schemas.HandedDecision) { r.state.Decision.Started = 0 }, false},
-		{"one that another has followed", func(r *run, _ *schemas.HandedDecision) { r.state.Decision.Started = 7 }, false},
-		{"of a run that has closed", func(r *run, _ *schemas.HandedDecision) { r.state.Status = schemas.StatusTerminated }, false},
+		{"the open one", func(*actor.Run, *schemas.HandedDecision) {}, true},
+		{"one that is wanted, and nobody makes", func(_ *actor.Run, d *schemas.HandedDecision) { d.Token = "" }, false},
+		{"of another run", func(r *actor.Run, _ *schemas.HandedDecision) { r.State.Run = "r3" }, false},
+		{"one that has been made", func(r *actor.Run, _ *schemas.HandedDecision) { r.State.Decision.Started = 0 }, false},
+		{"one that another has followed", func(r *actor.Run, _ *schemas.HandedDecision) { r.State.Decision.Started = 7 }, false},
+		{"of a run that has closed", func(r *actor.Run, _ *schemas.HandedDecision) { r.State.Status = schemas.StatusTerminated }, false},
 	} {
 		r, d := deciding(), schemas.HandedDecision{WorkflowID: "o", Run: "r2", Token: "t", StartedID: 3, At: 9}
-		r.ask = nil
+		r.Ask = nil
 		tc.change(r, &d)
-		p := &Partition{asks: map[uint64]*run{}, loop: loop.New()}
+		p := &Partition{asks: map[uint64]*actor.Run{}, loop: loop.New()}
 		p.inherit(&schemas.Handed{Replies: "former.", Wanted: []schemas.HandedDecision{d}})
 		p.inheritAsk(r)
-		if waits := r.ask != nil; waits != tc.waits || waits && (*r.ask != ask{id: 1, token: "t", startedID: 3, at: 9, confirmed: true, former: "former."} || p.asks[1] != r) {
-			t.Errorf("a decision %s: got %+v, want that it is waited for: %v", tc.name, r.ask, tc.waits)
+		if waits := r.Ask != nil; waits != tc.waits || waits && (*r.Ask != actor.Ask{ID: 1, Token: "t", StartedID: 3, At: 9, Confirmed: true, Former: "former."} || p.asks[1] != r) {
+			t.Errorf("a decision %s: got %+v, want that it is waited for: %v", tc.name, r.Ask, tc.waits)
 		}
 		if p.inheritAsk(r); len(p.inheriting) != 0 || len(p.asks) > 1 {
 			t.Errorf("a decision %s is inherited twice", tc.name)

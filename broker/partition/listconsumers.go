@@ -6,6 +6,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 )
 
@@ -20,12 +21,12 @@ import (
 
 // ensureConsumers looks once whether a list to which a task is repeated has its consumers, and has
 // it made whole otherwise.
-func (p *Partition) ensureConsumers(r *run, e execution.Effect) {
+func (p *Partition) ensureConsumers(r *actor.Run, e execution.Effect) {
 	d, ok := e.(execution.Dispatch)
 	if !ok {
 		return
 	}
-	a := r.state.Activities[d.ScheduledID]
+	a := r.State.Activities[d.ScheduledID]
 	if a == nil || p.checkedLists[a.Scheduled.List] {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/schemas"
 )
@@ -74,26 +75,26 @@ func (p *Partition) probeOverdue() {
 func (p *Partition) waitsForWorkers() *deciders.Waits {
 	s, wall, now := &deciders.Waits{}, time.Now(), p.now()
 	for _, r := range p.asks {
-		a := r.ask
-		if a.former != "" {
+		a := r.Ask
+		if a.Former != "" {
 			continue
 		}
-		age := time.Duration(now.Sub(a.at))
-		if a.sticky {
-			s.ForWorker(r.sticky, age)
+		age := time.Duration(now.Sub(a.At))
+		if a.Sticky {
+			s.ForWorker(r.Sticky, age)
 		} else {
-			s.ForType(r.state.Start.WorkflowType, age)
+			s.ForType(r.State.Start.WorkflowType, age)
 		}
 	}
 	for _, f := range p.offers.queue {
-		if f.over() {
+		if f.Over() {
 			continue
 		}
-		age := offerPatience - f.until.Sub(wall)
-		if f.ahead != nil {
-			s.ForWorker(f.ahead.worker, age)
+		age := offerPatience - f.Until.Sub(wall)
+		if f.Ahead != nil {
+			s.ForWorker(f.Ahead.Worker, age)
 		} else {
-			s.ForList(f.activity.Scheduled.List, age)
+			s.ForList(f.Activity.Scheduled.List, age)
 		}
 	}
 	return s
@@ -119,22 +120,22 @@ func (p *Partition) workerGone(number uint64) {
 	name := h.Name
 	asked, offered, now := 0, 0, p.now()
 	for _, r := range p.asks {
-		a := r.ask
-		young := time.Duration(now.Sub(a.at)) <= deciders.YoungTask
-		if a.former == "" && (a.sticky && r.sticky == name ||
-			!a.sticky && young && slices.Contains(h.Types, r.state.Start.WorkflowType)) {
+		a := r.Ask
+		young := time.Duration(now.Sub(a.At)) <= deciders.YoungTask
+		if a.Former == "" && (a.Sticky && r.Sticky == name ||
+			!a.Sticky && young && slices.Contains(h.Types, r.State.Start.WorkflowType)) {
 			p.askAgain(r)
 			asked++
 		}
 	}
 	for _, f := range slices.Clone(p.offers.queue) {
 		switch {
-		case f.over():
-		case f.ahead != nil && f.ahead.worker == name:
+		case f.Over():
+		case f.Ahead != nil && f.Ahead.Worker == name:
 			p.refusedAhead(f, true)
 			offered++
-		case f.ahead == nil && slices.Contains(h.Lists, f.activity.Scheduled.List) &&
-			time.Until(f.until) <= offerPatience-deciders.ProbeAfter:
+		case f.Ahead == nil && slices.Contains(h.Lists, f.Activity.Scheduled.List) &&
+			time.Until(f.Until) <= offerPatience-deciders.ProbeAfter:
 			p.storeOffer(f, true)
 			offered++
 		}
@@ -144,25 +145,25 @@ func (p *Partition) workerGone(number uint64) {
 }
 
 // askAgain sends a decision task to whoever listens, though somebody may be at it.
-func (p *Partition) askAgain(r *run) {
-	a := r.ask
-	r.sticky, a.sticky = "", false
-	if r.windowFrom > r.state.Decision.Previous { // the window must be read first
+func (p *Partition) askAgain(r *actor.Run) {
+	a := r.Ask
+	r.Sticky, a.Sticky = "", false
+	if r.WindowFrom > r.State.Decision.Previous { // the window must be read first
 		p.unask(r)
 		p.mark(r)
 		return
 	}
 	body, err := schemas.MarshalJSON(p.task(r, a))
 	if err != nil {
-		p.log.WithError(err).WithField("workflow", r.wid).Error("a decision task cannot be encoded")
+		p.log.WithError(err).WithField("workflow", r.WorkflowID).Error("a decision task cannot be encoded")
 		return
 	}
 	if p.twice == nil || len(p.twice) >= mostTwice {
 		p.twice = make(map[uint64]struct{})
 	}
-	p.twice[a.id] = struct{}{}
-	if err := p.b.Conn.PublishReply(p.b.NS.Decide(r.state.Start.WorkflowType),
-		p.replies+strconv.FormatUint(a.id, 36), nil, body); err != nil {
+	p.twice[a.ID] = struct{}{}
+	if err := p.b.Conn.PublishReply(p.b.NS.Decide(r.State.Start.WorkflowType),
+		p.replies+strconv.FormatUint(a.ID, 36), nil, body); err != nil {
 		p.log.WithError(err).Warn("a decision task cannot be sent")
 	}
 }

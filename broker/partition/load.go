@@ -5,16 +5,17 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
 // get returns the actor of a workflow id; if there is none yet its latest run begins to load.
-func (p *Partition) get(wid string) *run {
+func (p *Partition) get(wid string) *actor.Run {
 	r := p.runs[wid]
 	if r == nil {
-		r = &run{wid: wid, loading: true}
+		r = &actor.Run{WorkflowID: wid, Loading: true}
 		p.runs[wid] = r
 		p.touch(r)
 		p.activate(r)
@@ -27,34 +28,34 @@ func (p *Partition) get(wid string) *run {
 
 // when runs f once the run is loaded: at once, or later on the loop; not at all if it is set aside
 // before that.
-func (p *Partition) when(r *run, f func()) {
+func (p *Partition) when(r *actor.Run, f func()) {
 	switch {
-	case r.aside:
-	case r.loading:
-		r.then = append(r.then, awaited{run: f, patient: true})
+	case r.Aside:
+	case r.Loading:
+		r.Then = append(r.Then, actor.Awaited{Run: f, Patient: true})
 	default:
 		f()
 	}
 }
 
-func (p *Partition) load(r *run) {
-	if r.passive != nil && r.passive.Complete {
+func (p *Partition) load(r *actor.Run) {
+	if r.Passive != nil && r.Passive.Complete {
 		p.rehydrate(r)
 		return
 	}
-	known, alone := r.passive, p.singleReplica()
+	known, alone := r.Passive, p.singleReplica()
 	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
 		if known != nil {
-			return p.b.Histories.LoadKnown(ctx, p.n, r.wid, known.RunID, known.Sequence)
+			return p.b.Histories.LoadKnown(ctx, p.n, r.WorkflowID, known.RunID, known.Sequence)
 		}
-		l, err := p.b.Histories.Latest(ctx, p.n, r.wid, alone)
+		l, err := p.b.Histories.Latest(ctx, p.n, r.WorkflowID, alone)
 		if err == nil && l != nil && l.State.Copying() {
 			l.Unread, err = p.b.Histories.Unread(ctx, p.n, l.State, alone)
 		}
 		return l, err
 	}, func(l *runs.Run, err error) {
 		if err != nil {
-			r.passive = nil // the next try asks the leader
+			r.Passive = nil // the next try asks the leader
 			p.unloaded(r, err)
 			return
 		}
@@ -77,26 +78,26 @@ func heartbeatsAnew(s *execution.State, now schemas.Timestamp) {
 
 const loadRetry = 200 * time.Millisecond
 
-func (p *Partition) ready(r *run, l *runs.Run) {
-	r.loading = false
+func (p *Partition) ready(r *actor.Run, l *runs.Run) {
+	r.Loading = false
 	if l != nil {
-		r.state, r.window, r.windowFrom = l.State, l.Window, l.WindowFrom
-		r.positions, r.end = l.Positions, l.End
-		r.committed, r.loaded = l.State.LastID, l.State.LastID
-		if r.alarm.strange = r.passive == nil; r.passive == nil {
+		r.State, r.Window, r.WindowFrom = l.State, l.Window, l.WindowFrom
+		r.Positions, r.End = l.Positions, l.End
+		r.Committed, r.Loaded = l.State.LastID, l.State.LastID
+		if r.Alarm.Strange = r.Passive == nil; r.Passive == nil {
 			heartbeatsAnew(l.State, p.now())
 		} else {
-			r.alarm.due, r.alarm.seq = r.passive.Due, r.passive.Alarm
-			r.state.Dispatched(r.passive.Waits)
-			p.remember(r, r.passive.Worker)
-			r.passive = nil
+			r.Alarm.Due, r.Alarm.Seq = r.Passive.Due, r.Passive.Alarm
+			r.State.Dispatched(r.Passive.Waits)
+			p.remember(r, r.Passive.Worker)
+			r.Passive = nil
 		}
 	}
 	p.rejoinBacklog(r)
 	p.inheritAsk(r)
 	switch { // its owner is gone: before anything else, what it had promised (P-4)
-	case r.continues():
-		if p.continueAs(r); r.loading {
+	case r.Continues():
+		if p.continueAs(r); r.Loading {
 			return
 		}
 	case l != nil:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/locks"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/keyed"
 	"github.com/droverhq/drover/broker/partition/watermark"
@@ -56,20 +57,20 @@ func newLockKeys(p *Partition) *lockKeys {
 const lockPlaceSize = 1024
 
 // enterLock asks for a lock that the run waits for, or has by its history.
-func (p *Partition) enterLock(r *run, l *execution.Lock, t *watermark.Completion, heal bool) {
+func (p *Partition) enterLock(r *actor.Run, l *execution.Lock, t *watermark.Completion, heal bool) {
 	place := schemas.LockPlace{
-		WorkflowID: r.wid, Run: l.Run, EventID: l.EventID, Fence: l.Fence, Since: l.Since,
+		WorkflowID: r.WorkflowID, Run: l.Run, EventID: l.EventID, Fence: l.Fence, Since: l.Since,
 		Lease: max(l.Lease, 0),
 	}
 	if l.Expires != 0 {
 		place.Since = l.Expires.Add(-l.Lease)
 	}
-	if chain := r.state.FirstRun(); chain != l.Run {
+	if chain := r.State.FirstRun(); chain != l.Run {
 		place.FirstRun = chain
 	}
 	op := &lockOp{
 		lock: l.Lock, scope: l.Scope, place: place, limit: l.Limit, try: l.Try,
-		parent: r.state.Start.ParentWorkflowExecution,
+		parent: r.State.Start.ParentWorkflowExecution,
 	}
 	p.changeLock(op, t, heal)
 }
@@ -140,7 +141,7 @@ func (l *lockKeys) Apply(
 		switch r := p.runs[op.place.WorkflowID]; {
 		case op.leave:
 			changed = locks.Leave(next, &op.place, now) || changed
-		case r != nil && r.live() && r.state.LockOf(key, op.asked()) == nil:
+		case r != nil && r.Live() && r.State.LockOf(key, op.asked()) == nil:
 			op.result = locks.Result{} // it has closed or let go meanwhile, and its leaving follows
 		default:
 			most := p.b.Config().LockWaiters

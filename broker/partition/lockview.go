@@ -2,6 +2,7 @@ package partition
 
 import (
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/keyed"
 	"github.com/droverhq/drover/schemas"
 )
@@ -17,16 +18,16 @@ func (l *lockKeys) Seen(key string, e keyed.Lock) {
 }
 
 // judgeLocksOf compares every place of a workflow with it.
-func (p *Partition) judgeLocksOf(r *run) {
-	for key, at := range p.keys.locks.views.Of(r.wid) {
+func (p *Partition) judgeLocksOf(r *actor.Run) {
+	for key, at := range p.keys.locks.views.Of(r.WorkflowID) {
 		p.judgeLock(key, at)
 	}
 }
 
 // locking tells whether a lock of the run is being changed.
-func (p *Partition) locking(r *run) bool {
+func (p *Partition) locking(r *actor.Run) bool {
 	for key, op := range p.keys.locks.queue.All() {
-		if r.state.Locks[key] != nil || op.place.WorkflowID == r.wid {
+		if r.State.Locks[key] != nil || op.place.WorkflowID == r.WorkflowID {
 			return true
 		}
 	}
@@ -41,15 +42,15 @@ func (p *Partition) judgeLock(key string, at keyed.Place) {
 	p.whenKnown(r, func() { p.judgeLater(r, key, at) }, func() {})
 }
 
-func (p *Partition) judgeLater(r *run, key string, at keyed.Place) {
-	if r.broken != nil || p.leaving != nil {
+func (p *Partition) judgeLater(r *actor.Run, key string, at keyed.Place) {
+	if r.Broken != nil || p.leaving != nil {
 		return // nobody knows what the run has; the next owner looks again
 	}
 	p.afterPending(r, func() {
 		switch {
-		case p.runs[at.WorkflowID] != r || r.loading:
+		case p.runs[at.WorkflowID] != r || r.Loading:
 			p.judgeLock(key, at)
-		case !r.isSettled():
+		case !r.IsSettled():
 			p.judgeLater(r, key, at)
 		default:
 			p.judgeNow(r, key, at)
@@ -57,12 +58,12 @@ func (p *Partition) judgeLater(r *run, key string, at keyed.Place) {
 	})
 }
 
-func (p *Partition) judgeNow(r *run, key string, at keyed.Place) {
+func (p *Partition) judgeNow(r *actor.Run, key string, at keyed.Place) {
 	var l *execution.Lock
-	if r.live() && (r.open() || r.continues()) {
-		l = r.state.LockOf(key, at.Asked)
+	if r.Live() && (r.Open() || r.Continues()) {
+		l = r.State.LockOf(key, at.Asked)
 	}
-	child := l != nil && r.state.Start.ParentWorkflowExecution != nil
+	child := l != nil && r.State.Start.ParentWorkflowExecution != nil
 	j := p.keys.locks.views.Judge(key, at, l, child)
 	switch j.Verdict {
 	case keyed.Agree:
@@ -94,8 +95,8 @@ func leaseOver(key string, l *execution.Lock) execution.Lost {
 func (p *Partition) tellLock(wid string, m execution.Message) {
 	r := p.get(wid)
 	p.whenKnown(r, func() {
-		if r.live() {
-			p.deliver(r, &message{wid: wid, event: m, at: p.now(), log: noLog})
+		if r.Live() {
+			p.deliver(r, &actor.Message{WorkflowID: wid, Event: m, At: p.now(), Log: noLog})
 		}
 	}, func() {})
 }

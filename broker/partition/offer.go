@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/internal/sleep"
@@ -40,8 +41,8 @@ const (
 
 // offers are those of a partition.
 type offers struct {
-	queue  []*offer // in the order of their ends
-	open   map[uint64]*offer
+	queue  []*actor.Offer // in the order of their ends
+	open   map[uint64]*actor.Offer
 	last   uint64
 	timed  bool // expire is due
 	policy offerPolicy
@@ -50,12 +51,12 @@ type offers struct {
 
 // offer tells whether a task was offered. t is held until its outcome is in the history, or its
 // message is stored.
-func (p *Partition) offer(r *run, a *execution.Activity, body []byte, t *completion) bool {
+func (p *Partition) offer(r *actor.Run, a *execution.Activity, body []byte, t *completion) bool {
 	s := a.Scheduled
 	if p.offers.policy.isAway(s.List) {
 		return false
 	}
-	return p.sendOffer(r, a, t, func(f *offer) error {
+	return p.sendOffer(r, a, t, func(f *actor.Offer) error {
 		return p.b.Conn.PublishReply(p.b.NS.Offer(s.List), p.offerReply(f), nil, body)
 	})
 }
@@ -67,16 +68,16 @@ func (p *Partition) offerable(a *execution.Activity) bool {
 		p.leaving == nil && p.canWrite()
 }
 
-func (p *Partition) offerReply(f *offer) string {
-	return p.replies + offerPrefix + "." + strconv.FormatUint(f.id, 36)
+func (p *Partition) offerReply(f *actor.Offer) string {
+	return p.replies + offerPrefix + "." + strconv.FormatUint(f.ID, 36)
 }
 
 // sendOffer notes an offer that send has sent.
 func (p *Partition) sendOffer(
-	r *run, a *execution.Activity, t *completion, send func(*offer) error,
+	r *actor.Run, a *execution.Activity, t *completion, send func(*actor.Offer) error,
 ) bool {
 	o := &p.offers
-	for len(o.queue) > 0 && o.queue[0].over() {
+	for len(o.queue) > 0 && o.queue[0].Over() {
 		o.queue[0] = nil
 		o.queue = o.queue[1:]
 	}
@@ -84,20 +85,20 @@ func (p *Partition) sendOffer(
 		return false
 	}
 	o.last++
-	f := &offer{
-		id: o.last, run: r, activity: a, attempt: a.Attempt, completion: t,
-		until: time.Now().Add(offerPatience),
+	f := &actor.Offer{
+		ID: o.last, Run: r, Activity: a, Attempt: a.Attempt, Completion: t,
+		Until: time.Now().Add(offerPatience),
 	}
 	if send(f) != nil {
 		return false
 	}
 	t.Retain()
 	if o.open == nil {
-		o.open = make(map[uint64]*offer)
+		o.open = make(map[uint64]*actor.Offer)
 	}
-	o.open[f.id] = f
+	o.open[f.ID] = f
 	o.queue = append(o.queue, f)
-	r.offers = append(r.offers, f)
+	r.Offers = append(r.Offers, f)
 	if !o.timed {
 		o.timed = true
 		p.loop.After(offerPatience, p.expireOffers)
@@ -108,25 +109,25 @@ func (p *Partition) sendOffer(
 
 // offersMet ends the offers of a run whose outcomes are in the history. Everything of the run is
 // committed.
-func (p *Partition) offersMet(r *run) {
-	for _, f := range slices.Backward(r.offers) { // endOffer moves those after f
-		if !f.wanted() {
+func (p *Partition) offersMet(r *actor.Run) {
+	for _, f := range slices.Backward(r.Offers) { // endOffer moves those after f
+		if !f.Wanted() {
 			p.endOffer(f)
 		}
 	}
 }
 
-func (p *Partition) endOffer(f *offer) {
-	if f.over() {
+func (p *Partition) endOffer(f *actor.Offer) {
+	if f.Over() {
 		return
 	}
-	delete(p.offers.open, f.id)
-	i := slices.Index(f.run.offers, f)
-	if f.run.offers = slices.Delete(f.run.offers, i, i+1); len(f.run.offers) == 0 {
-		f.run.offers = nil
+	delete(p.offers.open, f.ID)
+	i := slices.Index(f.Run.Offers, f)
+	if f.Run.Offers = slices.Delete(f.Run.Offers, i, i+1); len(f.Run.Offers) == 0 {
+		f.Run.Offers = nil
 	}
-	f.completion.Release()
-	f.run, f.activity, f.ahead = nil, nil, nil
+	f.Completion.Release()
+	f.Run, f.Activity, f.Ahead = nil, nil, nil
 }
 
 // refused: nobody has taken the offer.
@@ -135,31 +136,31 @@ func (p *Partition) refused(id uint64, nobody bool) {
 	if f == nil {
 		return
 	}
-	if f.ahead != nil {
+	if f.Ahead != nil {
 		p.refusedAhead(f, nobody)
 		return
 	}
-	p.offers.policy.refused(f.activity.Scheduled.List, nobody)
+	p.offers.policy.refused(f.Activity.Scheduled.List, nobody)
 	p.storeOffer(f, false)
 }
 
 // storeOffer puts the task of an offer on its list, unless its outcome has come or its announcement
 // has done so.
-func (p *Partition) storeOffer(f *offer, ask bool) {
-	if f.endIsComing() {
+func (p *Partition) storeOffer(f *actor.Offer, ask bool) {
+	if f.EndIsComing() {
 		return
 	}
-	if a := f.activity; f.wanted() && f.run.open() && !f.stored && (a.Started == 0 || a.Offered) {
-		p.dispatch(f.run, a, f.completion, true, ask)
+	if a := f.Activity; f.Wanted() && f.Run.Open() && !f.Stored && (a.Started == 0 || a.Offered) {
+		p.dispatch(f.Run, a, f.Completion, true, ask)
 	}
-	p.mark(f.run)
+	p.mark(f.Run)
 	p.endOffer(f)
 }
 
 // storeOffers puts every task on its list that is offered: the owner leaves.
 func (p *Partition) storeOffers() {
 	for _, f := range p.offers.queue {
-		if !f.over() {
+		if !f.Over() {
 			p.storeOffer(f, true)
 		}
 	}
@@ -172,47 +173,47 @@ func (p *Partition) expireOffers() {
 	now, n := time.Now(), 0
 	for ; n < len(o.queue); n++ {
 		f := o.queue[n]
-		if !f.over() {
-			if f.until.After(now) {
+		if !f.Over() {
+			if f.Until.After(now) {
 				break
 			}
-			p.offers.policy.wasSlow(f.activity.Scheduled.ActivityType)
+			p.offers.policy.wasSlow(f.Activity.Scheduled.ActivityType)
 			p.storeOffer(f, true)
 		}
 		o.queue[n] = nil
 	}
 	o.queue = o.queue[n:]
 	if o.timed = len(o.queue) > 0; o.timed {
-		p.loop.After(o.queue[0].until.Sub(now), p.expireOffers)
+		p.loop.After(o.queue[0].Until.Sub(now), p.expireOffers)
 	}
 }
 
-func (p *Partition) copied(r *run, c taskCopy) {
-	r.copies = append(r.copies, c)
-	if r.inflight == nil && len(r.pending) == 0 {
+func (p *Partition) copied(r *actor.Run, c actor.TaskCopy) {
+	r.Copies = append(r.Copies, c)
+	if r.Inflight == nil && len(r.Pending) == 0 {
 		p.dropCopies(r)
 	}
 }
 
 // dropCopies deletes the messages of attempts that are over. Everything of the run is committed.
-func (p *Partition) dropCopies(r *run) {
-	r.copies = slices.DeleteFunc(r.copies, func(c taskCopy) bool {
+func (p *Partition) dropCopies(r *actor.Run) {
+	r.Copies = slices.DeleteFunc(r.Copies, func(c actor.TaskCopy) bool {
 		var a *execution.Activity
-		if r.live() && r.state.Run == c.run {
-			a = r.state.Activities[c.scheduled]
+		if r.Live() && r.State.Run == c.Run {
+			a = r.State.Activities[c.Scheduled]
 		}
 		switch {
-		case a != nil && a.Attempt == c.attempt && (a.Started == 0 || a.Offered):
+		case a != nil && a.Attempt == c.Attempt && (a.Started == 0 || a.Offered):
 			return false
-		case a != nil && a.TaskSequence == c.seq:
+		case a != nil && a.TaskSequence == c.Seq:
 			return true // whoever was given it has begun with it: it is his now
 		}
 		// or it is dropped when it is delivered again
-		p.outside.Delete(p.b.NS.StreamTasks(c.list), c.seq, func(error) {})
+		p.outside.Delete(p.b.NS.StreamTasks(c.List), c.Seq, func(error) {})
 		return true
 	})
-	if len(r.copies) == 0 {
-		r.copies = nil
+	if len(r.Copies) == 0 {
+		r.Copies = nil
 	}
 }
 
@@ -225,7 +226,7 @@ const (
 
 // inquire asks a worker whether it is still at an attempt that came as an offer. It is asked again
 // by whoever is given the task next, so an owner that dies meanwhile owes nothing.
-func (p *Partition) inquire(r *run, f execution.Inquire) {
+func (p *Partition) inquire(r *actor.Run, f execution.Inquire) {
 	o := &p.offers
 	if o.asking[f.Token] {
 		return
@@ -240,8 +241,8 @@ func (p *Partition) inquire(r *run, f execution.Inquire) {
 		o.asking = make(map[string]bool)
 	}
 	o.asking[f.Token] = true
-	wid, gone := r.wid,
-		execution.Gone{Run: r.state.Run, ScheduledID: f.ScheduledID, Attempt: f.Attempt}
+	wid, gone := r.WorkflowID,
+		execution.Gone{Run: r.State.Run, ScheduledID: f.ScheduledID, Attempt: f.Attempt}
 	p.b.Work.Go(func() {
 		holds := workerHas(p.b, f.Worker, body)
 		p.loop.Post(func() {
@@ -251,7 +252,7 @@ func (p *Partition) inquire(r *run, f execution.Inquire) {
 			}
 			p.log.WithField("workflow", wid).WithField("worker", f.Worker).
 				Warn("a worker does not answer for an activity that it was at; it is interrupted")
-			p.deliver(p.get(wid), &message{wid: wid, event: gone, at: p.now(), log: noLog})
+			p.deliver(p.get(wid), &actor.Message{WorkflowID: wid, Event: gone, At: p.now(), Log: noLog})
 		})
 	})
 }

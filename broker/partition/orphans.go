@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 )
 
@@ -11,9 +12,9 @@ import (
 const orphanRetry = 200 * time.Millisecond
 
 // orphan keeps a signal whose workflow is unknown or closed.
-func (p *Partition) orphan(e *message) {
-	e.kept = true
-	p.intake.Early.Add(e.wid, e)
+func (p *Partition) orphan(e *actor.Message) {
+	e.Kept = true
+	p.intake.Early.Add(e.WorkflowID, e)
 	p.seekEnd()
 }
 
@@ -45,16 +46,16 @@ func (p *Partition) adopt() {
 		if !ok {
 			return
 		}
-		e.final, e.kept = true, false
-		p.deliver(p.get(e.wid), e)
+		e.Final, e.Kept = true, false
+		p.deliver(p.get(e.WorkflowID), e)
 	}
 }
 
 // takeOrphans removes and returns the orphans of a workflow id: its run has come.
-func (p *Partition) takeOrphans(wid string) []*message {
+func (p *Partition) takeOrphans(wid string) []*actor.Message {
 	all := p.intake.Early.Take(wid)
 	for _, e := range all {
-		e.kept = false
+		e.Kept = false
 	}
 	return all
 }

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/intake"
 )
 
 // A signal that waits for the end of the inbox keeps what it has of its log's allowance until it is judged. (E8)
 func TestOrphansKeepTheirAllowance(t *testing.T) {
-	p := &Partition{b: &env.Env{}, runs: map[string]*run{"o": {wid: "o"}}}
+	p := &Partition{b: &env.Env{}, runs: map[string]*actor.Run{"o": {WorkflowID: "o"}}}
 	p.intake.Logs = [2]*intake.Log{{Number: inboxLog}, {Number: signalLog}}
 	p.intake.Early.Ask()
 	p.b.RecordLimit.Store(1 << 30)
@@ -20,17 +21,17 @@ func TestOrphansKeepTheirAllowance(t *testing.T) {
 	end()
 	body := make([]byte, 64<<20) // more than all that is allowed
 	log.Allowance.Take(ended, len(body))
-	e := &message{wid: "o", event: execution.Signal{Name: "s", Input: body}, log: signalLog, body: body, allowed: &log.Allowance}
-	p.takeMessage(log, &opened{message: e, seq: 1})
-	if p.intake.Early.Len() != 1 || !e.kept {
+	e := &actor.Message{WorkflowID: "o", Event: execution.Signal{Name: "s", Input: body}, Log: signalLog, Body: body, Allowed: &log.Allowance}
+	p.takeMessage(log, &opened{Message: e, seq: 1})
+	if p.intake.Early.Len() != 1 || !e.Kept {
 		t.Fatalf("%d wait, want the signal", p.intake.Early.Len())
 	}
 	if log.Allowance.Take(ended, 1) {
 		t.Error("one more was read")
 	}
 	for _, e := range p.takeOrphans("o") {
-		e.judged()
-		e.judged()
+		e.Judged()
+		e.Judged()
 	}
 	if !log.Allowance.Take(ended, 1) {
 		t.Error("none is read when there is room again")

@@ -1,6 +1,9 @@
 package partition
 
-import "github.com/droverhq/drover/broker/execution"
+import (
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/actor"
+)
 
 // A record says how far its run has taken the two logs, and what is not after that is never looked
 // at again. So a message that leaves no event must have done all that it does elsewhere before any
@@ -26,19 +29,19 @@ func onlyOnce(e execution.Effect) bool {
 
 // owe keeps the run's positions before a message of a log until its completion is done. It is
 // called before the completion is released.
-func (p *Partition) owe(r *run, e *message) {
-	if e.log == noLog {
+func (p *Partition) owe(r *actor.Run, e *actor.Message) {
+	if e.Log == noLog {
 		return
 	}
-	r.owing++
+	r.Owing++
 	p.owing++
-	e.kept = true
-	e.completion.OnDone(func() {
-		e.judged()
-		r.owing--
+	e.Kept = true
+	e.Completion.OnDone(func() {
+		e.Judged()
+		r.Owing--
 		p.owing--
-		if r.live() {
-			r.positions[e.log] = r.positions[e.log].Later(e.pos)
+		if r.Live() {
+			r.Positions[e.Log] = r.Positions[e.Log].Later(e.Position)
 		}
 		p.mark(r)
 	})

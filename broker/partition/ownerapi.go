@@ -10,6 +10,7 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
@@ -19,38 +20,38 @@ import (
 const maxWait = time.Minute
 
 // wait answers a request now, or when ready first holds, or at the latest when the wait is over.
-func (p *Partition) wait(r *run, wait schemas.Duration, ready func(*run) bool, answer func(*run)) {
+func (p *Partition) wait(r *actor.Run, wait schemas.Duration, ready func(*actor.Run) bool, answer func(*actor.Run)) {
 	if wait <= 0 || ready(r) || p.leaving != nil {
 		answer(r)
 		return
 	}
-	w := &waiter{answer: answer, ready: ready}
-	r.waiters = append(r.waiters, w)
-	w.end = p.loop.After(min(wait.Std(), maxWait), func() {
-		if i := slices.Index(r.waiters, w); i >= 0 {
-			r.waiters = slices.Delete(r.waiters, i, i+1)
+	w := &actor.Waiter{Answer: answer, Ready: ready}
+	r.Waiters = append(r.Waiters, w)
+	w.End = p.loop.After(min(wait.Std(), maxWait), func() {
+		if i := slices.Index(r.Waiters, w); i >= 0 {
+			r.Waiters = slices.Delete(r.Waiters, i, i+1)
 			answer(r)
 		}
 	})
 }
 
 // notify looks whether a commit is what somebody waits for.
-func (p *Partition) notify(r *run) {
-	if len(r.waiters) == 0 {
+func (p *Partition) notify(r *actor.Run) {
+	if len(r.Waiters) == 0 {
 		return
 	}
-	kept := r.waiters[:0]
-	for _, w := range r.waiters {
-		if !w.ready(r) {
+	kept := r.Waiters[:0]
+	for _, w := range r.Waiters {
+		if !w.Ready(r) {
 			kept = append(kept, w)
 			continue
 		}
-		p.loop.Cancel(w.end)
-		w.answer(r)
+		p.loop.Cancel(w.End)
+		w.Answer(r)
 	}
-	clear(r.waiters[len(kept):])
-	if r.waiters = kept; len(kept) == 0 {
-		r.waiters = nil
+	clear(r.Waiters[len(kept):])
+	if r.Waiters = kept; len(kept) == 0 {
+		r.Waiters = nil
 	}
 }
 
@@ -148,8 +149,8 @@ func (p *Partition) Serve(m natsconn.Msg) bool {
 
 // afterPending answers a request once what the run shows is in the history. If that is refused,
 // nothing is answered: whoever asked asks again, and sees the run as the history has it.
-func (p *Partition) afterPending(r *run, answer func()) {
-	p.queue(r, group{answers: []func(){answer}})
+func (p *Partition) afterPending(r *actor.Run, answer func()) {
+	p.queue(r, actor.Group{Answers: []func(){answer}})
 }
 
 // serveExecution answers describe, result and why.
@@ -168,50 +169,50 @@ func (p *Partition) serveExecution(verb string, q *schemas.ExecutionRequest, rep
 func (p *Partition) serveActor(verb string, q *schemas.ExecutionRequest, reply func(any)) {
 	r := p.get(q.WorkflowID)
 	p.whenSound(r, reply, func() {
-		if q.Run != "" && (!r.live() || r.state.Run != q.Run) {
+		if q.Run != "" && (!r.Live() || r.State.Run != q.Run) {
 			p.serveOld(verb, q, reply)
 			return
 		}
-		if !r.live() {
+		if !r.Live() {
 			p.serveSoft(verb, q, reply)
 			return
 		}
 		if p.maybePurged(r) {
-			p.serveOld(verb, &schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: r.state.Run},
+			p.serveOld(verb, &schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: r.State.Run},
 				reply)
 			return
 		}
 		switch verb {
 		case VerbResult:
-			id := r.state.Run
-			p.wait(r, q.Wait, func(r *run) bool {
-				return r.state.Run != id ||
-					r.state.Closed() && r.inflight == nil && len(r.pending) == 0
-			}, func(r *run) {
-				if r.state.Run != id {
+			id := r.State.Run
+			p.wait(r, q.Wait, func(r *actor.Run) bool {
+				return r.State.Run != id ||
+					r.State.Closed() && r.Inflight == nil && len(r.Pending) == 0
+			}, func(r *actor.Run) {
+				if r.State.Run != id {
 					p.serveOld(verb, &schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: id},
 						reply)
 					return
 				}
-				if r.state.Closed() && (r.inflight != nil || len(r.pending) > 0) {
+				if r.State.Closed() && (r.Inflight != nil || len(r.Pending) > 0) {
 					// decided, but not in the history yet
 					reply(&schemas.ResultResponse{
 						V: schemas.Version, Run: id, Status: schemas.StatusOpen,
 					})
 					return
 				}
-				reply(explain.Result(r.state))
+				reply(explain.Result(r.State))
 			})
 		case "why":
 			p.why(r, func(v any) { p.afterPending(r, func() { reply(v) }) })
 		default:
-			d := explain.Describe(r.state)
-			if r.open() {
-				d.EventsLeft = p.b.Config().EventsLeft(r.state.LastID)
+			d := explain.Describe(r.State)
+			if r.Open() {
+				d.EventsLeft = p.b.Config().EventsLeft(r.State.LastID)
 			}
-			d.Partition, d.Owner, d.Alarm, d.Decision = p.n, p.b.Options.Node, r.alarm.due,
-				explain.Decision(r.state, p.situation(r))
-			d.RequestIDsSince = p.intake.Requests.Since(r.wid, p.now())
+			d.Partition, d.Owner, d.Alarm, d.Decision = p.n, p.b.Options.Node, r.Alarm.Due,
+				explain.Decision(r.State, p.situation(r))
+			d.RequestIDsSince = p.intake.Requests.Since(r.WorkflowID, p.now())
 			p.afterPending(r, func() {
 				if d.Started.Replays == nil { // nothing repeats the latest run either
 					reply(d)
@@ -282,22 +283,22 @@ func (p *Partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
 	p.whenSound(r, reply, func() {
 		a := &schemas.SignalResponse{V: schemas.Version}
 		switch {
-		case !r.live():
+		case !r.Live():
 			a.Error = notFound(q.WorkflowID, "")
-		case r.closed():
+		case r.Closed():
 			p.hadBefore(r, execution.RequestID{Signal: true, ID: q.RequestID}, func(known bool) {
 				// Of a repeat the first was stored, its answer was lost, and the run has ended
 				// since (P-5).
-				if a.Run = r.state.Run; !known {
-					a.Error = closedError(r.wid, r.state)
+				if a.Run = r.State.Run; !known {
+					a.Error = closedError(r.WorkflowID, r.State)
 				}
 				p.afterPending(r, func() { reply(a) })
 			})
 			return
 		case p.full():
-			a.Run, a.Error = r.state.Run, p.refusal().About(r.wid, r.state.Run)
+			a.Run, a.Error = r.State.Run, p.refusal().About(r.WorkflowID, r.State.Run)
 		default:
-			a.Run = r.state.Run
+			a.Run = r.State.Run
 			var h natsconn.Header
 			if q.RequestID != "" {
 				h = natsconn.Header{schemas.RequestIDHeader: {q.RequestID}}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
@@ -15,27 +16,27 @@ func (p *Partition) serveHistory(q *schemas.HistoryRequest, reply func(any)) {
 	r := p.get(q.WorkflowID)
 	p.whenSound(r, reply, func() {
 		switch {
-		case !r.live() || q.Run != "" && r.state.Run != q.Run:
+		case !r.Live() || q.Run != "" && r.State.Run != q.Run:
 			p.readPage(q, runs.PageOf{Run: q.Run, Closed: true}, reply)
 		case p.maybePurged(r):
-			p.readPage(q, runs.PageOf{Run: r.state.Run, Closed: true}, reply)
+			p.readPage(q, runs.PageOf{Run: r.State.Run, Closed: true}, reply)
 		default:
-			id := r.state.Run
-			p.wait(r, q.Wait, func(r *run) bool {
-				return r.state.Run != id || r.committed > q.After || p.ended(r)
-			}, func(r *run) {
-				if r.state.Run == id && r.committed <= q.After {
+			id := r.State.Run
+			p.wait(r, q.Wait, func(r *actor.Run) bool {
+				return r.State.Run != id || r.Committed > q.After || p.ended(r)
+			}, func(r *actor.Run) {
+				if r.State.Run == id && r.Committed <= q.After {
 					reply(&schemas.HistoryResponse{
 						V: schemas.Version, Run: id, Events: []schemas.Event{}, Closed: p.ended(r),
 					})
 					return
 				}
-				if r.state.Run != id {
+				if r.State.Run != id {
 					p.readPage(q, runs.PageOf{Run: id, Closed: true}, reply)
 					return
 				}
 				of := runs.PageOf{
-					Run: id, Least: r.committed, Closed: p.ended(r), Last: r.end.Sequence,
+					Run: id, Least: r.Committed, Closed: p.ended(r), Last: r.End.Sequence,
 				}
 				p.readPage(q, of, reply)
 			})
@@ -44,8 +45,8 @@ func (p *Partition) serveHistory(q *schemas.HistoryRequest, reply func(any)) {
 }
 
 // ended tells whether the close is in the history.
-func (p *Partition) ended(r *run) bool {
-	return r.state.Closed() && r.inflight == nil && len(r.pending) == 0
+func (p *Partition) ended(r *actor.Run) bool {
+	return r.State.Closed() && r.Inflight == nil && len(r.Pending) == 0
 }
 
 // readPage answers with a page of a history.

@@ -11,6 +11,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/deadlines"
 	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/broker/partition/env"
@@ -35,17 +36,17 @@ type Partition struct {
 	history *natsconn.Outbox
 	outside *natsconn.Outbox // tasks, alarms, dead letters
 
-	runs    map[string]*run
-	dirty   []*run
-	clean   []*run // what dirty was in the round before: its memory
+	runs    map[string]*actor.Run
+	dirty   []*actor.Run
+	clean   []*actor.Run // what dirty was in the round before: its memory
 	groups  groupPool
 	scratch scratch
 	head    natsconn.Header // of the record that is being sent
-	closed  []*run          // the latest closed runs, the oldest first
+	closed  []*actor.Run    // the latest closed runs, the oldest first
 	letters explain.Letters
 
-	intake    intake.Intake[*message]
-	deadlines deadlines.Deadlines[*run]
+	intake    intake.Intake[*actor.Message]
+	deadlines deadlines.Deadlines[*actor.Run]
 
 	readers       []*natsconn.Reader      // of the logs
 	subscriptions []natsconn.Subscription // to what may be left unheard while the owner changes
@@ -64,7 +65,7 @@ type Partition struct {
 	formers       []string
 	probingFormer bool
 
-	asks       map[uint64]*run
+	asks       map[uint64]*actor.Run
 	feed       closedFeed
 	offers     offers
 	reports    map[string]struct{} // outcomes that were sent here, by where their answers go
@@ -113,14 +114,14 @@ var (
 func New(b *env.Env, n int, lease *claims.Lease) *Partition {
 	p := &Partition{
 		b: b, n: n, lease: lease, loop: loop.New(), log: b.Options.Logger.WithField("partition", n),
-		runs: make(map[string]*run), deadlines: deadlines.New[*run](), asks: make(map[uint64]*run),
+		runs: make(map[string]*actor.Run), deadlines: deadlines.New[*actor.Run](), asks: make(map[uint64]*actor.Run),
 		vain:   adapt.Backoff[aheadType]{Most: deciders.MostPatience},
 		offers: offers{policy: newOfferPolicy()}, reports: make(map[string]struct{}),
 		recovered: make(map[string]map[string]bool), missingStreams: make(map[string][]func()),
 		refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool),
 		departed: make(chan struct{}), head: make(natsconn.Header, 6),
 		scratch: scratch{alarmHead: make(natsconn.Header, 1)},
-		intake:  intake.New[*message](MostRemembered, BlockIDs),
+		intake:  intake.New[*actor.Message](MostRemembered, BlockIDs),
 	}
 	p.keys, p.deciders = newKeys(p), deciders.New(deciderHost{p})
 	return p
@@ -249,7 +250,7 @@ func (p *Partition) flush() {
 			break
 		}
 		for i, r := range dirty {
-			r.marked = false
+			r.Marked = false
 			p.settle(r)
 			dirty[i] = nil
 		}
@@ -266,15 +267,15 @@ func (p *Partition) flush() {
 }
 
 // touch marks a run as used.
-func (p *Partition) touch(r *run) { p.deadlines.Usage.Touch(r, &r.use) }
+func (p *Partition) touch(r *actor.Run) { p.deadlines.Usage.Touch(r, &r.Use) }
 
 // evict forgets the longest unused runs above the bound, eight at most for each that was used. It
 // is called when no run is marked, and none is in the middle of a step: such a one looks idle, and
 // would live on beside its successor.
 func (p *Partition) evict() {
 	tooMany := func() bool { return len(p.runs) > p.b.Options.CachedRuns }
-	p.deadlines.Usage.Evict(tooMany, func(r *run) bool {
-		if !r.idle() {
+	p.deadlines.Usage.Evict(tooMany, func(r *actor.Run) bool {
+		if !r.Idle() {
 			return false
 		}
 		p.forget(r)
@@ -286,27 +287,27 @@ func (p *Partition) evict() {
 const keptClosed = 256
 
 // retire makes room: of the closed runs only the latest stay.
-func (p *Partition) retire(r *run) {
-	if !r.live() || r.ended || !r.idle() {
+func (p *Partition) retire(r *actor.Run) {
+	if !r.Live() || r.Ended || !r.Idle() {
 		return
 	}
-	r.ended = true
+	r.Ended = true
 	p.closed = append(p.closed, r)
 	for len(p.closed) > keptClosed {
 		oldest := p.closed[0]
 		p.closed[0] = nil
 		p.closed = p.closed[1:]
-		if oldest.ended && p.runs[oldest.wid] == oldest {
-			if oldest.ended = false; oldest.idle() && !oldest.open() {
+		if oldest.Ended && p.runs[oldest.WorkflowID] == oldest {
+			if oldest.Ended = false; oldest.Idle() && !oldest.Open() {
 				p.forget(oldest)
 			}
 		}
 	}
 }
 
-func (p *Partition) forget(r *run) {
+func (p *Partition) forget(r *actor.Run) {
 	p.passivate(r)
 	p.endRecall(r)
-	p.deadlines.Usage.Remove(&r.use)
-	delete(p.runs, r.wid)
+	p.deadlines.Usage.Remove(&r.Use)
+	delete(p.runs, r.WorkflowID)
 }

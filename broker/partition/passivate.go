@@ -3,6 +3,7 @@ package partition
 import (
 	"time"
 
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/deadlines"
 	"github.com/droverhq/drover/broker/runs"
 )
@@ -30,11 +31,11 @@ func (p *Partition) passivateIdle() {
 		Long: p.inTicks(passivateAfter), Rested: p.inTicks(passivateRested),
 		Few: p.b.Options.CachedRuns / passivateShare, AtOnce: passivateAtOnce,
 	}
-	p.deadlines.Usage.Idle(rest, func(r *run) *deadlines.Use { return &r.use },
-		func(r *run, few bool) bool {
+	p.deadlines.Usage.Idle(rest, func(r *actor.Run) *deadlines.Use { return &r.Use },
+		func(r *actor.Run, few bool) bool {
 			// The latest that have ended stay for those who ask how. What cannot be parked would cost
 			// the leader three questions.
-			if !r.idle() || r.ended || few && r.open() && !r.canPassivate() {
+			if !r.Idle() || r.Ended || few && r.Open() && !r.CanPassivate() {
 				return false
 			}
 			p.forget(r)
@@ -48,28 +49,28 @@ func (p *Partition) inTicks(d time.Duration) uint32 {
 }
 
 // passivate keeps what is known of a run that is being forgotten, if that is all there is to know.
-func (p *Partition) passivate(r *run) {
-	if !r.canPassivate() {
+func (p *Partition) passivate(r *actor.Run) {
+	if !r.CanPassivate() {
 		return
 	}
-	armed := r.alarm.seq
-	if r.alarm.firing {
+	armed := r.Alarm.Seq
+	if r.Alarm.Firing {
 		armed = 0 // its worker deletes it
 	}
 	k := deadlines.Run{
-		RunID: r.state.Run, Sequence: r.end.Sequence, Alarm: armed,
-		Worker: p.deciders.Workers.Number(r.sticky), Due: r.alarm.due, Delayed: r.state.Delayed(),
+		RunID: r.State.Run, Sequence: r.End.Sequence, Alarm: armed,
+		Worker: p.deciders.Workers.Number(r.Sticky), Due: r.Alarm.Due, Delayed: r.State.Delayed(),
 	}
-	if k.Complete = r.end.Complete && len(r.end.Hash) > 0; k.Complete {
-		k.Mark, k.At = runs.MarkOf(r.end.Hash), r.end.At
+	if k.Complete = r.End.Complete && len(r.End.Hash) > 0; k.Complete {
+		k.Mark, k.At = runs.MarkOf(r.End.Hash), r.End.At
 	}
-	p.deadlines.Passive.Keep(r.wid, &k)
+	p.deadlines.Passive.Keep(r.WorkflowID, &k)
 }
 
 // activate takes what is known of a run that is about to be loaded.
-func (p *Partition) activate(r *run) {
-	if k := p.deadlines.Passive.Take(r.wid); k != nil {
-		r.passive = k // until the run is loaded
+func (p *Partition) activate(r *actor.Run) {
+	if k := p.deadlines.Passive.Take(r.WorkflowID); k != nil {
+		r.Passive = k // until the run is loaded
 	}
 }
 

@@ -3,6 +3,7 @@ package partition
 import (
 	"testing"
 
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/deadlines"
 	"github.com/droverhq/drover/schemas"
 )
@@ -12,24 +13,24 @@ import (
 func TestWhatIsKeptOfAnAlarm(t *testing.T) { // P-10, I15
 	for _, tc := range []struct {
 		name   string
-		change func(*run)
+		change func(*actor.Run)
 		alarm  uint64
 		kept   bool
 	}{
-		{"armed", func(*run) {}, 7, true},
-		{"ringing", func(r *run) { r.alarm.firing = true }, 0, true},
-		{"strange", func(r *run) { r.alarm.strange = true }, 0, false},
-		{"of a run without a record", func(r *run) { r.end.Sequence = 0 }, 0, false},
-		{"of a run that has ended", func(r *run) { r.state.Status = schemas.StatusCompleted }, 0, false},
+		{"armed", func(*actor.Run) {}, 7, true},
+		{"ringing", func(r *actor.Run) { r.Alarm.Firing = true }, 0, true},
+		{"strange", func(r *actor.Run) { r.Alarm.Strange = true }, 0, false},
+		{"of a run without a record", func(r *actor.Run) { r.End.Sequence = 0 }, 0, false},
+		{"of a run that has ended", func(r *actor.Run) { r.State.Status = schemas.StatusCompleted }, 0, false},
 	} {
-		p, r := &Partition{deadlines: deadlines.New[*run]()}, openRun()
-		r.alarm = alarm{due: 100, seq: 7}
+		p, r := &Partition{deadlines: deadlines.New[*actor.Run]()}, openRun()
+		r.Alarm = actor.Alarm{Due: 100, Seq: 7}
 		tc.change(r)
 		p.passivate(r)
-		back := &run{wid: r.wid}
+		back := &actor.Run{WorkflowID: r.WorkflowID}
 		p.activate(back)
-		if (back.passive != nil) != tc.kept || tc.kept && back.passive.Alarm != tc.alarm {
-			t.Errorf("an alarm %s: kept %+v, want one: %v, with alarm %d", tc.name, back.passive, tc.kept, tc.alarm)
+		if (back.Passive != nil) != tc.kept || tc.kept && back.Passive.Alarm != tc.alarm {
+			t.Errorf("an alarm %s: kept %+v, want one: %v, with alarm %d", tc.name, back.Passive, tc.kept, tc.alarm)
 		}
 	}
 }

@@ -53,13 +53,13 @@ func (p *Partition) spill(ctx context.Context, in *intake.Log, m natsconn.Stored
 		o.spilled += len(*field)
 		*field = schemas.RefPayload(ref)
 	}
-	if s, ok := o.event.(execution.Signal); ok {
+	if s, ok := o.Event.(execution.Signal); ok {
 		// a value, so the field that was changed is that of the signal below
 		s.Input = o.signal
 		if s.External != nil {
 			s.External.Input = o.signal
 		}
-		o.event = s
+		o.Event = s
 	}
 	if o.spilled > 0 {
 		o.spilled = max(len(m.Data)-o.left(), 0) // in JSON it took more than it has
@@ -70,7 +70,7 @@ func (p *Partition) spill(ctx context.Context, in *intake.Log, m natsconn.Stored
 // left is how many bytes a message takes once parts of it stand in the store.
 func (o *opened) left() int {
 	var v any = o.request
-	switch msg := o.event.(type) {
+	switch msg := o.Event.(type) {
 	case execution.Start:
 		v = msg.Request
 	case execution.Signal:
@@ -82,7 +82,7 @@ func (o *opened) left() int {
 	}
 	body, err := schemas.Marshal(v)
 	if err != nil {
-		return len(o.body)
+		return len(o.Body)
 	}
 	return len(body)
 }
@@ -141,7 +141,7 @@ func SpillNames(p int, signals bool, m natsconn.Stored) []string {
 
 // payloads are the parts of a message that may be large, always in the same order.
 func (o *opened) payloads() []*schemas.Payload {
-	switch msg := o.event.(type) {
+	switch msg := o.Event.(type) {
 	case execution.Start:
 		fields := []*schemas.Payload{&msg.Request.Input}
 		if msg.Request.Signal != nil {

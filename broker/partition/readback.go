@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/runs"
@@ -56,16 +57,16 @@ type foundRecord struct {
 }
 
 // backwardsFrom begins to make the index of a run's chain, whose records are all in the history.
-func (p *Partition) backwardsFrom(r *run, at schemas.Timestamp) *readingBack {
+func (p *Partition) backwardsFrom(r *actor.Run, at schemas.Timestamp) *readingBack {
 	return &readingBack{
-		filter: p.b.NS.HistoryOfWorkflow(p.n, r.wid), chain: r.state.FirstRun(), run: r.state.Run,
-		from: at.Add(-intake.RememberFor - schemas.Duration(clockSkew)), end: r.end.Sequence,
+		filter: p.b.NS.HistoryOfWorkflow(p.n, r.WorkflowID), chain: r.State.FirstRun(), run: r.State.Run,
+		from: at.Add(-intake.RememberFor - schemas.Duration(clockSkew)), end: r.End.Sequence,
 		rangeRead: firstRangeRead,
 	}
 }
 
 // readBack makes the index and calls then on the loop.
-func (p *Partition) readBack(r *run, b *readingBack, then func(error)) {
+func (p *Partition) readBack(r *actor.Run, b *readingBack, then func(error)) {
 	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, p.readRangeReadBack(ctx, b)
 	}, func(_ struct{}, err error) {
@@ -75,7 +76,7 @@ func (p *Partition) readBack(r *run, b *readingBack, then func(error)) {
 		case b.cut == 0 && !b.reachedFirst && b.end >= b.first:
 			p.readBack(r, b, then)
 		default:
-			p.index(r.wid, b)
+			p.index(r.WorkflowID, b)
 			then(nil)
 		}
 	})

@@ -26,7 +26,7 @@ func (p *Partition) lookUp(ctx context.Context, in *intake.Log, o *opened) bool 
 	if o.err != nil {
 		return true
 	}
-	switch m := o.event.(type) {
+	switch m := o.Event.(type) {
 	case execution.Signal:
 		if in.Number == inboxLog { // a workflow's
 			return true
@@ -34,7 +34,7 @@ func (p *Partition) lookUp(ctx context.Context, in *intake.Log, o *opened) bool 
 		bad, ok := p.nothing(ctx, m.Input)
 		if bad != "" {
 			m.Bad = "the body " + bad
-			o.event = m
+			o.Event = m
 		}
 		return ok
 	case execution.Report:
@@ -48,7 +48,7 @@ func (p *Partition) lookUp(ctx context.Context, in *intake.Log, o *opened) bool 
 			}
 			if bad != "" {
 				m.Bad = f.field + " " + bad
-				o.event = m
+				o.Event = m
 			}
 		}
 	}

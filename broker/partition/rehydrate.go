@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 )
@@ -25,32 +26,32 @@ const (
 )
 
 // rehydrate has a parked run read at the end of the loop's batch.
-func (p *Partition) rehydrate(r *run) { p.deadlines.Wake(r) }
+func (p *Partition) rehydrate(r *actor.Run) { p.deadlines.Wake(r) }
 
 // rehydrateAll reads what was woken since it was called last.
 func (p *Partition) rehydrateAll() {
 	rest := p.deadlines.Waking()
 	slices.SortFunc(rest,
-		func(a, b *run) int { return cmp.Compare(a.passive.Sequence, b.passive.Sequence) })
+		func(a, b *actor.Run) int { return cmp.Compare(a.Passive.Sequence, b.Passive.Sequence) })
 	for len(rest) > 0 {
 		n := together(rest)
-		p.readRange(rest[0].passive.Sequence, rest[n-1].passive.Sequence+1, rest[:n:n])
+		p.readRange(rest[0].Passive.Sequence, rest[n-1].Passive.Sequence+1, rest[:n:n])
 		rest = rest[n:]
 	}
 }
 
 // rehydrated takes what a read has found of a parked run.
-func (p *Partition) rehydrated(r *run, st *runs.RangeRead) {
-	k := r.passive
+func (p *Partition) rehydrated(r *actor.Run, st *runs.RangeRead) {
+	k := r.Passive
 	body, hash := st.Take(k.Sequence, k.Mark)
 	if body == nil {
 		k.Complete = false
 		p.load(r)
 		return
 	}
-	l, err := runs.FromRecord(r.wid, k.RunID, body, hash, k.Sequence, k.At)
+	l, err := runs.FromRecord(r.WorkflowID, k.RunID, body, hash, k.Sequence, k.At)
 	if err != nil {
-		r.passive = nil // the next try asks the leader
+		r.Passive = nil // the next try asks the leader
 		p.unloaded(r, err)
 		return
 	}
@@ -60,11 +61,11 @@ func (p *Partition) rehydrated(r *run, st *runs.RangeRead) {
 }
 
 // together is how many of the runs that sleep, in the order of their last records, one read brings.
-func together(asleep []*run) int {
-	first := asleep[0].passive.Sequence
+func together(asleep []*actor.Run) int {
+	first := asleep[0].Passive.Sequence
 	last, n := first, 1
 	for ; n < len(asleep); n++ {
-		next := asleep[n].passive.Sequence
+		next := asleep[n].Passive.Sequence
 		if next-last > rehydrateGap || next-first >= rehydrateAtOnce {
 			break
 		}
@@ -75,7 +76,7 @@ func together(asleep []*run) int {
 
 // readRange reads a piece of the history with one question, for the runs that wait for it. end is
 // the first sequence after it.
-func (p *Partition) readRange(from, end uint64, asleep []*run) {
+func (p *Partition) readRange(from, end uint64, asleep []*actor.Run) {
 	type answer struct {
 		bodies [][]byte
 		last   uint64
@@ -91,9 +92,9 @@ func (p *Partition) readRange(from, end uint64, asleep []*run) {
 		for _, r := range asleep {
 			switch {
 			case err != nil:
-				r.passive = nil // the next try asks the leader
+				r.Passive = nil // the next try asks the leader
 				p.unloaded(r, err)
-			case r.passive.Sequence >= st.End && len(a.bodies) > 0:
+			case r.Passive.Sequence >= st.End && len(a.bodies) > 0:
 				// the read was large enough without it; it will be the first of the next one, so
 				// this ends
 				p.rehydrate(r)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/schemas"
@@ -21,43 +22,43 @@ var MostRemembered, BlockIDs = intake.MostIDs, intake.BlockIDs
 
 // remembered looks whether a message repeats one that the state has forgotten. It tells whether the
 // message is taken care of: it waits until that is known, or it is a repeat.
-func (p *Partition) remembered(r *run, e *message) bool {
-	e.kept = false
-	if e.looked || !r.live() {
+func (p *Partition) remembered(r *actor.Run, e *actor.Message) bool {
+	e.Kept = false
+	if e.Looked || !r.Live() {
 		return false
 	}
-	id := execution.RequestOf(e.event)
-	if id.ID == "" || !p.mayForget(r, id) || r.state.Remembers(id) {
+	id := execution.RequestOf(e.Event)
+	if id.ID == "" || !p.mayForget(r, id) || r.State.Remembers(id) {
 		return false
 	}
-	if m, ok := e.event.(execution.Start); ok && sameStart(r.state.Start, m.Request) {
+	if m, ok := e.Event.(execution.Start); ok && sameStart(r.State.Start, m.Request) {
 		return false
 	}
-	if e.log != noLog && !r.positions[e.log].Before(e.pos) && !execution.Sent(e.event) {
+	if e.Log != noLog && !r.Positions[e.Log].Before(e.Position) && !execution.Sent(e.Event) {
 		return false // it was judged by a former owner, and nobody waits for that
 	}
-	if !p.canLookFor(r, id, e.at) {
-		r.queued, e.kept = true, true
-		r.mailbox = append([]*message{e}, r.mailbox...)
+	if !p.canLookFor(r, id, e.At) {
+		r.Queued, e.Kept = true, true
+		r.Mailbox = append([]*actor.Message{e}, r.Mailbox...)
 		p.mark(r)
 		return true
 	}
-	e.looked = true
-	if m := p.indexOf(r, e.at); m != nil {
+	e.Looked = true
+	if m := p.indexOf(r, e.At); m != nil {
 		if _, hit := m.Place(p.intake.Requests.Hash(id)); !hit {
 			return false
 		}
 	}
-	e.kept = true
-	p.lookFor(r, id, e.at, func(known bool) {
-		switch e.kept = false; {
+	e.Kept = true
+	p.lookFor(r, id, e.At, func(known bool) {
+		switch e.Kept = false; {
 		case known:
 			p.dropRepeat(r, e)
-			e.judged()
-		case r.continues():
+			e.Judged()
+		case r.Continues():
 			// the answer of its decider came meanwhile: this is for the next run, before what came
 			// later (P-4)
-			r.mailbox = append([]*message{e}, r.mailbox...)
+			r.Mailbox = append([]*actor.Message{e}, r.Mailbox...)
 		default:
 			p.step(r, e)
 		}
@@ -66,13 +67,13 @@ func (p *Partition) remembered(r *run, e *message) bool {
 }
 
 // hadBefore tells whether a run that has closed, or its chain, has had a request.
-func (p *Partition) hadBefore(r *run, id execution.RequestID, then func(known bool)) {
-	if id.ID == "" || r.state.Remembers(id) || !p.mayForget(r, id) {
-		then(id.ID != "" && r.state.Remembers(id))
+func (p *Partition) hadBefore(r *actor.Run, id execution.RequestID, then func(known bool)) {
+	if id.ID == "" || r.State.Remembers(id) || !p.mayForget(r, id) {
+		then(id.ID != "" && r.State.Remembers(id))
 		return
 	}
-	p.wait(r, repairWait, (*run).isSettled, func(r *run) {
-		if !r.isSettled() || !r.live() {
+	p.wait(r, repairWait, (*actor.Run).IsSettled, func(r *actor.Run) {
+		if !r.IsSettled() || !r.Live() {
 			then(false)
 			return
 		}
@@ -82,9 +83,9 @@ func (p *Partition) hadBefore(r *run, id execution.RequestID, then func(known bo
 
 // mayForget tells whether the run may have forgotten an id: its state is full, or its first record
 // had no room for all that the chain remembered, or there were more a while ago.
-func (p *Partition) mayForget(r *run, id execution.RequestID) bool {
-	s := r.state.Start
-	return r.state.Forgets(id) || p.intake.Requests.Find(r.wid, r.state.FirstRun()) != nil ||
+func (p *Partition) mayForget(r *actor.Run, id execution.RequestID) bool {
+	s := r.State.Start
+	return r.State.Forgets(id) || p.intake.Requests.Find(r.WorkflowID, r.State.FirstRun()) != nil ||
 		len(s.SignalIDs)+len(s.RequestIDs) > 0 && inheritedSize(s) > p.b.BodyLimit()/2
 }
 
@@ -97,17 +98,17 @@ func inheritedSize(s *schemas.WorkflowStarted) int {
 
 // canLookFor tells whether an id can be looked for now. What is not in the history yet must be in
 // the state, which has the latest.
-func (p *Partition) canLookFor(r *run, id execution.RequestID, at schemas.Timestamp) bool {
-	return r.isSettled() ||
-		p.indexOf(r, at) != nil && r.state.LastID-r.committed <= int64(id.Remembered())
+func (p *Partition) canLookFor(r *actor.Run, id execution.RequestID, at schemas.Timestamp) bool {
+	return r.IsSettled() ||
+		p.indexOf(r, at) != nil && r.State.LastID-r.Committed <= int64(id.Remembered())
 }
 
 // indexOf returns the index of a run's chain, if there is one that tells of all that came within
 // ten minutes before an instant.
-func (p *Partition) indexOf(r *run, at schemas.Timestamp) *intake.Chain {
-	m := p.intake.Requests.Find(r.wid, r.state.FirstRun())
+func (p *Partition) indexOf(r *actor.Run, at schemas.Timestamp) *intake.Chain {
+	m := p.intake.Requests.Find(r.WorkflowID, r.State.FirstRun())
 	if m != nil && !m.Covers(at.Add(-intake.RememberFor)) {
-		p.intake.Requests.Drop(r.wid)
+		p.intake.Requests.Drop(r.WorkflowID)
 		return nil
 	}
 	return m
@@ -116,17 +117,17 @@ func (p *Partition) indexOf(r *run, at schemas.Timestamp) *intake.Chain {
 // lookFor looks for an id in the history of a chain, and tells whether it is there. Until then the
 // run takes nothing.
 func (p *Partition) lookFor(
-	r *run, id execution.RequestID, at schemas.Timestamp, then func(known bool),
+	r *actor.Run, id execution.RequestID, at schemas.Timestamp, then func(known bool),
 ) {
-	r.loading = true
+	r.Loading = true
 	done := func(known bool) {
-		r.loading = false
+		r.Loading = false
 		then(known)
 		p.loadedNow(r)
 	}
 	again := func(err error) {
 		p.log.WithError(err).
-			WithField("workflow", r.wid).
+			WithField("workflow", r.WorkflowID).
 			Warn("it cannot be looked up whether a request is a repeat; trying again")
 		p.loop.After(loadRetry, func() { p.lookFor(r, id, at, then) })
 	}
@@ -184,39 +185,39 @@ func (p *Partition) noted(
 }
 
 // dropRepeat answers a message that the chain has had, and does nothing else.
-func (p *Partition) dropRepeat(r *run, e *message) {
-	if e.log != noLog {
-		r.positions[e.log] = r.positions[e.log].Later(e.pos)
+func (p *Partition) dropRepeat(r *actor.Run, e *actor.Message) {
+	if e.Log != noLog {
+		r.Positions[e.Log] = r.Positions[e.Log].Later(e.Position)
 	}
-	g := group{completions: []*completion{e.completion}}
-	for _, f := range r.state.Confirm(e.event) {
-		g.effects = append(g.effects, effect{Effect: f, cause: e})
+	g := actor.Group{Completions: []*completion{e.Completion}}
+	for _, f := range r.State.Confirm(e.Event) {
+		g.Effects = append(g.Effects, actor.Effect{Effect: f, Cause: e})
 	}
-	switch q := requestIn(e.event); {
-	case e.answer == nil:
+	switch q := requestIn(e.Event); {
+	case e.Answer == nil:
 	case q != nil:
-		run := r.state.Run
-		g.answers = append(g.answers,
+		run := r.State.Run
+		g.Answers = append(g.Answers,
 			func() { p.b.Respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Run: run}) })
 	default: // a start with a signal
-		e.verdict = verdict{run: r.state.Run}
-		g.answers = append(g.answers, func() { e.answer(r, nil) })
+		e.Verdict = actor.Verdict{Run: r.State.Run}
+		g.Answers = append(g.Answers, func() { e.Answer(r, nil) })
 	}
 	p.queue(r, g)
 }
 
 // noteRequests adds the ids in a record that is committed to the index of its chain, if there is
 // one.
-func (p *Partition) noteRequests(r *run, c *commit) {
-	m := p.intake.Requests.Find(r.wid, r.state.FirstRun())
+func (p *Partition) noteRequests(r *actor.Run, c *actor.Commit) {
+	m := p.intake.Requests.Find(r.WorkflowID, r.State.FirstRun())
 	if m == nil {
 		return
 	}
 	at := p.now()
-	for _, e := range c.events {
+	for _, e := range c.Events {
 		for id := range execution.RequestsIn(e.Attributes) {
 			p.intake.Requests.Add(m,
-				intake.PlacedID{Hash: p.intake.Requests.Hash(id), Sequence: c.sequence}, at)
+				intake.PlacedID{Hash: p.intake.Requests.Hash(id), Sequence: c.Sequence}, at)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/internal/runid"
@@ -75,17 +76,17 @@ func (y *replay) answer(run string, started bool) *schemas.ReplayResponse {
 func (p *Partition) replay(q *schemas.ReplayRequest, force bool, reply func(any)) {
 	r := p.get(q.WorkflowID)
 	p.whenSound(r, reply, func() {
-		if !r.live() {
+		if !r.Live() {
 			reply(&schemas.ReplayResponse{
 				V: schemas.Version, WorkflowID: q.WorkflowID, Error: notFound(q.WorkflowID, q.Run),
 			})
 			return
 		}
-		y := &replay{q: q, force: force, latest: r.state.Run}
+		y := &replay{q: q, force: force, latest: r.State.Run}
 		y.run = runid.OfRequest(q.WorkflowID, y.requestID())
-		open := !r.closed()
-		status := r.state.Status
-		keeping := r.state.Keeping()
+		open := !r.Closed()
+		status := r.State.Status
+		keeping := r.State.Keeping()
 		p.afterPending(r, func() { // what it is judged by is in the history
 			switch {
 			case y.latest == y.run:
@@ -374,20 +375,20 @@ func (p *Partition) startReplay(y *replay, reply func(any)) {
 	if y.goesOn { // it is kept as what it goes on with
 		start.Retention, start.ParentRetention = y.old.Retention, y.old.Start.ParentRetention
 	}
-	e := &message{
-		wid:     q.WorkflowID,
-		event:   start,
-		at:      p.now(),
-		log:     noLog,
-		subject: p.b.NS.API(KindReplay),
-		body:    body,
+	e := &actor.Message{
+		WorkflowID: q.WorkflowID,
+		Event:      start,
+		At:         p.now(),
+		Log:        noLog,
+		Subject:    p.b.NS.API(KindReplay),
+		Body:       body,
 	}
-	e.answer = func(*run, []schemas.Event) {
-		if e.verdict.refused != nil {
-			reply(y.refuse(e.verdict.refused))
+	e.Answer = func(*actor.Run, []schemas.Event) {
+		if e.Verdict.Refused != nil {
+			reply(y.refuse(e.Verdict.Refused))
 			return
 		}
-		reply(y.answer(e.verdict.run, e.verdict.started))
+		reply(y.answer(e.Verdict.Run, e.Verdict.Started))
 	}
 	r := p.get(q.WorkflowID)
 	p.whenSound(r, reply, func() { p.deliver(r, e) })

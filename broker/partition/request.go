@@ -7,6 +7,7 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
@@ -19,29 +20,29 @@ func (p *Partition) operate(verb string, q *schemas.ExecutionRequest, reply func
 	r := p.get(q.WorkflowID)
 	p.whenSound(r, reply, func() {
 		switch {
-		case !r.live():
+		case !r.Live():
 			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, "")})
-		case q.Run != "" && q.Run != r.state.Run:
+		case q.Run != "" && q.Run != r.State.Run:
 			p.operateOld(r, verb, q, reply)
-		case r.state.Repeated(q):
-			done := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run}
+		case r.State.Repeated(q):
+			done := &schemas.AckResponse{V: schemas.Version, Run: r.State.Run}
 			p.afterPending(r, func() { reply(done) }) // the first try may be in memory only
-		case r.closed():
+		case r.Closed():
 			p.hadBefore(r, execution.RequestID{ID: q.RequestID}, func(known bool) {
-				a := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run}
+				a := &schemas.AckResponse{V: schemas.Version, Run: r.State.Run}
 				if !known {
-					a.Error = closedError(r.wid, r.state)
+					a.Error = closedError(r.WorkflowID, r.State)
 				}
 				p.afterPending(r, func() { reply(a) })
 			})
 		case verb == KindBreakLock && !hasPlace(r, q):
 			refusal := &schemas.AckResponse{
-				V: schemas.Version, Run: r.state.Run, Error: notHeld(r, q),
+				V: schemas.Version, Run: r.State.Run, Error: notHeld(r, q),
 			}
 			p.afterPending(r, func() { reply(refusal) })
 		default:
 			if q.Run == "" || q.Chain {
-				q.Run, q.Origin = r.state.Run, &schemas.RequestOrigin{FirstRun: r.state.FirstRun()}
+				q.Run, q.Origin = r.State.Run, &schemas.RequestOrigin{FirstRun: r.State.FirstRun()}
 			}
 			p.enter(verb, q, reply)
 		}
@@ -50,7 +51,7 @@ func (p *Partition) operate(verb string, q *schemas.ExecutionRequest, reply func
 
 // operateOld is a request for a run that is not the latest: it is a repeat, or meant for its chain,
 // or too late.
-func (p *Partition) operateOld(r *run, verb string, q *schemas.ExecutionRequest, reply func(any)) {
+func (p *Partition) operateOld(r *actor.Run, verb string, q *schemas.ExecutionRequest, reply func(any)) {
 	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
 		return p.loadRun(ctx, q.WorkflowID, q.Run)
 	}, func(l *runs.Run, err error) {
@@ -61,10 +62,10 @@ func (p *Partition) operateOld(r *run, verb string, q *schemas.ExecutionRequest,
 			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, q.Run)})
 		case l.State.Repeated(q):
 			reply(&schemas.AckResponse{V: schemas.Version, Run: q.Run})
-		case q.Chain && r.live() && !r.closed() && r.state.FirstRun() == l.State.FirstRun():
+		case q.Chain && r.Live() && !r.Closed() && r.State.FirstRun() == l.State.FirstRun():
 			q.Origin = &schemas.RequestOrigin{FirstRun: l.State.FirstRun()}
 			p.enter(verb, q, reply)
-		case r.live() && !r.closed(): // another start would be refused
+		case r.Live() && !r.Closed(): // another start would be refused
 			reply(&schemas.AckResponse{V: schemas.Version, Run: q.Run, Error: otherRun(r, q)})
 		default:
 			reply(&schemas.AckResponse{
@@ -105,28 +106,28 @@ func (p *Partition) enter(verb string, q *schemas.ExecutionRequest, reply func(a
 }
 
 // answerRequest tells an operator that the request is in the history.
-func (p *Partition) answerRequest(q *schemas.ExecutionRequest) func(*run, []schemas.Event) {
+func (p *Partition) answerRequest(q *schemas.ExecutionRequest) func(*actor.Run, []schemas.Event) {
 	if q.ReplyTo == "" {
 		return nil
 	}
-	return func(r *run, events []schemas.Event) {
+	return func(r *actor.Run, events []schemas.Event) {
 		a := &schemas.AckResponse{V: schemas.Version}
 		switch {
-		case !r.live():
+		case !r.Live():
 			a.Error = notFound(q.WorkflowID, "")
-		case len(events) > 0 || r.state.Repeated(q):
-			a.Run = r.state.Run
-		case !r.state.Means(q) && q.RequestID != "" && q.Run != "":
+		case len(events) > 0 || r.State.Repeated(q):
+			a.Run = r.State.Run
+		case !r.State.Means(q) && q.RequestID != "" && q.Run != "":
 			p.answerLate(r, q)
 			return
-		case !r.state.Means(q):
-			a.Run, a.Error = r.state.Run, otherRun(r, q)
-		case r.state.Closed():
-			a.Run, a.Error = r.state.Run, closedError(r.wid, r.state)
+		case !r.State.Means(q):
+			a.Run, a.Error = r.State.Run, otherRun(r, q)
+		case r.State.Closed():
+			a.Run, a.Error = r.State.Run, closedError(r.WorkflowID, r.State)
 		case q.Lock != "" && !hasPlace(r, q):
-			a.Run, a.Error = r.state.Run, notHeld(r, q)
+			a.Run, a.Error = r.State.Run, notHeld(r, q)
 		default:
-			a.Run = r.state.Run
+			a.Run = r.State.Run
 		}
 		p.b.Respond(q.ReplyTo, q.Content, a)
 	}
@@ -134,8 +135,8 @@ func (p *Partition) answerRequest(q *schemas.ExecutionRequest) func(*run, []sche
 
 // answerLate answers a request that was read after the end of the run it means, and after the start
 // of the next one: an earlier try of it, stored before them, may be what ended the run (P-5).
-func (p *Partition) answerLate(r *run, q *schemas.ExecutionRequest) {
-	refusal := &schemas.AckResponse{V: schemas.Version, Run: r.state.Run, Error: otherRun(r, q)}
+func (p *Partition) answerLate(r *actor.Run, q *schemas.ExecutionRequest) {
+	refusal := &schemas.AckResponse{V: schemas.Version, Run: r.State.Run, Error: otherRun(r, q)}
 	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
 		return p.loadRun(ctx, q.WorkflowID, q.Run)
 	}, func(l *runs.Run, err error) {
@@ -152,20 +153,20 @@ func (p *Partition) answerLate(r *run, q *schemas.ExecutionRequest) {
 }
 
 // otherRun refuses a request for a run that closed before the request came.
-func otherRun(r *run, q *schemas.ExecutionRequest) *schemas.Error {
+func otherRun(r *actor.Run, q *schemas.ExecutionRequest) *schemas.Error {
 	return schemas.Errorf(schemas.CodeClosed, "run %s of workflow %q is closed; the latest is "+
-		"run %s (%s)", q.Run, r.wid, r.state.Run, r.state.Status).InField("run").About(r.wid,
+		"run %s (%s)", q.Run, r.WorkflowID, r.State.Run, r.State.Status).InField("run").About(r.WorkflowID,
 		q.Run).WithHint("name that run, or none")
 }
 
 // hasPlace tells whether the run has a place of its own in the lock that a request names.
-func hasPlace(r *run, q *schemas.ExecutionRequest) bool {
-	l := r.state.Locks[schemas.LockKey(q.Scope, q.Lock)]
+func hasPlace(r *actor.Run, q *schemas.ExecutionRequest) bool {
+	l := r.State.Locks[schemas.LockKey(q.Scope, q.Lock)]
 	return l != nil && !l.Waits() && !l.Shared()
 }
 
-func notHeld(r *run, q *schemas.ExecutionRequest) *schemas.Error {
+func notHeld(r *actor.Run, q *schemas.ExecutionRequest) *schemas.Error {
 	return schemas.Errorf(schemas.CodeConflict, "workflow %q does not hold %s",
-		r.wid, explain.LockName(q.Lock, q.Scope)).
-		InField("lock").About(r.wid, r.state.Run).WithHint("see who does: drover lock list")
+		r.WorkflowID, explain.LockName(q.Lock, q.Scope)).
+		InField("lock").About(r.WorkflowID, r.State.Run).WithHint("see who does: drover lock list")
 }

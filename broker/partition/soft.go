@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/explain"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
@@ -16,8 +17,8 @@ const purgedFrom = 10 * time.Second
 
 // maybePurged tells whether a closed run in memory must be looked for in the history before it is
 // told of.
-func (p *Partition) maybePurged(r *run) bool {
-	return r.state.Close != nil && p.ended(r) && p.now().Sub(r.state.Close.Time) >= purgedFrom
+func (p *Partition) maybePurged(r *actor.Run) bool {
+	return r.State.Close != nil && p.ended(r) && p.now().Sub(r.State.Close.Time) >= purgedFrom
 }
 
 // serveSoft answers describe, result and why for a run that is not in the history.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
@@ -20,7 +21,7 @@ import (
 // start takes a start that came from the API.
 func (p *Partition) start(q *schemas.StartRequest, body []byte) {
 	q.Origin, q.Replays = nil, nil
-	var r *run
+	var r *actor.Run
 	if len(body) <= p.b.SmallBody() {
 		// else the id is waited for, and others may ask for it meanwhile
 		r = p.fresh(q)
@@ -28,21 +29,21 @@ func (p *Partition) start(q *schemas.StartRequest, body []byte) {
 	if r == nil {
 		r = p.get(q.WorkflowID)
 	}
-	if r.broken != nil {
+	if r.Broken != nil {
 		p.tellStarter(q, &schemas.StartResponse{
 			V: schemas.Version, WorkflowID: q.WorkflowID, Error: damagedError(r),
 		})
 		return
 	}
-	e := &message{
-		wid:     q.WorkflowID,
-		event:   execution.Start{Request: q},
-		at:      p.now(),
-		log:     noLog,
-		subject: p.b.NS.API(KindStart),
-		body:    body,
+	e := &actor.Message{
+		WorkflowID: q.WorkflowID,
+		Event:      execution.Start{Request: q},
+		At:         p.now(),
+		Log:        noLog,
+		Subject:    p.b.NS.API(KindStart),
+		Body:       body,
 	}
-	e.answer = p.answerStart(e, q)
+	e.Answer = p.answerStart(e, q)
 	p.deliver(r, e)
 }
 
@@ -71,35 +72,35 @@ func (p *Partition) reported(m natsconn.Msg, wid, list string, err error) {
 			return
 		}
 		to := p.get(wid)
-		if to.broken != nil {
+		if to.Broken != nil {
 			p.tellWorker(m.Reply, 0)
 			return
 		}
 		p.reports[m.Reply] = struct{}{}
-		e := &message{
-			wid: wid, event: execution.Report{Report: r, List: list, Of: of}, at: p.now(),
-			log: noLog, subject: m.Subject, body: m.Data, ahead: r.Ahead,
+		e := &actor.Message{
+			WorkflowID: wid, Event: execution.Report{Report: r, List: list, Of: of}, At: p.now(),
+			Log: noLog, Subject: m.Subject, Body: m.Data, Ahead: r.Ahead,
 		}
-		e.answer = func(r *run, _ []schemas.Event) { p.answerReport(m.Reply, r.end.Sequence) }
-		e.refuse = func() { p.answerReport(m.Reply, 0) }
+		e.Answer = func(r *actor.Run, _ []schemas.Event) { p.answerReport(m.Reply, r.End.Sequence) }
+		e.Refuse = func() { p.answerReport(m.Reply, 0) }
 		p.deliver(to, e)
 	})
 }
 
 // applies tells whether an outcome is the one that the run waits for, and whether the answer to a
 // question is simply yes.
-func (p *Partition) applies(r *run, e *message) bool {
-	m, ok := e.event.(execution.Report)
+func (p *Partition) applies(r *actor.Run, e *actor.Message) bool {
+	m, ok := e.Event.(execution.Report)
 	if !ok {
 		return true
 	}
-	if !r.open() {
+	if !r.Open() {
 		return false
 	}
 	if m.Report.Kind == schemas.ReportBegin {
-		return r.state.Grants(m, e.at)
+		return r.State.Grants(m, e.At)
 	}
-	a := r.state.Awaits(m)
+	a := r.State.Awaits(m)
 	if a != nil {
 		p.offers.policy.took(a.Scheduled.ActivityType, m.Report.Elapsed)
 	}

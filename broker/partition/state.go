@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/keyed"
 	"github.com/droverhq/drover/broker/partition/loop"
@@ -61,28 +62,28 @@ const settledQuiet = 5 * time.Second
 // askState carries out the request of a StateRequested; t is held until its answer is in the
 // history.
 func (p *Partition) askState(
-	r *run, q *execution.StateRequest, t *watermark.Completion, heal bool,
+	r *actor.Run, q *execution.StateRequest, t *watermark.Completion, heal bool,
 ) {
 	a := q.Request
-	asked := execution.Asked{Run: r.state.Run, EventID: q.EventID}
+	asked := execution.Asked{Run: r.State.Run, EventID: q.EventID}
 	if lock, ok := schemas.StateLock(a.Key); ok {
 		t.Retain()
 		p.askLock(&lockAsk{
-			wid: r.wid, asked: asked, lock: lock, scope: a.Scope,
+			wid: r.WorkflowID, asked: asked, lock: lock, scope: a.Scope,
 			clear: a.Decision == schemas.DecideClearState, at: q.At, heal: heal, completion: t,
 		})
 		return
 	}
 	require, err := requirement.Parse(a.Require)
 	if err != nil { // the core has read it
-		p.log.WithError(err).WithField("workflow", r.wid).Error("a requirement cannot be read")
+		p.log.WithError(err).WithField("workflow", r.WorkflowID).Error("a requirement cannot be read")
 		return
 	}
 	op := &stateOp{
-		name: a.Key, scope: a.Scope, wid: r.wid, asked: asked, completion: t,
+		name: a.Key, scope: a.Scope, wid: r.WorkflowID, asked: asked, completion: t,
 		op: states.Op{
 			Decision: a.Decision, Value: a.Value, Require: require,
-			Write: schemas.StateWrite{WorkflowID: r.wid, Run: asked.Run, EventID: asked.EventID},
+			Write: schemas.StateWrite{WorkflowID: r.WorkflowID, Run: asked.Run, EventID: asked.EventID},
 		},
 	}
 	t.Retain()
@@ -169,7 +170,7 @@ func (s *stateKeys) Apply(
 	now := p.now()
 	for _, op := range ops {
 		r := p.runs[op.wid]
-		if r != nil && r.live() && !wantsState(r, op.asked) {
+		if r != nil && r.Live() && !wantsState(r, op.asked) {
 			op.result = states.Result{} // it has closed meanwhile
 			continue
 		}
@@ -183,8 +184,8 @@ func (s *stateKeys) Apply(
 }
 
 // wantsState tells whether a request has no answer, as far as the run in memory goes.
-func wantsState(r *run, asked execution.Asked) bool {
-	return r.state.Run == asked.Run && r.state.Requests[asked.EventID] != nil
+func wantsState(r *actor.Run, asked execution.Asked) bool {
+	return r.State.Run == asked.Run && r.State.Requests[asked.EventID] != nil
 }
 
 // Done tells the runs what became of what they asked.
@@ -229,13 +230,13 @@ func (op *stateOp) release() {
 func (p *Partition) tellState(op *stateOp, m execution.Answered) {
 	r := p.get(op.wid)
 	p.whenKept(r, func() {
-		if !r.live() {
+		if !r.Live() {
 			op.release()
 			return
 		}
-		p.deliver(r, &message{
-			wid: op.wid, event: m, at: p.now(), log: noLog, body: m.Value, refuse: op.release,
-			answer: func(*run, []schemas.Event) {
+		p.deliver(r, &actor.Message{
+			WorkflowID: op.wid, Event: m, At: p.now(), Log: noLog, Body: m.Value, Refuse: op.release,
+			Answer: func(*actor.Run, []schemas.Event) {
 				op.release()
 				if op.op.Decision != schemas.DecideGetState && m.Cause == "" {
 					p.stateSettled(op.name, op.scope, op.op.Write)

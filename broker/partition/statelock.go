@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/keyed"
 	"github.com/droverhq/drover/schemas"
@@ -97,7 +98,7 @@ func holderOf(holders []schemas.LockPlace, own string) schemas.Payload {
 // them, and waits until they have it no more.
 func (p *Partition) breakHolders(q *lockAsk, holders []schemas.LockPlace) {
 	r := p.runs[q.wid]
-	if r != nil && r.live() && !wantsState(r, q.asked) {
+	if r != nil && r.Live() && !wantsState(r, q.asked) {
 		p.lockAsked(q, execution.Answered{Asked: q.asked})
 		return
 	}
@@ -148,14 +149,14 @@ func (p *Partition) breakHolder(q *lockAsk, h *schemas.LockPlace) {
 func (p *Partition) lockAsked(q *lockAsk, m execution.Answered) {
 	r := p.get(q.wid)
 	p.whenKept(r, func() {
-		if !r.live() {
+		if !r.Live() {
 			q.completion.Release()
 			return
 		}
-		p.deliver(r, &message{
-			wid: q.wid, event: m, at: p.now(), log: noLog, body: m.Value,
-			refuse: q.completion.Release,
-			answer: func(*run, []schemas.Event) { q.completion.Release() },
+		p.deliver(r, &actor.Message{
+			WorkflowID: q.wid, Event: m, At: p.now(), Log: noLog, Body: m.Value,
+			Refuse: q.completion.Release,
+			Answer: func(*actor.Run, []schemas.Event) { q.completion.Release() },
 		})
 	}, q.completion.Release)
 }

@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -50,12 +51,12 @@ func (p *Partition) judgeWrite(k *stateKey, w schemas.StateWrite) {
 	p.whenKnown(r, func() {
 		p.afterPending(r, func() {
 			switch {
-			case p.runs[w.WorkflowID] != r || r.loading:
+			case p.runs[w.WorkflowID] != r || r.Loading:
 				p.judgeWrite(k, w)
-			case r.open() && r.state.Run == w.Run && r.state.Requests[w.EventID] != nil:
+			case r.Open() && r.State.Run == w.Run && r.State.Requests[w.EventID] != nil:
 				k.writes.Unanswered(w)
 				p.keys.states.drop(k)
-			case !r.isSettled():
+			case !r.IsSettled():
 				p.judgeWrite(k, w)
 			default:
 				p.stateSettled(k.name, k.scope, w)
@@ -65,6 +66,6 @@ func (p *Partition) judgeWrite(k *stateKey, w schemas.StateWrite) {
 }
 
 // stating tells whether a state key is being used for a run.
-func (p *Partition) stating(r *run) bool {
-	return r.live() && len(r.state.Requests) > 0
+func (p *Partition) stating(r *actor.Run) bool {
+	return r.Live() && len(r.State.Requests) > 0
 }

@@ -1,6 +1,9 @@
 package partition
 
-import "github.com/droverhq/drover/schemas"
+import (
+	"github.com/droverhq/drover/broker/partition/actor"
+	"github.com/droverhq/drover/schemas"
+)
 
 // mostPreferred is how many questions of a partition may be open when a run that nobody has in
 // memory, by what is known, is given to one worker: if there are more, that one may be busy and
@@ -9,19 +12,19 @@ const mostPreferred = 64
 
 // stick notes which worker wants the run's next tasks. An answer that a former owner has passed on
 // does not say that its worker is there: it may have left before this owner listened.
-func (p *Partition) stick(r *run, reply *schemas.DecisionReply, firstHand bool) {
+func (p *Partition) stick(r *actor.Run, reply *schemas.DecisionReply, firstHand bool) {
 	if firstHand {
-		r.sticky = p.deciders.Workers.Answered(r.state.Start.WorkflowType, reply)
+		r.Sticky = p.deciders.Workers.Answered(r.State.Start.WorkflowType, reply)
 	} else {
-		r.sticky = p.deciders.Workers.PassedOn(reply)
+		r.Sticky = p.deciders.Workers.PassedOn(reply)
 	}
 }
 
 // remember makes a run sticky that has left the memory: its worker has not forgotten it, perhaps,
 // and is asked in the short encoding.
-func (p *Partition) remember(r *run, number uint64) {
+func (p *Partition) remember(r *actor.Run, number uint64) {
 	if name := p.deciders.Workers.Remembers(number); name != "" {
-		r.sticky, r.slept = name, true
+		r.Sticky, r.Slept = name, true
 	}
 }
 
@@ -30,16 +33,16 @@ func (p *Partition) remember(r *run, number uint64) {
 // run to the worker whose turn it is, while few questions are open and its record waits for the
 // answer (defer.go) after another that came in time. With slow deciders it would stand in line with
 // one worker while others are idle.
-func (p *Partition) route(r *run, waits bool) {
-	d, typ := &r.state.Decision, r.state.Start.WorkflowType
-	prefers := waits && !p.deciders.Deferrals.Failing(typ, r.firedOnly()) &&
+func (p *Partition) route(r *actor.Run, waits bool) {
+	d, typ := &r.State.Decision, r.State.Start.WorkflowType
+	prefers := waits && !p.deciders.Deferrals.Failing(typ, r.FiredOnly()) &&
 		len(p.asks) < mostPreferred
-	if r.slept && !prefers {
-		r.sticky = ""
+	if r.Slept && !prefers {
+		r.Sticky = ""
 	}
-	r.slept = false
-	if !prefers || r.sticky != "" || d.Previous != 0 || d.Failures != 0 {
+	r.Slept = false
+	if !prefers || r.Sticky != "" || d.Previous != 0 || d.Failures != 0 {
 		return
 	}
-	r.sticky = p.deciders.Workers.First(typ)
+	r.Sticky = p.deciders.Workers.First(typ)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -111,13 +112,13 @@ func (p *Partition) beat(m natsconn.Msg) {
 	p.whileOurs(func() {
 		r := p.get(wid)
 		p.whenKnown(r, func() {
-			if !r.live() {
+			if !r.Live() {
 				answer(schemas.BeatAnswer{Gone: true, Reason: "the workflow is unknown"})
 				return
 			}
 			// What sends the worker home may not be in the history yet, and may never be: it is
 			// told after it.
-			if a := r.state.Beat(&h, list, p.now()); a.Gone || a.CancelRequested {
+			if a := r.State.Beat(&h, list, p.now()); a.Gone || a.CancelRequested {
 				p.afterPending(r, func() { answer(a) })
 			} else {
 				answer(a)
@@ -127,14 +128,14 @@ func (p *Partition) beat(m natsconn.Msg) {
 }
 
 // answerStart tells the requester of a start how it went, once that is a fact.
-func (p *Partition) answerStart(e *message, q *schemas.StartRequest) func(*run, []schemas.Event) {
+func (p *Partition) answerStart(e *actor.Message, q *schemas.StartRequest) func(*actor.Run, []schemas.Event) {
 	if q.ReplyTo == "" {
 		return nil
 	}
-	return func(r *run, _ []schemas.Event) {
-		v := e.verdict
+	return func(r *actor.Run, _ []schemas.Event) {
+		v := e.Verdict
 		p.tellStarter(q, &schemas.StartResponse{
-			V: schemas.Version, WorkflowID: r.wid, Run: v.run, Started: v.started, Error: v.refused,
+			V: schemas.Version, WorkflowID: r.WorkflowID, Run: v.Run, Started: v.Started, Error: v.Refused,
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/runs"
@@ -169,25 +170,25 @@ func (p *Partition) recovering() bool { return p.recovered != nil || p.toRepeat 
 // repeat performs again every effect that the history showed as open when the run was loaded, and
 // those of earlier runs of its id that were met. Repeats are harmless: tasks, alarms, decision
 // tasks and messages to other workflows are recognised by those who receive them.
-func (p *Partition) repeat(r *run, runs map[string]bool) {
-	if r.live() {
-		for _, e := range r.state.OpenEffects(p.now()) {
+func (p *Partition) repeat(r *actor.Run, runs map[string]bool) {
+	if r.Live() {
+		for _, e := range r.State.OpenEffects(p.now()) {
 			by := execution.SetBy(e)
-			if by == 0 && !r.isSettled() {
+			if by == 0 && !r.IsSettled() {
 				// of an end that is not in the history yet, and may never be: its record causes it
 				continue
 			}
-			if by <= r.loaded {
+			if by <= r.Loaded {
 				p.ensureConsumers(r, e)
-				p.perform(r, effect{Effect: e}, p.recovery)
+				p.perform(r, actor.Effect{Effect: e}, p.recovery)
 			}
 		}
 		p.recovery.Retain()
-		r.uncovered = append(r.uncovered, p.recovery)
+		r.Uncovered = append(r.Uncovered, p.recovery)
 		p.mark(r)
 		for id := range runs {
-			if id != r.state.Run {
-				p.repeatOld(r.wid, id, 0)
+			if id != r.State.Run {
+				p.repeatOld(r.WorkflowID, id, 0)
 			}
 		}
 	}
@@ -202,7 +203,7 @@ func (p *Partition) repeatOld(wid, id string, tries int) {
 	}, func(l *runs.Run, err error) {
 		if errors.Is(err, runs.ErrDamaged) && !errors.Is(err, runs.ErrLater) &&
 			tries >= damagedTries {
-			if r := p.runs[wid]; r == nil || r.broken == nil || r.broken.Error() != err.Error() {
+			if r := p.runs[wid]; r == nil || r.Broken == nil || r.Broken.Error() != err.Error() {
 				// else it is told of
 				p.sayDamaged(p.b.NS.History(p.n, wid, id), err)
 			}
@@ -217,7 +218,7 @@ func (p *Partition) repeatOld(wid, id string, tries int) {
 		}
 		if l != nil {
 			for _, e := range l.State.OpenEffects(p.now()) {
-				p.exchange(l.State, effect{Effect: e}, p.recovery)
+				p.exchange(l.State, actor.Effect{Effect: e}, p.recovery)
 			}
 			p.dropStrange(wid, id)
 		}

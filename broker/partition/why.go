@@ -9,6 +9,7 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
@@ -18,36 +19,36 @@ import (
 )
 
 // situation is what this owner knows of a run in memory beside its state.
-func (p *Partition) situation(r *run) *explain.Situation {
+func (p *Partition) situation(r *actor.Run) *explain.Situation {
 	in := &explain.Situation{
 		Now: p.now(), Namespace: p.b.Options.Namespace, Config: p.b.Config(), Lock: p.b.Locks.Get,
-		Reasks: r.reasks, NoPoller: r.noPoller, BackingUp: r.backingUp,
+		Reasks: r.Reasks, NoPoller: r.NoPoller, BackingUp: r.BackingUp,
 	}
-	if r.ask != nil {
-		in.Asked, in.AskedAt, in.Confirmed = true, r.ask.at, r.ask.confirmed
+	if r.Ask != nil {
+		in.Asked, in.AskedAt, in.Confirmed = true, r.Ask.At, r.Ask.Confirmed
 	}
 	return in
 }
 
 // why answers what a run waits for. If that is a worker, it looks first how the list stands; if
 // another attempt, how the last one went.
-func (p *Partition) why(r *run, reply func(any)) {
+func (p *Partition) why(r *actor.Run, reply func(any)) {
 	in := p.situation(r)
-	a := &schemas.WhyResponse{V: schemas.Version, Run: r.state.Run, Status: r.state.Status}
-	a.Because = explain.Why(r.state, in) + p.letters.Of(r.state)
+	a := &schemas.WhyResponse{V: schemas.Version, Run: r.State.Run, Status: r.State.Status}
+	a.Because = explain.Why(r.State, in) + p.letters.Of(r.State)
 	add := func(clause string) {
 		a.Because += clause
 		reply(a)
 	}
-	if task := explain.WaitsForWorker(r.state, a.Because, in.Now); task != nil {
+	if task := explain.WaitsForWorker(r.State, a.Because, in.Now); task != nil {
 		p.whyTaskList(task, add)
 		return
 	}
-	if t := explain.TriesOf(r.state, in); t != nil {
-		p.whyFailed(r.wid, a.Run, t, add)
+	if t := explain.TriesOf(r.State, in); t != nil {
+		p.whyFailed(r.WorkflowID, a.Run, t, add)
 		return
 	}
-	p.whyAlwaysOn(r.state, add)
+	p.whyAlwaysOn(r.State, add)
 }
 
 // whyTaskList tells how the list of a task stands that no worker has taken.

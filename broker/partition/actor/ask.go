@@ -1,22 +1,22 @@
-package partition
+package actor
 
 import "github.com/droverhq/drover/schemas"
 
-// ask is a decision task on its way.
+// Ask is a decision task on its way.
 //
 // The server tells at once when nobody listens, but it does not tell when somebody does. A marker
 // that we send to ourselves after the request settles it: the server works through a connection in
 // order, so once the marker is back, a refusal would have been here. Only then DeciderStarted is a
 // fact; until then the run's mailbox waits, for microseconds.
-type ask struct {
-	id        uint64
-	token     string
-	startedID int64
-	at        schemas.Timestamp
-	sticky    bool
-	confirmed bool
-	marked    bool
+type Ask struct {
+	ID        uint64
+	Token     string
+	StartedID int64
+	At        schemas.Timestamp
+	Sticky    bool
+	Confirmed bool
+	Marked    bool
 	// the subjects of the owner that has asked, if it is another one: see inherit.go
-	former  string
-	passing bool // the answer is being passed on: see leave.go
+	Former  string
+	Passing bool // the answer is being passed on: see leave.go
 }

@@ -1,0 +1,28 @@
+package actor
+
+import "github.com/droverhq/drover/broker/partition/watermark"
+
+// Commit is one record on its way.
+type Commit struct {
+	Group
+	First    int64
+	Sequence uint64 // predicted
+	Hash     []byte
+	Snapshot bool
+	Effects  *watermark.Completion
+}
+
+// Adopt lets what has no event of its own wait for this commit.
+func (c *Commit) Adopt(g Group) {
+	c.Group.Effects = Join(c.Group.Effects, g.Effects)
+	c.Completions = Join(c.Completions, g.Completions)
+	c.Answers = Join(c.Answers, g.Answers)
+}
+
+// Join appends what nobody else will use: nearly always one of the two is empty.
+func Join[T any](to, more []T) []T {
+	if len(to) == 0 {
+		return more
+	}
+	return append(to, more...)
+}

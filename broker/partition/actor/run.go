@@ -1,0 +1,186 @@
+package actor
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/droverhq/drover/broker/execution"
+	"github.com/droverhq/drover/broker/partition/deadlines"
+	"github.com/droverhq/drover/broker/partition/deciders"
+	"github.com/droverhq/drover/broker/partition/loop"
+	"github.com/droverhq/drover/broker/partition/watermark"
+	"github.com/droverhq/drover/broker/runs"
+	"github.com/droverhq/drover/schemas"
+)
+
+// Run is the actor of one workflow id: the state of its latest run and what waits for it.
+//
+// The state may be ahead of the history by inflight and pending; everything in them is committed in
+// order, and nothing outside learns of it before.
+type Run struct {
+	WorkflowID string
+	// State is nil while loading, and when the workflow id has no run.
+	State   *execution.State
+	Loading bool
+	Mailbox []*Message
+	Then    []Awaited // the loading
+	// Tries counts the loads that failed in a row. broken is why the history cannot be followed;
+	// aside: nothing waits for it; overflown: of what waits some is not in the mailbox. look is
+	// when it is read again, by again. See damage.go.
+	Tries     int
+	Broken    error
+	Aside     bool
+	Overflown bool
+	Look      *loop.Timer
+	Again     func()
+	// Queued: the mailbox waits so that the decider can be asked between two commits.
+	Queued bool
+
+	Pending  []Group
+	Inflight *Commit
+	Deferral deciders.Deferral // of pending: whether it waits for a decision
+
+	// Positions is how far the workflow id has taken messages of the two logs; a record tells its
+	// own group's.
+	Positions [2]schemas.Position
+	Committed int64 // the last event in the history
+	Unproved  bool  // nobody has looked whether the id has runs: the first record says so
+	Loaded    int64 // the last event when the run was loaded
+	End       runs.End
+
+	// Window holds the committed events with an id above windowFrom.
+	Window     []schemas.Event
+	WindowFrom int64
+
+	Ask    *Ask
+	Sticky string
+	Marked bool // flush will look at it
+	// of its tasks that are being stored, those that no completion waits for
+	Loose int32
+	// and has not been decided since: sticky is what was remembered (sticky.go)
+	Slept bool
+	// nobody listened when the decider was last asked; as the queues have it, and looked at in
+	// every step
+	NoPoller  bool
+	Recalled  *deciders.Queue // that it was called back from
+	Reasks    int
+	BackingUp bool // a timer will settle the run when the decider's backoff is over
+
+	Alarm     Alarm
+	Uncovered []*watermark.Completion // released once an alarm covers the run, or nothing is due
+
+	Offers  []*Offer // of its tasks, without an outcome in the history
+	Copies  []TaskCopy
+	Waiters []*Waiter
+	Use     deadlines.Use  // its place among those in memory
+	Passive *deadlines.Run // while it is being loaded: what was kept of it
+	Ended   bool           // in the partition's list of closed runs
+
+	// Owing is how many messages have left no event, and something elsewhere that is not stored
+	// yet. Until it is, the positions stay before them: see owe.
+	Owing int32
+}
+
+// Idle tells whether the run can be forgotten: the history has everything.
+func (r *Run) Idle() bool {
+	if r.Marked || r.Loose > 0 || r.Owing > 0 || r.Loading || r.Inflight != nil || r.Ask != nil ||
+		r.NoPoller && !r.CanPassivate() || r.BackingUp || r.Alarm.Way != nil || r.Alarm.Queued ||
+		len(r.Mailbox)+len(r.Pending)+len(r.Uncovered)+len(r.Waiters)+len(r.Offers) > 0 {
+		return false
+	}
+	if r.State == nil || r.State.Closed() {
+		return !r.Continues()
+	}
+	for _, a := range r.State.Activities {
+		if a.LastBeat != 0 || len(a.BeatDetails) > 0 {
+			// a heartbeat is nowhere but here; one may come before the start of its attempt
+			return false
+		}
+	}
+	return true
+}
+
+// Dispatching tells whether a task is on its way that no completion waits for: nothing was written
+// for it, since its time alone has come. The alarm that rang has done its part, so the next one
+// must be near enough for another owner to find that the time has come.
+func (r *Run) Dispatching() bool {
+	return r.Loose > 0 ||
+		slices.ContainsFunc(r.Offers, func(f *Offer) bool { return f.Completion == nil })
+}
+
+// waits tells whether messages must wait in the mailbox.
+func (r *Run) waits() bool {
+	return r.Loading || r.Queued || r.Ask != nil && !r.Ask.Confirmed || r.Continues() ||
+		r.Owing > 0 && (r.Open() || !r.IsSettled())
+}
+
+// WaitsWith is waits for one message. Where nothing but a start makes a record, the others need not
+// wait for each other's letters.
+func (r *Run) WaitsWith(e *Message) bool {
+	_, isStart := e.Event.(execution.Start)
+	return r.waits() || r.Owing > 0 && isStart
+}
+
+// Continues tells whether the run has ended in favour of one that has not begun: nothing may come
+// between (P-4).
+func (r *Run) Continues() bool {
+	return r.State != nil && r.State.Status == schemas.StatusContinuedAsNew
+}
+
+func (r *Run) Live() bool { return r.State != nil && r.State.Start != nil }
+
+func (r *Run) Open() bool { return r.Live() && !r.State.Closed() }
+
+// Closed tells whether the workflow id has no run that could take anything: one that continues is
+// about to.
+func (r *Run) Closed() bool { return r.State.Closed() && !r.Continues() }
+
+// Unseen are the events after the last completed decision, those included that wait to be written.
+func (r *Run) Unseen() iter.Seq[schemas.Event] {
+	return func(yield func(schemas.Event) bool) {
+		for _, e := range r.Window {
+			if !yield(e) {
+				return
+			}
+		}
+		for i := range r.Pending {
+			for _, e := range r.Pending[i].Events {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// IsSettled tells whether the state is that of the history.
+func (r *Run) IsSettled() bool { return !r.Loading && r.Inflight == nil && len(r.Pending) == 0 }
+
+// CanPassivate tells whether enough is known of a run to park it.
+func (r *Run) CanPassivate() bool { return r.Open() && !r.Alarm.Strange && r.End.Sequence != 0 }
+
+// FiredOnly tells whether nothing but alarms has caused what waits to be written.
+func (r *Run) FiredOnly() bool {
+	for i := range r.Pending {
+		if !r.Pending[i].AlarmFired {
+			return false
+		}
+	}
+	return len(r.Pending) > 0
+}
+
+// Waiter is a request that is held back until something is committed.
+type Waiter struct {
+	Ready  func(r *Run) bool
+	Answer func(r *Run) // says how things stand
+	End    *loop.Timer  // when it is answered in any case
+}
+
+// Awaited waits for a run to be loaded.
+type Awaited struct {
+	Run func()
+	// Broken is called in place of run if the history cannot be followed; nil: nobody minds. Who is
+	// patient waits for as long as a later version may have written it.
+	Broken  func()
+	Patient bool
+}
