@@ -50,7 +50,7 @@ var floors = map[string]int{
 	"broker/runs":      22,
 	"broker/types":     23,
 	"broker/validate":  21,
-	"broker":           26,
+	"broker":           28,
 	"decider":          30,
 	"activity":         30,
 	"timers":           30,
@@ -79,10 +79,11 @@ var floors = map[string]int{
 	"broker/namespaces": 22, // a service on topology
 
 	// The parts of a partition, which do not know it.
-	"broker/partition":           25, // the owner of a partition
+	"broker/partition":           27, // the owner of a partition
 	"broker/partition/":          23,
 	"broker/partition/watermark": 22, // all of them use it
 	"broker/partition/loop":      22,
+	"broker/partition/actor":     24, // what is known of a run
 	"broker/partition/env":       24, // what the partitions of a broker share
 
 	// The parts of the decider worker.

@@ -12,8 +12,8 @@ import (
 
 // deliver hands a message to its run, or lets it wait there.
 func (p *Partition) deliver(r *actor.Run, e *actor.Message) {
-	if r.Broken != nil && (r.Aside || !p.keeps(r, e)) {
-		if r.Aside {
+	if r.Damage.Err != nil && (r.Damage.Aside || !p.keeps(r, e)) {
+		if r.Damage.Aside {
 			p.turnAway(r, e)
 		}
 		return
@@ -196,7 +196,9 @@ func (p *Partition) unknown(r *actor.Run, e *actor.Message) {
 			answer.Done = schemas.LostGone
 			fallthrough
 		case schemas.ReportBegin:
-			p.perform(r, actor.Effect{Effect: execution.Permit{To: m.Report.ReplyTo, Permission: answer}, Cause: e}, nil)
+			p.perform(r, actor.Effect{
+				Effect: execution.Permit{To: m.Report.ReplyTo, Permission: answer}, Cause: e,
+			}, nil)
 			e.Completion.Release()
 			return
 		}

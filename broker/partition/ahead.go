@@ -38,7 +38,7 @@ func (p *Partition) offerAhead(r *actor.Run, a *execution.Activity, t *completio
 		return false
 	}
 	return p.sendOffer(r, a, t, func(f *actor.Offer) error {
-		f.Ahead = &actor.Ahead{Worker: r.Sticky, Last: r.State.LastID}
+		f.Ahead = &actor.Ahead{Worker: r.Decider.Sticky, Last: r.State.LastID}
 		of := &actor.Ask{
 			StartedID: f.Ahead.Last + schemas.AheadEvents, At: p.now(), Sticky: true,
 			Confirmed: true,
@@ -59,7 +59,7 @@ func (p *Partition) offerAhead(r *actor.Run, a *execution.Activity, t *completio
 		}
 		task.Ahead = &p.scratch.ahead
 		task.Ahead.Task.Input, task.Context = nil, nil // both stand in the window
-		to := p.b.NS.DecideSticky(r.State.Start.WorkflowType, r.Sticky)
+		to := p.b.NS.DecideSticky(r.State.Start.WorkflowType, r.Decider.Sticky)
 		return schemas.MarshalTo(task, func(body []byte) error {
 			return p.b.Conn.PublishReply(to, p.offerReply(f),
 				natsconn.Header{schemas.AheadHeader: {a.Scheduled.List, a.Scheduled.ActivityType}},
@@ -72,7 +72,8 @@ func (p *Partition) offerAhead(r *actor.Run, a *execution.Activity, t *completio
 // decide upon it.
 func (p *Partition) foreseeable(r *actor.Run, a *execution.Activity) bool {
 	s := r.State
-	if r.Sticky == "" || !p.deciders.Workers.TakesTasks(r.Sticky, a.Scheduled.List) {
+	if r.Decider.Sticky == "" ||
+		!p.deciders.Workers.TakesTasks(r.Decider.Sticky, a.Scheduled.List) {
 		return false
 	}
 	d := &s.Decision
@@ -83,11 +84,11 @@ func (p *Partition) foreseeable(r *actor.Run, a *execution.Activity) bool {
 		s.Paused != nil || a.CancelRequested != 0 || d.Failures != 0 {
 		return false
 	}
-	if len(r.Pending) > 0 || r.Inflight != nil || r.Ask != nil || len(r.Mailbox) > 0 ||
-		r.WindowFrom > d.Previous {
+	if len(r.Pending) > 0 || r.Inflight != nil || r.Decider.Ask != nil || len(r.Mailbox) > 0 ||
+		r.Window.From > d.Previous {
 		return false
 	}
-	return len(s.Context)+runs.SizeOfAll(r.Window) <= min(deferSize, p.b.BodyLimit()/4) &&
+	return len(s.Context)+runs.SizeOfAll(r.Window.Events) <= min(deferSize, p.b.BodyLimit()/4) &&
 		!p.vain.Skip(aheadTypeOf(r, a))
 }
 
@@ -99,8 +100,9 @@ func (p *Partition) decideAhead(r *actor.Run, e *actor.Message) bool {
 		return false
 	}
 	token, last := f.Ahead.Token, f.Ahead.Last
-	stands := r.State.LastID == last && len(r.Pending) == 0 && r.Inflight == nil && r.Ask == nil &&
-		!r.NoPoller && p.leaving == nil && r.State.LastTime <= e.Ahead.At && e.Ahead.At <= e.At
+	stands := r.State.LastID == last && len(r.Pending) == 0 && r.Inflight == nil &&
+		r.Decider.Ask == nil && !r.Decider.NoPoller && p.leaving == nil &&
+		r.State.LastTime <= e.Ahead.At && e.Ahead.At <= e.At
 	p.notedAhead(r, f.Activity, stands)
 	if !stands {
 		return false
@@ -112,25 +114,33 @@ func (p *Partition) decideAhead(r *actor.Run, e *actor.Message) bool {
 		return true
 	}
 	p.step(r, &actor.Message{
-		WorkflowID: r.WorkflowID, Event: execution.Taken{Identity: reply.Identity}, At: e.At, Log: noLog,
+		WorkflowID: r.WorkflowID, Event: execution.Taken{Identity: reply.Identity}, At: e.At,
+		Log: noLog,
 	})
-	p.conclude(r, reply, token, true,
-		&actor.Message{WorkflowID: r.WorkflowID, At: e.At, Log: noLog, Subject: e.Subject, Body: e.Ahead.Reply})
+	p.conclude(r, reply, token, true, &actor.Message{
+		WorkflowID: r.WorkflowID,
+		At:         e.At,
+		Log:        noLog,
+		Subject:    e.Subject,
+		Body:       e.Ahead.Reply,
+	})
 	return true
 }
 
 // foreseen finds the offer that a decision was sent for.
-func (p *Partition) foreseen(r *actor.Run, e *actor.Message) (*actor.Offer, *schemas.DecisionReply) {
+func (p *Partition) foreseen(
+	r *actor.Run, e *actor.Message,
+) (*actor.Offer, *schemas.DecisionReply) {
 	m, ok := e.Event.(execution.Report)
 	if !ok || e.Ahead == nil || m.Report.Kind != schemas.ReportSuccess {
 		return nil, nil
 	}
-	i := slices.IndexFunc(r.Offers,
+	i := slices.IndexFunc(r.Tasks.Offers,
 		func(f *actor.Offer) bool { return f.Ahead != nil && f.Ahead.Token == e.Ahead.Token })
 	if i < 0 {
 		return nil, nil
 	}
-	f := r.Offers[i]
+	f := r.Tasks.Offers[i]
 	reply := &schemas.DecisionReply{}
 	if a := r.State.Awaits(m); a == nil || a != f.Activity || a.Started != 0 || !f.Wanted() ||
 		runs.Decode(e.Ahead.Reply, reply) != nil || reply.Error != nil {
@@ -162,7 +172,7 @@ func (p *Partition) refusedAhead(f *actor.Offer, nobody bool) {
 // storedAfter: the message of an activity is stored. If its worker was to decide ahead it has
 // announced the start, given the task back, or is silent.
 func (p *Partition) storedAfter(r *actor.Run, a *execution.Activity) {
-	for _, f := range r.Offers {
+	for _, f := range r.Tasks.Offers {
 		if f.Activity != a || f.Attempt != a.Attempt {
 			continue
 		}

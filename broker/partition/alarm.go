@@ -33,8 +33,8 @@ func (p *Partition) wantedAlarm(r *actor.Run) schemas.Timestamp {
 	case !wanted || w.Started:
 		return due
 	default:
-		wait := min(askCover<<min(r.Reasks, manyReasks), maxReask)
-		if r.NoPoller {
+		wait := min(askCover<<min(r.Decider.Reasks, manyReasks), maxReask)
+		if r.Decider.NoPoller {
 			wait = max(wait, p.deciders.Backlog.Apart())
 		}
 		look = max(w.NotBefore, p.now().Add(wait))
@@ -115,7 +115,12 @@ func (p *Partition) arm(r *actor.Run, due schemas.Timestamp) {
 	natsconn.ExpectLastSubjectSeq(p.scratch.alarmHead, r.Alarm.Seq)
 	p.scratch.alarm = schemas.Alarm{V: schemas.Version, Run: id, Due: due, Fence: p.fence}
 	err := schemas.MarshalTo(&p.scratch.alarm, func(body []byte) error {
-		way := &actor.SentAlarm{Run: r, RunID: id, Due: due, Covered: r.Uncovered} // only what waits now
+		way := &actor.SentAlarm{
+			Run:     r,
+			RunID:   id,
+			Due:     due,
+			Covered: r.Uncovered,
+		} // only what waits now
 		r.Uncovered, r.Alarm.Way = nil, way
 		p.sends++
 		p.outside.Send(p.b.NS.Alarm(p.n, r.WorkflowID, id), p.scratch.alarmHead, body,

@@ -1,8 +1,9 @@
 package partition
 
 import (
-	"github.com/droverhq/drover/broker/partition/actor"
 	"time"
+
+	"github.com/droverhq/drover/broker/partition/actor"
 )
 
 // armLater lets the run stand in the line of those whose alarm is made durable once AlarmDelay is

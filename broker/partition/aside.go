@@ -18,7 +18,7 @@ const mostKept = 256
 
 // setAside lets nothing wait for a run whose history is damaged.
 func (p *Partition) setAside(r *actor.Run) {
-	p.sayDamaged(p.b.NS.HistoryOfWorkflow(p.n, r.WorkflowID), r.Broken)
+	p.sayDamaged(p.b.NS.HistoryOfWorkflow(p.n, r.WorkflowID), r.Damage.Err)
 	delete(p.inheriting, r.WorkflowID)
 	p.uncover(r)
 }
@@ -29,7 +29,7 @@ func (p *Partition) turnAwayAll(r *actor.Run) {
 	r.Then = nil
 	for _, w := range then {
 		switch {
-		case !r.Aside && w.Patient:
+		case !r.Damage.Aside && w.Patient:
 			r.Then = append(r.Then, w)
 		case w.Broken != nil:
 			w.Broken()
@@ -39,7 +39,7 @@ func (p *Partition) turnAwayAll(r *actor.Run) {
 	r.Mailbox = nil
 	for _, e := range mailbox {
 		switch {
-		case r.Aside:
+		case r.Damage.Aside:
 			p.turnAway(r, e)
 		case p.keeps(r, e):
 			r.Mailbox = append(r.Mailbox, e)
@@ -55,7 +55,7 @@ func (p *Partition) keeps(r *actor.Run, e *actor.Message) bool {
 		return false
 	}
 	if len(r.Mailbox) >= mostKept {
-		r.Overflown = r.Overflown || e.Log != noLog
+		r.Damage.Overflown = r.Damage.Overflown || e.Log != noLog
 		return false
 	}
 	return true
@@ -103,7 +103,9 @@ func (p *Partition) turnAway(r *actor.Run, e *actor.Message) {
 		return
 	case execution.Start:
 		if q := m.Request; q.ReplyTo != "" && (q.Origin == nil || q.Origin.Parent == nil) {
-			p.tellStarter(q, &schemas.StartResponse{V: schemas.Version, WorkflowID: r.WorkflowID, Error: damagedError(r)})
+			p.tellStarter(q, &schemas.StartResponse{
+				V: schemas.Version, WorkflowID: r.WorkflowID, Error: damagedError(r),
+			})
 			return
 		}
 	default:
@@ -113,7 +115,7 @@ func (p *Partition) turnAway(r *actor.Run, e *actor.Message) {
 		}
 	}
 	p.owe(r, e)
-	p.bury(e, deadDamaged, r.Broken.Error())
+	p.bury(e, deadDamaged, r.Damage.Err.Error())
 }
 
 // requestIn is what an operator asks for, or a broker in the name of a workflow; nil if the message

@@ -21,7 +21,7 @@ import (
 // consult asks the decider if one is wanted. Everything is committed: what the decider sees is in
 // the history.
 func (p *Partition) consult(r *actor.Run) {
-	if r.Ask != nil || r.NoPoller || p.leaving != nil {
+	if r.Decider.Ask != nil || r.Decider.NoPoller || p.leaving != nil {
 		return
 	}
 	w, wanted := r.State.WantsDecider(p.b.Config())
@@ -32,7 +32,7 @@ func (p *Partition) consult(r *actor.Run) {
 		p.backOff(r, wait)
 		return
 	}
-	if r.WindowFrom > r.State.Decision.Previous {
+	if r.Window.From > r.State.Decision.Previous {
 		p.loadWindow(r)
 		return
 	}
@@ -42,7 +42,7 @@ func (p *Partition) consult(r *actor.Run) {
 
 // wantsNow tells whether the decider would be asked if the run stood still.
 func (p *Partition) wantsNow(r *actor.Run) bool {
-	if r.Ask != nil || r.NoPoller || !r.Open() {
+	if r.Decider.Ask != nil || r.Decider.NoPoller || !r.Open() {
 		return false
 	}
 	w, wanted := r.State.WantsDecider(p.b.Config())
@@ -50,12 +50,12 @@ func (p *Partition) wantsNow(r *actor.Run) bool {
 }
 
 func (p *Partition) backOff(r *actor.Run, wait time.Duration) {
-	if r.BackingUp {
+	if r.Decider.BackingOff {
 		return
 	}
-	r.BackingUp = true
+	r.Decider.BackingOff = true
 	p.loop.After(wait, func() {
-		r.BackingUp = false
+		r.Decider.BackingOff = false
 		p.mark(r)
 	})
 }
@@ -63,7 +63,7 @@ func (p *Partition) backOff(r *actor.Run, wait time.Duration) {
 // loadWindow reads the events that the window needs and the snapshot did not bring.
 func (p *Partition) loadWindow(r *actor.Run) {
 	r.Loading = true
-	previous, upTo, id := r.State.Decision.Previous, r.WindowFrom, r.State.Run
+	previous, upTo, id := r.State.Decision.Previous, r.Window.From, r.State.Run
 	env.ReadAsync(p.b, p.loop, func(ctx context.Context) ([]schemas.Event, error) {
 		events, _, err := p.b.Histories.Events(ctx, p.n, r.WorkflowID, id,
 			runs.Span{After: previous, UpTo: upTo, Least: upTo})
@@ -75,7 +75,7 @@ func (p *Partition) loadWindow(r *actor.Run) {
 		}
 		if err != nil {
 			p.unread(r, err, func() {
-				if r.Broken != nil {
+				if r.Damage.Err != nil {
 					p.loadWindow(r)
 					return
 				}
@@ -87,7 +87,8 @@ func (p *Partition) loadWindow(r *actor.Run) {
 		if !p.isIntact(r) {
 			return
 		}
-		r.Window, r.WindowFrom, r.Loading = append(events, r.Window...), previous, false
+		r.Window.Events, r.Window.From, r.Loading = append(events, r.Window.Events...), previous,
+			false
 		p.loadedNow(r)
 	})
 }
@@ -103,21 +104,22 @@ func (p *Partition) request(r *actor.Run, w execution.Wanted) {
 	}
 	p.nextAsk++
 	a := &actor.Ask{
-		ID: p.nextAsk, StartedID: w.StartedID, At: p.now(), Sticky: r.Sticky != "",
+		ID: p.nextAsk, StartedID: w.StartedID, At: p.now(), Sticky: r.Decider.Sticky != "",
 		Confirmed: w.Started,
 	}
 	a.Token = r.State.Run + "." + strconv.FormatInt(a.StartedID, 10) + "." +
 		strconv.FormatUint(p.fence, 36) + "." + strconv.FormatUint(a.ID, 36)
 	subj, encode := p.b.NS.Decide(r.State.Start.WorkflowType), schemas.MarshalJSONTo
 	if a.Sticky {
-		subj, encode = p.b.NS.DecideSticky(r.State.Start.WorkflowType, r.Sticky), schemas.MarshalTo
+		subj, encode = p.b.NS.DecideSticky(r.State.Start.WorkflowType, r.Decider.Sticky),
+			schemas.MarshalTo
 	}
 	task := p.task(r, a)
 	send := func(body []byte) error {
 		if len(body) > p.b.Largest() && len(task.Events) > 0 {
 			return errWindowTooLarge
 		}
-		r.Ask, r.Queued = a, false
+		r.Decider.Ask, r.Decider.Queued = a, false
 		p.asks[a.ID] = r
 		if err := p.b.Conn.PublishReply(subj, p.replies+strconv.FormatUint(a.ID, 36), nil, body); err != nil {
 			p.log.WithError(err).Warn("a decision task cannot be sent")
@@ -132,7 +134,8 @@ func (p *Partition) request(r *actor.Run, w execution.Wanted) {
 		err = encode(task, send)
 	}
 	if err != nil {
-		p.log.WithError(err).WithField("workflow", r.WorkflowID).Error("a decision task cannot be encoded")
+		p.log.WithError(err).
+			WithField("workflow", r.WorkflowID).Error("a decision task cannot be encoded")
 		return
 	}
 	p.sweepLater()
@@ -144,10 +147,10 @@ func (p *Partition) request(r *actor.Run, w execution.Wanted) {
 func (p *Partition) task(r *actor.Run, a *actor.Ask) *schemas.DecisionTask {
 	d, t := &r.State.Decision, &p.scratch.task
 	*t = schemas.DecisionTask{
-		V: schemas.Version, Namespace: p.b.Options.Namespace, WorkflowID: r.WorkflowID, Run: r.State.Run,
-		Type: r.State.Start.WorkflowType, TypeVersion: r.State.Start.WorkflowTypeVersion,
-		PreviousStartedID: d.Previous, StartedID: a.StartedID, Token: a.Token,
-		Context: r.State.Context, Attempt: d.Failures + 1,
+		V: schemas.Version, Namespace: p.b.Options.Namespace, WorkflowID: r.WorkflowID,
+		Run: r.State.Run, Type: r.State.Start.WorkflowType,
+		TypeVersion: r.State.Start.WorkflowTypeVersion, PreviousStartedID: d.Previous,
+		StartedID: a.StartedID, Token: a.Token, Context: r.State.Context, Attempt: d.Failures + 1,
 		StartMode: r.State.Start.Mode(),
 	}
 	t.EventsLeft = p.b.Config().EventsLeft(r.State.LastID)
@@ -263,7 +266,7 @@ func (p *Partition) answered(m natsconn.Msg) {
 
 // confirm sends the marker if the mailbox waits for it.
 func (p *Partition) confirm(r *actor.Run) {
-	if a := r.Ask; a != nil && !a.Confirmed && !a.Marked && len(r.Mailbox) > 0 {
+	if a := r.Decider.Ask; a != nil && !a.Confirmed && !a.Marked && len(r.Mailbox) > 0 {
 		p.sendMarker(a)
 	}
 }
@@ -278,11 +281,16 @@ func (p *Partition) sendMarker(a *actor.Ask) {
 // marked: the request was taken, else the refusal would have come before the marker.
 func (p *Partition) marked(id uint64) {
 	r := p.asks[id]
-	if r == nil || r.Ask == nil || r.Ask.ID != id || r.Ask.Confirmed {
+	if r == nil || r.Decider.Ask == nil || r.Decider.Ask.ID != id || r.Decider.Ask.Confirmed {
 		return
 	}
-	r.Ask.Confirmed = true
-	p.step(r, &actor.Message{WorkflowID: r.WorkflowID, Event: execution.Taken{}, At: r.Ask.At, Log: noLog})
+	r.Decider.Ask.Confirmed = true
+	p.step(r, &actor.Message{
+		WorkflowID: r.WorkflowID,
+		Event:      execution.Taken{},
+		At:         r.Decider.Ask.At,
+		Log:        noLog,
+	})
 	p.drain(r)
 }
 
@@ -298,7 +306,7 @@ func (p *Partition) sweepLater() {
 		old := p.now().Add(-schemas.Duration(deciders.ConfirmAfter))
 		waiting := false
 		for _, r := range p.asks {
-			if a := r.Ask; a != nil && !a.Confirmed {
+			if a := r.Decider.Ask; a != nil && !a.Confirmed {
 				waiting = true
 				// A marker that was lost with its connection is sent again.
 				if a.At <= old {
@@ -315,14 +323,14 @@ func (p *Partition) sweepLater() {
 // nobody: no decider of the type listens, or the sticky worker is gone.
 func (p *Partition) nobody(id uint64) {
 	r := p.asks[id]
-	if r == nil || r.Ask == nil || r.Ask.ID != id {
+	if r == nil || r.Decider.Ask == nil || r.Decider.Ask.ID != id {
 		return
 	}
-	a := r.Ask
+	a := r.Decider.Ask
 	p.unask(r)
 	if a.Sticky {
-		p.deciders.Workers.NotHeard(r.Sticky, r.State.Start.WorkflowType)
-		r.Sticky = ""
+		p.deciders.Workers.NotHeard(r.Decider.Sticky, r.State.Start.WorkflowType)
+		r.Decider.Sticky = ""
 		p.mark(r)
 		return
 	}
@@ -332,9 +340,9 @@ func (p *Partition) nobody(id uint64) {
 }
 
 func (p *Partition) unask(r *actor.Run) {
-	if r.Ask != nil {
-		delete(p.asks, r.Ask.ID)
-		r.Ask = nil
+	if r.Decider.Ask != nil {
+		delete(p.asks, r.Decider.Ask.ID)
+		r.Decider.Ask = nil
 	}
 }
 
@@ -344,7 +352,7 @@ func (p *Partition) replied(
 	id uint64, reply *schemas.DecisionReply, m natsconn.Msg, undecodable error,
 ) {
 	r := p.asks[id]
-	if r == nil || r.Ask == nil || r.Ask.ID != id {
+	if r == nil || r.Decider.Ask == nil || r.Decider.Ask.ID != id {
 		if _, twice := p.twice[id]; twice {
 			delete(p.twice, id)
 			return
@@ -352,28 +360,35 @@ func (p *Partition) replied(
 		p.late(m)
 		return
 	}
-	a := r.Ask
+	a := r.Decider.Ask
 	if p.sealed() {
 		p.passOn(a, m)
 		return
 	}
-	e := &actor.Message{WorkflowID: r.WorkflowID, At: p.now(), Log: noLog, Subject: m.Subject, Body: m.Data}
+	e := &actor.Message{
+		WorkflowID: r.WorkflowID,
+		At:         p.now(),
+		Log:        noLog,
+		Subject:    m.Subject,
+		Body:       m.Data,
+	}
 	if !a.Confirmed {
 		a.Confirmed = true
 		p.step(r, &actor.Message{
-			WorkflowID: r.WorkflowID, Event: execution.Taken{Identity: reply.Identity}, At: a.At, Log: noLog,
+			WorkflowID: r.WorkflowID, Event: execution.Taken{Identity: reply.Identity}, At: a.At,
+			Log: noLog,
 		})
 	}
 	p.drain(r)
-	if r.Ask != a { // what came before has ended this decision
+	if r.Decider.Ask != a { // what came before has ended this decision
 		p.late(m)
 		return
 	}
-	if r.Deferral.Waits() {
+	if r.Decider.Deferral.Waits() {
 		p.noteLatency(r, true)
 	}
-	if r.Recalled != nil {
-		r.Recalled.Answered(schemas.Duration(p.now().Sub(a.At)))
+	if r.Decider.Recalled != nil {
+		r.Decider.Recalled.Answered(schemas.Duration(p.now().Sub(a.At)))
 		p.endRecall(r)
 	}
 	p.unask(r)
@@ -383,7 +398,7 @@ func (p *Partition) replied(
 			Cause:  schemas.CauseInvalidDecision,
 			Reason: "the reply cannot be decoded: " + undecodable.Error(),
 		}
-		r.Sticky, r.Reasks = "", 0
+		r.Decider.Sticky, r.Decider.Reasks = "", 0
 		p.deciders.Backlog.Announced(r.State.Start.WorkflowType)
 		p.step(r, e)
 		return
@@ -400,7 +415,7 @@ func (p *Partition) replied(
 func (p *Partition) conclude(
 	r *actor.Run, reply *schemas.DecisionReply, token string, firstHand bool, e *actor.Message,
 ) {
-	r.Reasks = 0
+	r.Decider.Reasks = 0
 	p.stick(r, reply, firstHand)
 	p.deciders.Backlog.Announced(r.State.Start.WorkflowType)
 	switch {
@@ -426,14 +441,14 @@ func (p *Partition) late(m natsconn.Msg) {
 
 // expire forgets an ask whose decision has ended some other way: timed out, or closed with the run.
 func (p *Partition) expire(r *actor.Run) {
-	if a := r.Ask; a != nil && a.Confirmed &&
+	if a := r.Decider.Ask; a != nil && a.Confirmed &&
 		(!r.Open() || r.State.Decision.Started != a.StartedID) {
 		p.unask(r)
 		if a.Sticky { // it may hang, or be dead while somebody else listens to its subject
 			if r.Open() {
-				p.deciders.Workers.Overdue(r.Sticky)
+				p.deciders.Workers.Overdue(r.Decider.Sticky)
 			}
-			r.Sticky = ""
+			r.Decider.Sticky = ""
 		}
 	}
 	if !r.Open() {

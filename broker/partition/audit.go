@@ -61,8 +61,8 @@ func (p *Partition) audit(q *schemas.AuditRequest, reply func(any)) {
 // audited is what a run in memory waits for.
 func (p *Partition) audited(r *actor.Run) schemas.AuditRun {
 	a := schemas.AuditRun{WorkflowID: r.WorkflowID}
-	if r.Broken != nil { // also while messages wait for it
-		a.Unreadable = r.Broken.Error()
+	if r.Damage.Err != nil { // also while messages wait for it
+		a.Unreadable = r.Damage.Err.Error()
 		return a
 	}
 	if !r.Live() {
@@ -71,10 +71,10 @@ func (p *Partition) audited(r *actor.Run) schemas.AuditRun {
 	}
 	explain.Audit(&a, r.State, p.b.Config(), p.now())
 	a.Busy = r.Loading || r.Inflight != nil ||
-		len(r.Pending)+len(r.Mailbox)+len(r.Uncovered)+len(r.Offers) > 0 || r.Alarm.Way != nil ||
-		r.Alarm.Queued || r.Continues() || p.locking(r) || p.stating(r)
+		len(r.Pending)+len(r.Mailbox)+len(r.Uncovered)+len(r.Tasks.Offers) > 0 ||
+		r.Alarm.Way != nil || r.Alarm.Queued || r.Continues() || p.locking(r) || p.stating(r)
 	switch {
-	case r.NoPoller: // what is armed may be of a time when the backlog was longer
+	case r.Decider.NoPoller: // what is armed may be of a time when the backlog was longer
 		a.Due = explain.DueAtLast(r.State, p.b.Config(), p.now(), mostReask)
 	case r.Open():
 		a.Due = p.wantedAlarm(r)
@@ -98,8 +98,8 @@ func (p *Partition) repair(q *schemas.ExecutionRequest, reply func(any)) {
 			return
 		case q.Run != "" && q.Run != r.State.Run:
 			refuse(schemas.Errorf(schemas.CodeConflict, "run %s is not the latest of workflow %q",
-				q.Run, r.WorkflowID).
-				About(r.WorkflowID, r.State.Run).WithHint("leave the run out to repair the latest"))
+				q.Run, r.WorkflowID).About(r.WorkflowID, r.State.Run).
+				WithHint("leave the run out to repair the latest"))
 			return
 		}
 		p.wait(r, repairWait, (*actor.Run).IsSettled, func(r *actor.Run) {
@@ -121,7 +121,7 @@ func (p *Partition) repair(q *schemas.ExecutionRequest, reply func(any)) {
 // repairWhen runs f once the run is loaded. One whose history could not be followed is read again
 // now: it may have been restored.
 func (p *Partition) repairWhen(r *actor.Run, reply func(any), f func()) {
-	if r.Broken == nil {
+	if r.Damage.Err == nil {
 		p.whenSound(r, reply, f)
 		return
 	}

@@ -14,26 +14,26 @@ func (h deciderHost) After(d time.Duration, f func()) { h.p.loop.After(d, f) }
 
 func (h deciderHost) Recall(wid string, from *deciders.Queue) {
 	r := h.p.get(wid)
-	r.Recalled = from
+	r.Decider.Recalled = from
 	h.p.when(r, func() {
-		r.NoPoller = false
+		r.Decider.NoPoller = false
 		h.p.mark(r)
 	})
 }
 
 // enterBacklog lets a run wait for somebody to listen: nobody did.
 func (p *Partition) enterBacklog(r *actor.Run) {
-	r.NoPoller = true
-	r.Reasks++
-	from := r.Recalled
-	r.Recalled = nil
+	r.Decider.NoPoller = true
+	r.Decider.Reasks++
+	from := r.Decider.Recalled
+	r.Decider.Recalled = nil
 	p.deciders.Backlog.Enter(r.State.Start.WorkflowType, r.WorkflowID, from)
 }
 
 // leaveBacklog takes a run out of those that wait for somebody to listen.
 func (p *Partition) leaveBacklog(r *actor.Run) {
-	if r.NoPoller {
-		r.NoPoller = false
+	if r.Decider.NoPoller {
+		r.Decider.NoPoller = false
 		p.deciders.Backlog.Remove(r.WorkflowID)
 	}
 }
@@ -47,13 +47,13 @@ func (p *Partition) rejoinBacklog(r *actor.Run) {
 		p.deciders.Backlog.Remove(r.WorkflowID)
 		return
 	}
-	r.NoPoller, r.Reasks = true, manyReasks
+	r.Decider.NoPoller, r.Decider.Reasks = true, manyReasks
 }
 
 // endRecall: the question for a run that was recalled has come to its end, or there was none.
 func (p *Partition) endRecall(r *actor.Run) {
-	if r.Recalled != nil {
-		r.Recalled.Ended()
-		r.Recalled = nil
+	if r.Decider.Recalled != nil {
+		r.Decider.Recalled.Ended()
+		r.Decider.Recalled = nil
 	}
 }

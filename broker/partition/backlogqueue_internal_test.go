@@ -26,14 +26,14 @@ func TestNothingIsKeptOfTypesThatNobodyListenedFor(t *testing.T) {
 		p, r := &Partition{b: &env.Env{}, loop: loop.New(), asks: map[uint64]*actor.Run{}, runs: map[string]*actor.Run{}}, openRun()
 		p.keys, p.deciders = newKeys(p), deciders.New(deciderHost{p})
 		p.runs[r.WorkflowID] = r
-		r.Ask = &actor.Ask{ID: 1}
+		r.Decider.Ask = &actor.Ask{ID: 1}
 		p.asks[1] = r
 		p.nobody(1)
-		if !r.NoPoller || !p.deciders.Backlog.Has(r.WorkflowID) {
+		if !r.Decider.NoPoller || !p.deciders.Backlog.Has(r.WorkflowID) {
 			t.Fatalf("%s: got %+v, want that the run waits for a decider", tc.name, p.deciders)
 		}
 		tc.goes(p, r)
-		if r.NoPoller || p.deciders.Backlog.Has(r.WorkflowID) {
+		if r.Decider.NoPoller || p.deciders.Backlog.Has(r.WorkflowID) {
 			t.Errorf("%s: the partition keeps %+v, want nothing", tc.name, p.deciders)
 		}
 	}

@@ -109,7 +109,8 @@ func (p *Partition) conflict(r *actor.Run, e *actor.Message, q *schemas.StartReq
 	case q.IDConflictPolicy == schemas.ConflictUseExisting:
 		p.settleStart(r, e, actor.Verdict{Run: r.State.Run})
 	default:
-		p.settleStart(r, e, actor.Verdict{Run: r.State.Run, Refused: alreadyStarted(r.WorkflowID, r.State.Run)})
+		p.settleStart(r, e,
+			actor.Verdict{Run: r.State.Run, Refused: alreadyStarted(r.WorkflowID, r.State.Run)})
 	}
 }
 
@@ -132,7 +133,7 @@ func (p *Partition) settleStart(r *actor.Run, e *actor.Message, v actor.Verdict)
 
 // startLater: the close is on its way; the new run has a subject of its own and begins after it.
 func (p *Partition) startLater(r *actor.Run, e *actor.Message) {
-	r.Queued = true
+	r.Decider.Queued = true
 	r.Mailbox = append([]*actor.Message{e}, r.Mailbox...)
 	p.mark(r)
 }
@@ -157,8 +158,8 @@ func alreadyStarted(wid, run string) *schemas.Error {
 func notReusable(r *actor.Run, q *schemas.StartRequest) *schemas.Error {
 	return schemas.Errorf(schemas.CodeAlreadyStarted,
 		"workflow %q has been run already, as run %s (%s), and idReusePolicy is %s",
-		r.WorkflowID, r.State.Run, r.State.Status, q.IDReusePolicy).
-		InField("workflowId").About(r.WorkflowID, r.State.Run).
+		r.WorkflowID, r.State.Run, r.State.Status, q.IDReusePolicy).InField("workflowId").
+		About(r.WorkflowID, r.State.Run).
 		WithHint("start under another id, or with idReusePolicy %s", schemas.ReuseAllow)
 }
 
@@ -177,7 +178,8 @@ func (p *Partition) checkFresh(r *actor.Run, e *actor.Message, q *schemas.StartR
 	}, func(exists bool, err error) {
 		if err != nil {
 			p.log.WithError(err).
-				WithField("workflow", r.WorkflowID).Warn("a run id cannot be looked up; trying again")
+				WithField("workflow", r.WorkflowID).
+				Warn("a run id cannot be looked up; trying again")
 			p.loop.After(loadRetry, func() { r.Loading = false; p.mark(r) })
 			return
 		}
@@ -235,9 +237,9 @@ func (p *Partition) renew(r *actor.Run, q *schemas.StartRequest, mailbox []*acto
 		p.dropAlarm(r)
 	}
 	*r = actor.Run{
-		WorkflowID: r.WorkflowID, State: execution.New(r.WorkflowID, q.Run), Mailbox: mailbox, Positions: r.Positions,
-		Waiters: r.Waiters, Use: r.Use, Uncovered: r.Uncovered, Unproved: r.Unproved,
-		Owing: r.Owing,
+		WorkflowID: r.WorkflowID, State: execution.New(r.WorkflowID, q.Run), Mailbox: mailbox,
+		Positions: r.Positions, Waiters: r.Waiters, Use: r.Use, Uncovered: r.Uncovered,
+		Unproved: r.Unproved, Owing: r.Owing,
 	}
 	p.intake.Known.Add(r.WorkflowID)
 	p.mark(r)
@@ -247,15 +249,20 @@ func (p *Partition) renew(r *actor.Run, q *schemas.StartRequest, mailbox []*acto
 // the signals that nobody has read: the actor takes no message of the workflow id in between (P-4).
 func (p *Partition) continueAs(r *actor.Run) {
 	q := r.State.Continuation()
-	if q.Origin.UnreadSignals > 0 && r.WindowFrom > r.State.Decision.Previous {
+	if q.Origin.UnreadSignals > 0 && r.Window.From > r.State.Decision.Previous {
 		p.loadWindow(r) // and again after it
 		return
 	}
-	unread, sticky := r.State.Unread(r.Window), r.Sticky
+	unread, sticky := r.State.Unread(r.Window.Events), r.Decider.Sticky
 	p.limitIDs(q)
 	p.renew(r, q, r.Mailbox)
-	r.Sticky = sticky // on the same worker first (S2-7)
-	p.happen(r, &actor.Message{WorkflowID: r.WorkflowID, Event: execution.Start{Request: q}, At: p.now(), Log: noLog})
+	r.Decider.Sticky = sticky // on the same worker first (S2-7)
+	p.happen(r, &actor.Message{
+		WorkflowID: r.WorkflowID,
+		Event:      execution.Start{Request: q},
+		At:         p.now(),
+		Log:        noLog,
+	})
 	p.copySignals(r, unread)
 }
 
@@ -265,7 +272,8 @@ func (p *Partition) copySignals(r *actor.Run, unread []schemas.Event) {
 	for _, e := range unread {
 		a, _ := e.Attributes.(*schemas.Signal)
 		p.happen(r, &actor.Message{
-			WorkflowID: r.WorkflowID, Event: execution.Copied{EventID: e.ID, Signal: a}, At: p.now(), Log: noLog,
+			WorkflowID: r.WorkflowID, Event: execution.Copied{EventID: e.ID, Signal: a},
+			At: p.now(), Log: noLog,
 		})
 	}
 }

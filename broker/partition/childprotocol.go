@@ -86,7 +86,8 @@ func (p *Partition) childOfOld(e *actor.Message, c *schemas.ChildReport, tries i
 				"the history of a parent is damaged: a child that began after its end is left alone")
 		case err != nil:
 			p.log.WithError(err).
-				WithField("workflow", e.WorkflowID).Warn("a parent cannot be looked up; trying again")
+				WithField("workflow", e.WorkflowID).
+				Warn("a parent cannot be looked up; trying again")
 			p.loop.After(loadRetry, func() { p.childOfOld(e, c, tries+1); e.Completion.Release() })
 			return
 		}

@@ -29,13 +29,13 @@ func (p *Partition) settle(r *actor.Run) {
 	if r.Open() {
 		p.consult(r)
 	}
-	if r.Ask == nil && !r.Loading {
+	if r.Decider.Ask == nil && !r.Loading {
 		p.endRecall(r)
 	}
 	p.cover(r)
-	if r.Queued && (r.Ask != nil || p.leaving != nil || !p.wantsNow(r)) {
+	if r.Decider.Queued && (r.Decider.Ask != nil || p.leaving != nil || !p.wantsNow(r)) {
 		// an owner that leaves asks nobody
-		r.Queued = false
+		r.Decider.Queued = false
 	}
 	p.drain(r)
 }
@@ -96,7 +96,7 @@ func (p *Partition) batch(r *actor.Run) *actor.Commit {
 	}
 	p.groups.give(r.Pending)
 	r.Pending = nil
-	r.Deferral.Written()
+	r.Decider.Deferral.Written()
 	return c
 }
 
@@ -138,21 +138,22 @@ func (p *Partition) acked(r *actor.Run, c *actor.Commit, a natsconn.Ack) {
 	p.noteClosing(r, c)
 	p.noteRequests(r, c)
 	r.State.Rebase(c.First, r.End.At)
-	r.Window = append(r.Window, c.Events...)
-	r.Window, r.WindowFrom = runs.Trim(r.Window, r.WindowFrom, r.State.Decision.Previous)
+	r.Window.Events = append(r.Window.Events, c.Events...)
+	r.Window.Events, r.Window.From = runs.Trim(r.Window.Events, r.Window.From,
+		r.State.Decision.Previous)
 	if r.State.Closed() && !r.Continues() {
-		r.Window, r.WindowFrom = nil, r.Committed
+		r.Window.Events, r.Window.From = nil, r.Committed
 	}
 	p.settled(r, c.Group, c.Effects)
-	if len(r.Offers) > 0 && len(r.Pending) == 0 {
+	if len(r.Tasks.Offers) > 0 && len(r.Pending) == 0 {
 		p.offersMet(r)
 	}
-	if len(r.Copies) > 0 && len(r.Pending) == 0 {
+	if len(r.Tasks.Copies) > 0 && len(r.Pending) == 0 {
 		p.dropCopies(r)
 	}
 	if len(r.Pending) > 0 && p.wantsNow(r) {
 		// let the decider be asked once these are committed, however fast messages come in
-		r.Queued = true
+		r.Decider.Queued = true
 	}
 	p.mark(r)
 }

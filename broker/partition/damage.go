@@ -36,17 +36,17 @@ func (p *Partition) unloaded(r *actor.Run, err error) { p.unread(r, err, func() 
 // unread is called when the history of a run could not be read. again reads it once more.
 func (p *Partition) unread(r *actor.Run, err error, again func()) {
 	log := p.log.WithError(err).WithField("workflow", r.WorkflowID)
-	r.Tries++
-	if !errors.Is(err, runs.ErrDamaged) || r.Tries < damagedTries {
-		if r.Tries == 1 || r.Tries%damagedTries == 0 {
+	r.Damage.Tries++
+	if !errors.Is(err, runs.ErrDamaged) || r.Damage.Tries < damagedTries {
+		if r.Damage.Tries == 1 || r.Damage.Tries%damagedTries == 0 {
 			log.Warn("a run cannot be loaded; trying again")
 		}
 		p.loop.After(loadRetry, again)
 		return
 	}
-	later, known := errors.Is(err, runs.ErrLater), r.Aside
+	later, known := errors.Is(err, runs.ErrLater), r.Damage.Aside
 	switch {
-	case r.Broken != nil:
+	case r.Damage.Err != nil:
 	case later:
 		log.Error(
 			"the history of a workflow is damaged, or of a later version: it does not go on, " +
@@ -56,32 +56,33 @@ func (p *Partition) unread(r *actor.Run, err error, again func()) {
 			"the history of a workflow is damaged: it does not go on, and its messages become " +
 				"dead letters; drover verify says more")
 	}
-	r.Broken, r.Aside = err, !later
+	r.Damage.Err, r.Damage.Aside = err, !later
 	p.endRecall(r)
-	if r.Aside && !known {
+	if r.Damage.Aside && !known {
 		p.setAside(r)
 	}
 	p.turnAwayAll(r)
-	r.Look = p.loop.After(damagedRetry, func() { r.Look = nil; again() })
-	r.Again = again
+	r.Damage.Look = p.loop.After(damagedRetry, func() { r.Damage.Look = nil; again() })
+	r.Damage.Again = again
 }
 
 // lookNow reads a history again that could not be followed.
 func (p *Partition) lookNow(r *actor.Run) {
-	if r.Look != nil { // else it is being read
-		p.loop.Cancel(r.Look)
-		r.Look = nil
-		r.Again()
+	if r.Damage.Look != nil { // else it is being read
+		p.loop.Cancel(r.Damage.Look)
+		r.Damage.Look = nil
+		r.Damage.Again()
 	}
 }
 
 // isIntact is called when a run could be loaded. It returns false if that is to no avail.
 func (p *Partition) isIntact(r *actor.Run) bool {
-	if r.Broken != nil {
-		p.log.WithField("workflow", r.WorkflowID).Info("the history of a workflow can be read again")
+	if r.Damage.Err != nil {
+		p.log.WithField("workflow", r.WorkflowID).
+			Info("the history of a workflow can be read again")
 	}
-	aside, overflown := r.Aside, r.Overflown
-	r.Tries, r.Broken, r.Aside, r.Overflown, r.Again = 0, nil, false, false, nil
+	aside, overflown := r.Damage.Aside, r.Damage.Overflown
+	r.Damage.Tries, r.Damage.Err, r.Damage.Aside, r.Damage.Overflown, r.Damage.Again = 0, nil, false, false, nil
 	switch {
 	case overflown:
 		p.fail("workflow %q can be read again: what came for it is read once more", r.WorkflowID)
@@ -104,7 +105,7 @@ func (p *Partition) goOn(r *actor.Run) {
 // whenKnown runs f once the run is loaded, or broken once its history cannot be followed.
 func (p *Partition) whenKnown(r *actor.Run, f, broken func()) {
 	switch {
-	case r.Broken != nil:
+	case r.Damage.Err != nil:
 		broken()
 	case r.Loading:
 		r.Then = append(r.Then, actor.Awaited{Run: f, Broken: broken})
@@ -117,7 +118,7 @@ func (p *Partition) whenKnown(r *actor.Run, f, broken func()) {
 // keeps them waiting: it is for what the history owes.
 func (p *Partition) whenKept(r *actor.Run, f, aside func()) {
 	switch {
-	case r.Aside:
+	case r.Damage.Aside:
 		aside()
 	case r.Loading:
 		r.Then = append(r.Then, actor.Awaited{Run: f, Broken: aside, Patient: true})
@@ -134,6 +135,6 @@ func (p *Partition) whenSound(r *actor.Run, reply func(any), f func()) {
 }
 
 func damagedError(r *actor.Run) *schemas.Error {
-	return env.DamageOf(r.Broken, "workflow %q does not go on: %v", r.WorkflowID, r.Broken).
+	return env.DamageOf(r.Damage.Err, "workflow %q does not go on: %v", r.WorkflowID, r.Damage.Err).
 		InField("workflowId").About(r.WorkflowID, "")
 }

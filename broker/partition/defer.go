@@ -24,44 +24,45 @@ const deferSize = 64 << 10
 
 // deferRecord tells whether the run's next record waits for a decision, and asks for that.
 func (p *Partition) deferRecord(r *actor.Run) bool {
-	if r.Deferral.Waits() {
-		if r.Ask != nil && p.leaving == nil {
+	if r.Decider.Deferral.Waits() {
+		if r.Decider.Ask != nil && p.leaving == nil {
 			if !r.FiredOnly() {
-				p.deciders.Deferrals.Shorten(&r.Deferral, r.Ask.ID)
+				p.deciders.Deferrals.Shorten(&r.Decider.Deferral, r.Decider.Ask.ID)
 			}
 			return true
 		}
-		r.Deferral.End()
+		r.Decider.Deferral.End()
 		return false
 	}
-	if r.Deferral.HasWaited() || r.Ask != nil || r.NoPoller || !r.Open() || p.leaving != nil {
+	if r.Decider.Deferral.HasWaited() || r.Decider.Ask != nil || r.Decider.NoPoller || !r.Open() ||
+		p.leaving != nil {
 		return false
 	}
 	if r.State.Base.CompletedID > r.Committed {
 		return false // a decision is among what waits: it takes effect first
 	}
 	w, wanted := r.State.WantsDecider(p.b.Config())
-	if !wanted || w.Started || w.NotBefore != 0 || r.WindowFrom > r.State.Decision.Previous ||
+	if !wanted || w.Started || w.NotBefore != 0 || r.Window.From > r.State.Decision.Previous ||
 		!p.worthDeferring(r) {
 		return false
 	}
 	p.deferForDecision(r, w)
-	return r.Deferral.Waits()
+	return r.Decider.Deferral.Waits()
 }
 
 func (p *Partition) deferForDecision(r *actor.Run, w execution.Wanted) {
 	p.route(r, true)
 	p.request(r, w)
-	if r.Ask == nil {
+	if r.Decider.Ask == nil {
 		return
 	}
-	p.deciders.Deferrals.Begin(&r.Deferral, r.Ask.ID, r.FiredOnly())
+	p.deciders.Deferrals.Begin(&r.Decider.Deferral, r.Decider.Ask.ID, r.FiredOnly())
 	p.confirm(r)
 }
 
 // worthDeferring tells whether a decision is worth waiting for.
 func (p *Partition) worthDeferring(r *actor.Run) bool {
-	size := len(r.State.Context) + runs.SizeOfAll(r.Window)
+	size := len(r.State.Context) + runs.SizeOfAll(r.Window.Events)
 	for i := range r.Pending {
 		size += r.Pending[i].Size
 	}
@@ -73,14 +74,14 @@ func (p *Partition) worthDeferring(r *actor.Run) bool {
 
 // DeferralOver publishes what has waited long enough.
 func (h deciderHost) DeferralOver(ask uint64) {
-	if r := h.p.asks[ask]; r != nil && r.Deferral.Waits() {
+	if r := h.p.asks[ask]; r != nil && r.Decider.Deferral.Waits() {
 		h.p.noteLatency(r, false)
-		r.Deferral.End()
+		r.Decider.Deferral.End()
 		h.p.mark(r)
 	}
 }
 
 // noteLatency notes whether a decider has answered while its record waited.
 func (p *Partition) noteLatency(r *actor.Run, inTime bool) {
-	p.deciders.Deferrals.Note(r.Deferral, r.State.Start.WorkflowType, inTime)
+	p.deciders.Deferrals.Note(r.Decider.Deferral, r.State.Start.WorkflowType, inTime)
 }

@@ -32,7 +32,9 @@ func (p *Partition) buryUntold(r *actor.Run, e *actor.Message, f execution.Dead)
 
 // buryIfUntold holds the message's completion until it is known whether the history has it: if it
 // cannot be read now it is read again.
-func (p *Partition) buryIfUntold(wid string, e *actor.Message, m execution.Report, f execution.Dead) {
+func (p *Partition) buryIfUntold(
+	wid string, e *actor.Message, m execution.Report, f execution.Dead,
+) {
 	alone := p.singleReplica()
 	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (bool, error) {
 		return knownOutcome(p.b, ctx, p.n, wid, m.Report, alone)
@@ -63,7 +65,8 @@ func knownOutcome(
 	if err != nil || schemas.ValidateID("run", run) != nil { // a worker may say anything
 		return false, nil
 	}
-	last, newest, err := b.Histories.Newest(ctx, partition, b.NS.History(partition, wid, run), alone)
+	last, newest, err := b.Histories.Newest(ctx, partition, b.NS.History(partition, wid, run),
+		alone)
 	if err != nil || newest == nil {
 		return false, err
 	}

@@ -67,7 +67,9 @@ func (p *Partition) dispatch(r *actor.Run, a *execution.Activity, t *completion,
 }
 
 // dispatchAnyone is dispatch without a preference.
-func (p *Partition) dispatchAnyone(r *actor.Run, a *execution.Activity, t *completion, store, ask bool) {
+func (p *Partition) dispatchAnyone(
+	r *actor.Run, a *execution.Activity, t *completion, store, ask bool,
+) {
 	o := a.Scheduled
 	task := p.activityTask(r, a, ask)
 	body, err := schemas.MarshalJSON(&task)
@@ -86,14 +88,19 @@ func (p *Partition) dispatchAnyone(r *actor.Run, a *execution.Activity, t *compl
 		return
 	}
 	if t.Retain(); t == nil {
-		r.Loose++
+		r.Tasks.Loose++
 	}
-	c := actor.TaskCopy{Run: r.State.Run, List: o.List, Scheduled: a.ScheduledID, Attempt: a.Attempt}
+	c := actor.TaskCopy{
+		Run:       r.State.Run,
+		List:      o.List,
+		Scheduled: a.ScheduledID,
+		Attempt:   a.Attempt,
+	}
 	p.send(p.b.NS.Task(o.List, o.TaskPriority), o.List, nil, body, func(seq uint64) {
 		p.b.LookAtList(c.List, env.ListLook)
 		if t.Release(); t == nil && r.State.Run == c.Run {
 			// else the run has ended, and its count with it
-			r.Loose--
+			r.Tasks.Loose--
 			p.mark(r)
 		}
 		if c.Seq = seq; ask && seq > 0 {
@@ -103,13 +110,15 @@ func (p *Partition) dispatchAnyone(r *actor.Run, a *execution.Activity, t *compl
 }
 
 // activityTask is what the worker of an activity is told.
-func (p *Partition) activityTask(r *actor.Run, a *execution.Activity, ask bool) schemas.ActivityTask {
+func (p *Partition) activityTask(
+	r *actor.Run, a *execution.Activity, ask bool,
+) schemas.ActivityTask {
 	o := a.Scheduled
 	task := schemas.ActivityTask{
-		V: schemas.Version, Namespace: p.b.Options.Namespace, WorkflowID: r.WorkflowID, Run: r.State.Run,
-		WorkflowType: r.State.Start.WorkflowType, ActivityID: o.ActivityID, Type: o.ActivityType,
-		TypeVersion: o.ActivityTypeVersion, Input: o.Input, List: o.List, Attempt: a.Attempt,
-		ScheduledEventID: a.ScheduledID, ScheduledAt: a.ScheduledBase,
+		V: schemas.Version, Namespace: p.b.Options.Namespace, WorkflowID: r.WorkflowID,
+		Run: r.State.Run, WorkflowType: r.State.Start.WorkflowType, ActivityID: o.ActivityID,
+		Type: o.ActivityType, TypeVersion: o.ActivityTypeVersion, Input: o.Input, List: o.List,
+		Attempt: a.Attempt, ScheduledEventID: a.ScheduledID, ScheduledAt: a.ScheduledBase,
 		NotIdempotent:  o.NotIdempotent || ask,
 		IdempotencyKey: execution.Token(r.State.Run, a.ScheduledID, 0),
 		Token:          execution.Token(r.State.Run, a.ScheduledID, a.Attempt), HeartbeatDetails: a.Resume,

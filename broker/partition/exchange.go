@@ -147,7 +147,9 @@ func childReport(s *execution.State) *schemas.ChildReport {
 }
 
 // answerChild tells a parent what became of the start of its child.
-func (p *Partition) answerChild(e *actor.Message, q *schemas.StartRequest) func(*actor.Run, []schemas.Event) {
+func (p *Partition) answerChild(
+	e *actor.Message, q *schemas.StartRequest,
+) func(*actor.Run, []schemas.Event) {
 	return func(r *actor.Run, _ []schemas.Event) {
 		if e.Verdict.Refused != nil {
 			p.refuseChild(e, q)

@@ -58,11 +58,11 @@ func (p *Partition) inheritAsk(r *actor.Run) {
 		return
 	}
 	p.nextAsk++
-	r.Ask = &actor.Ask{
+	r.Decider.Ask = &actor.Ask{
 		ID: p.nextAsk, Token: d.Token, StartedID: d.StartedID, At: d.At, Confirmed: true,
 		Former: d.Replies,
 	}
-	p.asks[r.Ask.ID] = r
+	p.asks[r.Decider.Ask.ID] = r
 	p.probeFormer()
 }
 
@@ -90,11 +90,11 @@ func (p *Partition) decided(m natsconn.Msg) {
 		p.inherited[token] = ""
 		r := p.get(wid)
 		p.whenKept(r, func() {
-			if r.Ask == nil || r.Ask.Token != token {
+			if r.Decider.Ask == nil || r.Decider.Ask.Token != token {
 				p.late(m)
 				return
 			}
-			p.replied(r.Ask.ID, reply, m, undecodable)
+			p.replied(r.Decider.Ask.ID, reply, m, undecodable)
 		}, func() { p.late(m) })
 	})
 }
@@ -113,7 +113,7 @@ func (p *Partition) probeFormer() {
 		}
 		asked := map[string]bool{}
 		for _, r := range p.asks {
-			former := r.Ask.Former
+			former := r.Decider.Ask.Former
 			if former == "" || asked[former] {
 				continue
 			}
@@ -148,7 +148,7 @@ func (p *Partition) formerGone(number string) {
 		return
 	}
 	for _, r := range p.asks {
-		if r.Ask.Former == p.formers[n] {
+		if r.Decider.Ask.Former == p.formers[n] {
 			p.log.WithField("workflow", r.WorkflowID).
 				Info("the former owner is gone before a decision came: asking again")
 			p.unask(r)

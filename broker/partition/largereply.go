@@ -24,7 +24,9 @@ import (
 // seen to here.
 
 // judgeReply applies a reply of some bytes, or refuses it.
-func (p *Partition) judgeReply(r *actor.Run, reply *schemas.DecisionReply, e *actor.Message, size int) {
+func (p *Partition) judgeReply(
+	r *actor.Run, reply *schemas.DecisionReply, e *actor.Message, size int,
+) {
 	if unfit := p.unfit(r, reply, e.At, size); unfit == "" {
 		digest := sha256.Sum256(e.Body)
 		e.Event = execution.Reply{
@@ -55,7 +57,9 @@ func (p *Partition) unfit(
 
 // unfitting are the payloads of a reply that have to go for the rest to fit. The context goes last:
 // deciders in other languages may not expect a reference there. Nil if there are none.
-func (p *Partition) unfitting(r *actor.Run, reply *schemas.DecisionReply, size int) []*schemas.Payload {
+func (p *Partition) unfitting(
+	r *actor.Run, reply *schemas.DecisionReply, size int,
+) []*schemas.Payload {
 	var fields []*schemas.Payload
 	for _, d := range reply.Decisions {
 		fields = append(fields, portions(d.Attributes)...)
@@ -91,7 +95,8 @@ func portions(attributes schemas.DecisionAttributes) (all []*schemas.Payload) {
 // storeReply stores payloads of a reply, and judges it again. The run waits meanwhile. unfit is
 // what is said if they cannot be stored.
 func (p *Partition) storeReply(
-	r *actor.Run, reply *schemas.DecisionReply, e *actor.Message, moved []*schemas.Payload, unfit string,
+	r *actor.Run, reply *schemas.DecisionReply, e *actor.Message, moved []*schemas.Payload,
+	unfit string,
 ) {
 	contents := make([]schemas.Payload, len(moved))
 	for i, f := range moved {

@@ -20,7 +20,9 @@ import (
 
 // largeOf are the payloads of a start that have to be stored before it happens: those of the new
 // run, or only the one of the signal.
-func largeOf(b *env.Env, e *actor.Message, q *schemas.StartRequest, signalOnly bool) []*schemas.Payload {
+func largeOf(
+	b *env.Env, e *actor.Message, q *schemas.StartRequest, signalOnly bool,
+) []*schemas.Payload {
 	if e.Log != noLog || len(e.Body) <= b.SmallBody() { // the reader of a log has done it
 		return nil
 	}

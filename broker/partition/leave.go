@@ -89,10 +89,10 @@ func (p *Partition) leave(cause error) {
 		for _, w := range waiters {
 			w.Answer(r)
 		}
-		if a := r.Ask; a != nil && !a.Confirmed {
+		if a := r.Decider.Ask; a != nil && !a.Confirmed {
 			p.sendMarker(a)
 		}
-		if len(r.Uncovered) > 0 || r.Deferral.Waits() {
+		if len(r.Uncovered) > 0 || r.Decider.Deferral.Waits() {
 			p.mark(r)
 		}
 	}
@@ -153,7 +153,7 @@ func (p *Partition) decidersFirst() bool {
 
 // overdue tells whether the deadline of a decision has passed by more than grace.
 func (p *Partition) overdue(r *actor.Run, grace schemas.Duration) bool {
-	by := p.answerBy(r, r.Ask)
+	by := p.answerBy(r, r.Decider.Ask)
 	return by != 0 && by.Add(grace) < p.now()
 }
 
@@ -169,7 +169,7 @@ func (p *Partition) settledAll() bool {
 		return false
 	}
 	for _, r := range p.asks {
-		if !r.Ask.Confirmed {
+		if !r.Decider.Ask.Confirmed {
 			return false
 		}
 	}
@@ -222,17 +222,17 @@ func (p *Partition) handedDecisions() *schemas.Handed {
 	}
 	for _, r := range p.asks {
 		d := schemas.HandedDecision{
-			WorkflowID: r.WorkflowID, Run: r.State.Run, Token: r.Ask.Token, StartedID: r.Ask.StartedID,
-			At: r.Ask.At, Replies: r.Ask.Former,
+			WorkflowID: r.WorkflowID, Run: r.State.Run, Token: r.Decider.Ask.Token,
+			StartedID: r.Decider.Ask.StartedID, At: r.Decider.Ask.At, Replies: r.Decider.Ask.Former,
 		}
-		stands := r.Ask.Confirmed && r.State.Decision.Started == r.Ask.StartedID &&
-			r.Committed >= r.Ask.StartedID
+		stands := r.Decider.Ask.Confirmed && r.State.Decision.Started == r.Decider.Ask.StartedID &&
+			r.Committed >= r.Decider.Ask.StartedID
 		if !stands || len(h.Wanted) >= mostHanded {
 			p.unask(r)
 			continue
 		}
 		h.Wanted = append(h.Wanted, d)
-		if r.Ask.Former != "" {
+		if r.Decider.Ask.Former != "" {
 			p.unask(r) // its answer comes to somebody else
 		}
 	}
@@ -240,12 +240,13 @@ func (p *Partition) handedDecisions() *schemas.Handed {
 		if len(h.Wanted) >= mostHanded {
 			break
 		}
-		if r.Loading || r.Ask != nil || !r.Open() {
+		if r.Loading || r.Decider.Ask != nil || !r.Open() {
 			continue
 		}
 		if _, wanted := r.State.WantsDecider(p.b.Config()); wanted && !slices.ContainsFunc(h.Wanted,
 			func(d schemas.HandedDecision) bool { return d.WorkflowID == r.WorkflowID }) {
-			h.Wanted = append(h.Wanted, schemas.HandedDecision{WorkflowID: r.WorkflowID, Run: r.State.Run})
+			h.Wanted = append(h.Wanted,
+				schemas.HandedDecision{WorkflowID: r.WorkflowID, Run: r.State.Run})
 		}
 	}
 	for wid := range p.deciders.Backlog.Oldest() {

@@ -31,7 +31,7 @@ func TestRequestsGoOn(t *testing.T) {
 func deciding() *actor.Run {
 	r := openRun()
 	r.State.Decision.Started, r.Committed = 3, 4
-	r.Ask = &actor.Ask{ID: 1, Token: "t", StartedID: 3, At: 9, Confirmed: true}
+	r.Decider.Ask = &actor.Ask{ID: 1, Token: "t", StartedID: 3, At: 9, Confirmed: true}
 	return r
 }
 
@@ -43,23 +43,23 @@ func TestWhichDecisionsAreHanded(t *testing.T) { // ADR 0016
 		handed, waits bool
 	}{
 		{"being made", func(*actor.Run) {}, true, true},
-		{"answered to the owner before", func(r *actor.Run) { r.Ask.Former = "former." }, true, false},
-		{"not known to be taken", func(r *actor.Run) { r.Ask.Confirmed = false }, false, false},
+		{"answered to the owner before", func(r *actor.Run) { r.Decider.Ask.Former = "former." }, true, false},
+		{"not known to be taken", func(r *actor.Run) { r.Decider.Ask.Confirmed = false }, false, false},
 		{"begun by what is not in the history", func(r *actor.Run) { r.Committed = 2 }, false, false},
 		{"timed out, and another has begun", func(r *actor.Run) { r.State.Decision.Started = 5 }, false, false},
 		{"timed out", func(r *actor.Run) { r.State.Decision.Started = 0 }, false, false},
 	} {
 		r := deciding()
 		tc.change(r)
-		former := r.Ask.Former
+		former := r.Decider.Ask.Former
 		p := &Partition{b: &env.Env{}, replies: "own.", asks: map[uint64]*actor.Run{1: r}}
 		h := p.handedDecisions()
 		var want []schemas.HandedDecision
 		if tc.handed {
 			want = []schemas.HandedDecision{{WorkflowID: "o", Run: "r2", Token: "t", StartedID: 3, At: 9, Replies: former}}
 		}
-		if !reflect.DeepEqual(h.Wanted, want) || (r.Ask != nil) != tc.waits || len(p.asks) == 1 != tc.waits {
-			t.Errorf("a decision %s: handed %+v, waits for it: %v; want %+v, %v", tc.name, h.Wanted, r.Ask != nil, want, tc.waits)
+		if !reflect.DeepEqual(h.Wanted, want) || (r.Decider.Ask != nil) != tc.waits || len(p.asks) == 1 != tc.waits {
+			t.Errorf("a decision %s: handed %+v, waits for it: %v; want %+v, %v", tc.name, h.Wanted, r.Decider.Ask != nil, want, tc.waits)
 		}
 	}
 }
@@ -80,13 +80,13 @@ func TestWhichDecisionsAreInherited(t *testing.T) { // ADR 0016
 		{"of a run that has closed", func(r *actor.Run, _ *schemas.HandedDecision) { r.State.Status = schemas.StatusTerminated }, false},
 	} {
 		r, d := deciding(), schemas.HandedDecision{WorkflowID: "o", Run: "r2", Token: "t", StartedID: 3, At: 9}
-		r.Ask = nil
+		r.Decider.Ask = nil
 		tc.change(r, &d)
 		p := &Partition{asks: map[uint64]*actor.Run{}, loop: loop.New()}
 		p.inherit(&schemas.Handed{Replies: "former.", Wanted: []schemas.HandedDecision{d}})
 		p.inheritAsk(r)
-		if waits := r.Ask != nil; waits != tc.waits || waits && (*r.Ask != actor.Ask{ID: 1, Token: "t", StartedID: 3, At: 9, Confirmed: true, Former: "former."} || p.asks[1] != r) {
-			t.Errorf("a decision %s: got %+v, want that it is waited for: %v", tc.name, r.Ask, tc.waits)
+		if waits := r.Decider.Ask != nil; waits != tc.waits || waits && (*r.Decider.Ask != actor.Ask{ID: 1, Token: "t", StartedID: 3, At: 9, Confirmed: true, Former: "former."} || p.asks[1] != r) {
+			t.Errorf("a decision %s: got %+v, want that it is waited for: %v", tc.name, r.Decider.Ask, tc.waits)
 		}
 		if p.inheritAsk(r); len(p.inheriting) != 0 || len(p.asks) > 1 {
 			t.Errorf("a decision %s is inherited twice", tc.name)

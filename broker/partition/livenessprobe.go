@@ -75,13 +75,13 @@ func (p *Partition) probeOverdue() {
 func (p *Partition) waitsForWorkers() *deciders.Waits {
 	s, wall, now := &deciders.Waits{}, time.Now(), p.now()
 	for _, r := range p.asks {
-		a := r.Ask
+		a := r.Decider.Ask
 		if a.Former != "" {
 			continue
 		}
 		age := time.Duration(now.Sub(a.At))
 		if a.Sticky {
-			s.ForWorker(r.Sticky, age)
+			s.ForWorker(r.Decider.Sticky, age)
 		} else {
 			s.ForType(r.State.Start.WorkflowType, age)
 		}
@@ -120,9 +120,9 @@ func (p *Partition) workerGone(number uint64) {
 	name := h.Name
 	asked, offered, now := 0, 0, p.now()
 	for _, r := range p.asks {
-		a := r.Ask
+		a := r.Decider.Ask
 		young := time.Duration(now.Sub(a.At)) <= deciders.YoungTask
-		if a.Former == "" && (a.Sticky && r.Sticky == name ||
+		if a.Former == "" && (a.Sticky && r.Decider.Sticky == name ||
 			!a.Sticky && young && slices.Contains(h.Types, r.State.Start.WorkflowType)) {
 			p.askAgain(r)
 			asked++
@@ -146,16 +146,17 @@ func (p *Partition) workerGone(number uint64) {
 
 // askAgain sends a decision task to whoever listens, though somebody may be at it.
 func (p *Partition) askAgain(r *actor.Run) {
-	a := r.Ask
-	r.Sticky, a.Sticky = "", false
-	if r.WindowFrom > r.State.Decision.Previous { // the window must be read first
+	a := r.Decider.Ask
+	r.Decider.Sticky, a.Sticky = "", false
+	if r.Window.From > r.State.Decision.Previous { // the window must be read first
 		p.unask(r)
 		p.mark(r)
 		return
 	}
 	body, err := schemas.MarshalJSON(p.task(r, a))
 	if err != nil {
-		p.log.WithError(err).WithField("workflow", r.WorkflowID).Error("a decision task cannot be encoded")
+		p.log.WithError(err).
+			WithField("workflow", r.WorkflowID).Error("a decision task cannot be encoded")
 		return
 	}
 	if p.twice == nil || len(p.twice) >= mostTwice {

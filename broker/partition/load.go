@@ -30,7 +30,7 @@ func (p *Partition) get(wid string) *actor.Run {
 // before that.
 func (p *Partition) when(r *actor.Run, f func()) {
 	switch {
-	case r.Aside:
+	case r.Damage.Aside:
 	case r.Loading:
 		r.Then = append(r.Then, actor.Awaited{Run: f, Patient: true})
 	default:
@@ -81,7 +81,7 @@ const loadRetry = 200 * time.Millisecond
 func (p *Partition) ready(r *actor.Run, l *runs.Run) {
 	r.Loading = false
 	if l != nil {
-		r.State, r.Window, r.WindowFrom = l.State, l.Window, l.WindowFrom
+		r.State, r.Window.Events, r.Window.From = l.State, l.Window, l.WindowFrom
 		r.Positions, r.End = l.Positions, l.End
 		r.Committed, r.Loaded = l.State.LastID, l.State.LastID
 		if r.Alarm.Strange = r.Passive == nil; r.Passive == nil {

@@ -43,7 +43,7 @@ func (p *Partition) judgeLock(key string, at keyed.Place) {
 }
 
 func (p *Partition) judgeLater(r *actor.Run, key string, at keyed.Place) {
-	if r.Broken != nil || p.leaving != nil {
+	if r.Damage.Err != nil || p.leaving != nil {
 		return // nobody knows what the run has; the next owner looks again
 	}
 	p.afterPending(r, func() {

@@ -98,7 +98,7 @@ func (p *Partition) sendOffer(
 	}
 	o.open[f.ID] = f
 	o.queue = append(o.queue, f)
-	r.Offers = append(r.Offers, f)
+	r.Tasks.Offers = append(r.Tasks.Offers, f)
 	if !o.timed {
 		o.timed = true
 		p.loop.After(offerPatience, p.expireOffers)
@@ -110,7 +110,7 @@ func (p *Partition) sendOffer(
 // offersMet ends the offers of a run whose outcomes are in the history. Everything of the run is
 // committed.
 func (p *Partition) offersMet(r *actor.Run) {
-	for _, f := range slices.Backward(r.Offers) { // endOffer moves those after f
+	for _, f := range slices.Backward(r.Tasks.Offers) { // endOffer moves those after f
 		if !f.Wanted() {
 			p.endOffer(f)
 		}
@@ -122,9 +122,10 @@ func (p *Partition) endOffer(f *actor.Offer) {
 		return
 	}
 	delete(p.offers.open, f.ID)
-	i := slices.Index(f.Run.Offers, f)
-	if f.Run.Offers = slices.Delete(f.Run.Offers, i, i+1); len(f.Run.Offers) == 0 {
-		f.Run.Offers = nil
+	i := slices.Index(f.Run.Tasks.Offers, f)
+	if f.Run.Tasks.Offers = slices.Delete(f.Run.Tasks.Offers, i, i+1); len(f.Run.Tasks.Offers) ==
+		0 {
+		f.Run.Tasks.Offers = nil
 	}
 	f.Completion.Release()
 	f.Run, f.Activity, f.Ahead = nil, nil, nil
@@ -189,7 +190,7 @@ func (p *Partition) expireOffers() {
 }
 
 func (p *Partition) copied(r *actor.Run, c actor.TaskCopy) {
-	r.Copies = append(r.Copies, c)
+	r.Tasks.Copies = append(r.Tasks.Copies, c)
 	if r.Inflight == nil && len(r.Pending) == 0 {
 		p.dropCopies(r)
 	}
@@ -197,7 +198,7 @@ func (p *Partition) copied(r *actor.Run, c actor.TaskCopy) {
 
 // dropCopies deletes the messages of attempts that are over. Everything of the run is committed.
 func (p *Partition) dropCopies(r *actor.Run) {
-	r.Copies = slices.DeleteFunc(r.Copies, func(c actor.TaskCopy) bool {
+	r.Tasks.Copies = slices.DeleteFunc(r.Tasks.Copies, func(c actor.TaskCopy) bool {
 		var a *execution.Activity
 		if r.Live() && r.State.Run == c.Run {
 			a = r.State.Activities[c.Scheduled]
@@ -212,8 +213,8 @@ func (p *Partition) dropCopies(r *actor.Run) {
 		p.outside.Delete(p.b.NS.StreamTasks(c.List), c.Seq, func(error) {})
 		return true
 	})
-	if len(r.Copies) == 0 {
-		r.Copies = nil
+	if len(r.Tasks.Copies) == 0 {
+		r.Tasks.Copies = nil
 	}
 }
 
@@ -252,7 +253,8 @@ func (p *Partition) inquire(r *actor.Run, f execution.Inquire) {
 			}
 			p.log.WithField("workflow", wid).WithField("worker", f.Worker).
 				Warn("a worker does not answer for an activity that it was at; it is interrupted")
-			p.deliver(p.get(wid), &actor.Message{WorkflowID: wid, Event: gone, At: p.now(), Log: noLog})
+			p.deliver(p.get(wid),
+				&actor.Message{WorkflowID: wid, Event: gone, At: p.now(), Log: noLog})
 		})
 	})
 }
@@ -265,7 +267,8 @@ func workerHas(b *env.Env, worker string, question []byte) bool {
 		m, err := b.Conn.Request(ctx, b.NS.Control(worker), nil, question)
 		cancel()
 		var a schemas.ControlAnswer
-		if b.Background.Err() != nil || err == nil && schemas.Unmarshal(m.Data, &a) == nil && a.Holds {
+		if b.Background.Err() != nil ||
+			err == nil && schemas.Unmarshal(m.Data, &a) == nil && a.Holds {
 			return true
 		}
 		if sleep.For(b.Background, inquireWait-time.Since(began)) != nil {

@@ -20,7 +20,9 @@ import (
 const maxWait = time.Minute
 
 // wait answers a request now, or when ready first holds, or at the latest when the wait is over.
-func (p *Partition) wait(r *actor.Run, wait schemas.Duration, ready func(*actor.Run) bool, answer func(*actor.Run)) {
+func (p *Partition) wait(
+	r *actor.Run, wait schemas.Duration, ready func(*actor.Run) bool, answer func(*actor.Run),
+) {
 	if wait <= 0 || ready(r) || p.leaving != nil {
 		answer(r)
 		return

@@ -114,7 +114,8 @@ var (
 func New(b *env.Env, n int, lease *claims.Lease) *Partition {
 	p := &Partition{
 		b: b, n: n, lease: lease, loop: loop.New(), log: b.Options.Logger.WithField("partition", n),
-		runs: make(map[string]*actor.Run), deadlines: deadlines.New[*actor.Run](), asks: make(map[uint64]*actor.Run),
+		runs: make(map[string]*actor.Run), deadlines: deadlines.New[*actor.Run](),
+		asks:   make(map[uint64]*actor.Run),
 		vain:   adapt.Backoff[aheadType]{Most: deciders.MostPatience},
 		offers: offers{policy: newOfferPolicy()}, reports: make(map[string]struct{}),
 		recovered: make(map[string]map[string]bool), missingStreams: make(map[string][]func()),

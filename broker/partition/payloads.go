@@ -125,7 +125,8 @@ func objectName(partition, log int, m natsconn.Stored, field int) string {
 // holds the parts themselves: whoever reads it again names the same objects again. Nil if it is too
 // small for any.
 func SpillNames(p int, signals bool, m natsconn.Stored) []string {
-	if len(m.Data) <= payloads.InlineLimit(0)/env.SmallPart { // whatever the server took at that time
+	if len(m.Data) <=
+		payloads.InlineLimit(0)/env.SmallPart { // whatever the server took at that time
 		return nil
 	}
 	log := 0

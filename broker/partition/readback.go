@@ -59,9 +59,9 @@ type foundRecord struct {
 // backwardsFrom begins to make the index of a run's chain, whose records are all in the history.
 func (p *Partition) backwardsFrom(r *actor.Run, at schemas.Timestamp) *readingBack {
 	return &readingBack{
-		filter: p.b.NS.HistoryOfWorkflow(p.n, r.WorkflowID), chain: r.State.FirstRun(), run: r.State.Run,
-		from: at.Add(-intake.RememberFor - schemas.Duration(clockSkew)), end: r.End.Sequence,
-		rangeRead: firstRangeRead,
+		filter: p.b.NS.HistoryOfWorkflow(p.n, r.WorkflowID), chain: r.State.FirstRun(),
+		run: r.State.Run, from: at.Add(-intake.RememberFor - schemas.Duration(clockSkew)),
+		end: r.End.Sequence, rangeRead: firstRangeRead,
 	}
 }
 

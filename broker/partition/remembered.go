@@ -38,7 +38,7 @@ func (p *Partition) remembered(r *actor.Run, e *actor.Message) bool {
 		return false // it was judged by a former owner, and nobody waits for that
 	}
 	if !p.canLookFor(r, id, e.At) {
-		r.Queued, e.Kept = true, true
+		r.Decider.Queued, e.Kept = true, true
 		r.Mailbox = append([]*actor.Message{e}, r.Mailbox...)
 		p.mark(r)
 		return true

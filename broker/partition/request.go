@@ -51,7 +51,9 @@ func (p *Partition) operate(verb string, q *schemas.ExecutionRequest, reply func
 
 // operateOld is a request for a run that is not the latest: it is a repeat, or meant for its chain,
 // or too late.
-func (p *Partition) operateOld(r *actor.Run, verb string, q *schemas.ExecutionRequest, reply func(any)) {
+func (p *Partition) operateOld(
+	r *actor.Run, verb string, q *schemas.ExecutionRequest, reply func(any),
+) {
 	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
 		return p.loadRun(ctx, q.WorkflowID, q.Run)
 	}, func(l *runs.Run, err error) {
@@ -155,8 +157,8 @@ func (p *Partition) answerLate(r *actor.Run, q *schemas.ExecutionRequest) {
 // otherRun refuses a request for a run that closed before the request came.
 func otherRun(r *actor.Run, q *schemas.ExecutionRequest) *schemas.Error {
 	return schemas.Errorf(schemas.CodeClosed, "run %s of workflow %q is closed; the latest is "+
-		"run %s (%s)", q.Run, r.WorkflowID, r.State.Run, r.State.Status).InField("run").About(r.WorkflowID,
-		q.Run).WithHint("name that run, or none")
+		"run %s (%s)", q.Run, r.WorkflowID, r.State.Run, r.State.Status).InField("run").
+		About(r.WorkflowID, q.Run).WithHint("name that run, or none")
 }
 
 // hasPlace tells whether the run has a place of its own in the lock that a request names.
@@ -167,6 +169,6 @@ func hasPlace(r *actor.Run, q *schemas.ExecutionRequest) bool {
 
 func notHeld(r *actor.Run, q *schemas.ExecutionRequest) *schemas.Error {
 	return schemas.Errorf(schemas.CodeConflict, "workflow %q does not hold %s",
-		r.WorkflowID, explain.LockName(q.Lock, q.Scope)).
-		InField("lock").About(r.WorkflowID, r.State.Run).WithHint("see who does: drover lock list")
+		r.WorkflowID, explain.LockName(q.Lock, q.Scope)).InField("lock").
+		About(r.WorkflowID, r.State.Run).WithHint("see who does: drover lock list")
 }

@@ -29,7 +29,7 @@ func (p *Partition) start(q *schemas.StartRequest, body []byte) {
 	if r == nil {
 		r = p.get(q.WorkflowID)
 	}
-	if r.Broken != nil {
+	if r.Damage.Err != nil {
 		p.tellStarter(q, &schemas.StartResponse{
 			V: schemas.Version, WorkflowID: q.WorkflowID, Error: damagedError(r),
 		})
@@ -72,7 +72,7 @@ func (p *Partition) reported(m natsconn.Msg, wid, list string, err error) {
 			return
 		}
 		to := p.get(wid)
-		if to.Broken != nil {
+		if to.Damage.Err != nil {
 			p.tellWorker(m.Reply, 0)
 			return
 		}

@@ -76,14 +76,19 @@ func (p *Partition) askState(
 	}
 	require, err := requirement.Parse(a.Require)
 	if err != nil { // the core has read it
-		p.log.WithError(err).WithField("workflow", r.WorkflowID).Error("a requirement cannot be read")
+		p.log.WithError(err).
+			WithField("workflow", r.WorkflowID).Error("a requirement cannot be read")
 		return
 	}
 	op := &stateOp{
 		name: a.Key, scope: a.Scope, wid: r.WorkflowID, asked: asked, completion: t,
 		op: states.Op{
 			Decision: a.Decision, Value: a.Value, Require: require,
-			Write: schemas.StateWrite{WorkflowID: r.WorkflowID, Run: asked.Run, EventID: asked.EventID},
+			Write: schemas.StateWrite{
+				WorkflowID: r.WorkflowID,
+				Run:        asked.Run,
+				EventID:    asked.EventID,
+			},
 		},
 	}
 	t.Retain()
@@ -235,7 +240,8 @@ func (p *Partition) tellState(op *stateOp, m execution.Answered) {
 			return
 		}
 		p.deliver(r, &actor.Message{
-			WorkflowID: op.wid, Event: m, At: p.now(), Log: noLog, Body: m.Value, Refuse: op.release,
+			WorkflowID: op.wid, Event: m, At: p.now(), Log: noLog, Body: m.Value,
+			Refuse: op.release,
 			Answer: func(*actor.Run, []schemas.Event) {
 				op.release()
 				if op.op.Decision != schemas.DecideGetState && m.Cause == "" {

@@ -14,9 +14,9 @@ const mostPreferred = 64
 // does not say that its worker is there: it may have left before this owner listened.
 func (p *Partition) stick(r *actor.Run, reply *schemas.DecisionReply, firstHand bool) {
 	if firstHand {
-		r.Sticky = p.deciders.Workers.Answered(r.State.Start.WorkflowType, reply)
+		r.Decider.Sticky = p.deciders.Workers.Answered(r.State.Start.WorkflowType, reply)
 	} else {
-		r.Sticky = p.deciders.Workers.PassedOn(reply)
+		r.Decider.Sticky = p.deciders.Workers.PassedOn(reply)
 	}
 }
 
@@ -24,7 +24,7 @@ func (p *Partition) stick(r *actor.Run, reply *schemas.DecisionReply, firstHand 
 // and is asked in the short encoding.
 func (p *Partition) remember(r *actor.Run, number uint64) {
 	if name := p.deciders.Workers.Remembers(number); name != "" {
-		r.Sticky, r.Slept = name, true
+		r.Decider.Sticky, r.Decider.Slept = name, true
 	}
 }
 
@@ -37,12 +37,12 @@ func (p *Partition) route(r *actor.Run, waits bool) {
 	d, typ := &r.State.Decision, r.State.Start.WorkflowType
 	prefers := waits && !p.deciders.Deferrals.Failing(typ, r.FiredOnly()) &&
 		len(p.asks) < mostPreferred
-	if r.Slept && !prefers {
-		r.Sticky = ""
+	if r.Decider.Slept && !prefers {
+		r.Decider.Sticky = ""
 	}
-	r.Slept = false
-	if !prefers || r.Sticky != "" || d.Previous != 0 || d.Failures != 0 {
+	r.Decider.Slept = false
+	if !prefers || r.Decider.Sticky != "" || d.Previous != 0 || d.Failures != 0 {
 		return
 	}
-	r.Sticky = p.deciders.Workers.First(typ)
+	r.Decider.Sticky = p.deciders.Workers.First(typ)
 }

@@ -128,14 +128,17 @@ func (p *Partition) beat(m natsconn.Msg) {
 }
 
 // answerStart tells the requester of a start how it went, once that is a fact.
-func (p *Partition) answerStart(e *actor.Message, q *schemas.StartRequest) func(*actor.Run, []schemas.Event) {
+func (p *Partition) answerStart(
+	e *actor.Message, q *schemas.StartRequest,
+) func(*actor.Run, []schemas.Event) {
 	if q.ReplyTo == "" {
 		return nil
 	}
 	return func(r *actor.Run, _ []schemas.Event) {
 		v := e.Verdict
 		p.tellStarter(q, &schemas.StartResponse{
-			V: schemas.Version, WorkflowID: r.WorkflowID, Run: v.Run, Started: v.Started, Error: v.Refused,
+			V: schemas.Version, WorkflowID: r.WorkflowID, Run: v.Run, Started: v.Started,
+			Error: v.Refused,
 		})
 	}
 }

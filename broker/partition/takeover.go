@@ -203,7 +203,8 @@ func (p *Partition) repeatOld(wid, id string, tries int) {
 	}, func(l *runs.Run, err error) {
 		if errors.Is(err, runs.ErrDamaged) && !errors.Is(err, runs.ErrLater) &&
 			tries >= damagedTries {
-			if r := p.runs[wid]; r == nil || r.Broken == nil || r.Broken.Error() != err.Error() {
+			if r := p.runs[wid]; r == nil || r.Damage.Err == nil ||
+				r.Damage.Err.Error() != err.Error() {
 				// else it is told of
 				p.sayDamaged(p.b.NS.History(p.n, wid, id), err)
 			}

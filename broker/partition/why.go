@@ -22,10 +22,10 @@ import (
 func (p *Partition) situation(r *actor.Run) *explain.Situation {
 	in := &explain.Situation{
 		Now: p.now(), Namespace: p.b.Options.Namespace, Config: p.b.Config(), Lock: p.b.Locks.Get,
-		Reasks: r.Reasks, NoPoller: r.NoPoller, BackingUp: r.BackingUp,
+		Reasks: r.Decider.Reasks, NoPoller: r.Decider.NoPoller, BackingUp: r.Decider.BackingOff,
 	}
-	if r.Ask != nil {
-		in.Asked, in.AskedAt, in.Confirmed = true, r.Ask.At, r.Ask.Confirmed
+	if r.Decider.Ask != nil {
+		in.Asked, in.AskedAt, in.Confirmed = true, r.Decider.Ask.At, r.Decider.Ask.Confirmed
 	}
 	return in
 }

@@ -10,11 +10,11 @@ type Alarm struct {
 	Due    schemas.Timestamp // armed for; 0 if nothing is known to be armed
 	Seq    uint64            // of the armed message; 0 if unknown
 	Way    *SentAlarm        // a publish that is under way; nil: none
-	Fired  uint64            // the highest sequence that has rung since then
+	Fired  uint64            // the highest sequence that has fired since then
 	Queued bool              // will be looked at in a while
-	// in the line of those that are looked at once AlarmDelay is over; 0: in none
+	// Place is that in the line of those that are looked at once AlarmDelay is over; 0: in none.
 	Place uint64
-	// Firing: the armed message is being rung by a worker that deletes it, or has deleted it, once
+	// Firing: the armed message is being fired by a worker that deletes it, or has deleted it, once
 	// we have answered.
 	Firing bool
 	// Strange: one may be armed that nothing is known of, by whoever had the run in memory before

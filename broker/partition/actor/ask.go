@@ -9,14 +9,14 @@ import "github.com/droverhq/drover/schemas"
 // order, so once the marker is back, a refusal would have been here. Only then DeciderStarted is a
 // fact; until then the run's mailbox waits, for microseconds.
 type Ask struct {
-	ID        uint64
-	Token     string
-	StartedID int64
+	ID        uint64 // of this owner's asks
+	Token     string // that the answer brings back
+	StartedID int64  // the id of its DeciderStarted
 	At        schemas.Timestamp
-	Sticky    bool
-	Confirmed bool
-	Marked    bool
-	// the subjects of the owner that has asked, if it is another one: see inherit.go
+	Sticky    bool // it went to the worker that answered last
+	Confirmed bool // somebody has it: DeciderStarted is a fact
+	Marked    bool // the marker is on its way
+	// Former is the prefix of the subjects of the owner that has asked, if it is another one.
 	Former  string
-	Passing bool // the answer is being passed on: see leave.go
+	Passing bool // the answer is being passed on to the next owner
 }

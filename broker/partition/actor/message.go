@@ -34,7 +34,7 @@ type Message struct {
 	Fresh bool // the run id of a start is known to be unused
 	// Looked: the index of ids does not have its own.
 	Looked bool
-	Log    int
+	Log    int // that it came by, or intake.None
 }
 
 // Stored is when the message was stored, by the server that did it.

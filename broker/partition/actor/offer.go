@@ -7,8 +7,8 @@ import (
 	"github.com/droverhq/drover/broker/partition/watermark"
 )
 
-// Offer is a task that was offered. When it is over run and activity are nil: it may stay in the
-// queue for a while, and the input must not.
+// Offer is a task that was offered to idle workers. When it is over Run and Activity are nil: it
+// may stay in the queue for a while, and the input must not.
 type Offer struct {
 	ID         uint64
 	Run        *Run
@@ -20,6 +20,7 @@ type Offer struct {
 	Ahead      *Ahead // what the decision after it may rest on; nil if it went to whoever is idle
 }
 
+// Over tells whether the offer has ended.
 func (f *Offer) Over() bool { return f.Run == nil }
 
 // Wanted tells whether the attempt of an offer waits for an outcome. In a later run of the workflow
@@ -30,8 +31,8 @@ func (f *Offer) Wanted() bool {
 }
 
 // EndIsComing tells whether what has ended the offer is on its way to the history. Until it is
-// there the offer holds the effects position, and offersMet ends it: if the record is lost with its
-// owner, the next one must repeat the task.
+// there the offer holds the effects position, and the commit ends it: if the record is lost with
+// its owner, the next one must repeat the task.
 func (f *Offer) EndIsComing() bool { return !f.Wanted() && !f.Run.IsSettled() }
 
 // TaskCopy is the message of a task that a worker has by an offer. Nobody acknowledges it, so it is
@@ -44,7 +45,8 @@ type TaskCopy struct {
 	Seq       uint64
 }
 
-// Ahead is what is remembered of such an offer.
+// Ahead is what is remembered of an offer to the worker that decides as well: it may answer with
+// the outcome and the decision after it.
 type Ahead struct {
 	Worker string
 	Token  string

@@ -15,30 +15,20 @@ import (
 
 // Run is the actor of one workflow id: the state of its latest run and what waits for it.
 //
-// The state may be ahead of the history by inflight and pending; everything in them is committed in
+// The state may be ahead of the history by Inflight and Pending; everything in them is committed in
 // order, and nothing outside learns of it before.
 type Run struct {
 	WorkflowID string
 	// State is nil while loading, and when the workflow id has no run.
 	State   *execution.State
 	Loading bool
+	Damage  Damage
 	Mailbox []*Message
 	Then    []Awaited // the loading
-	// Tries counts the loads that failed in a row. broken is why the history cannot be followed;
-	// aside: nothing waits for it; overflown: of what waits some is not in the mailbox. look is
-	// when it is read again, by again. See damage.go.
-	Tries     int
-	Broken    error
-	Aside     bool
-	Overflown bool
-	Look      *loop.Timer
-	Again     func()
-	// Queued: the mailbox waits so that the decider can be asked between two commits.
-	Queued bool
+	Waiters []*Waiter
 
 	Pending  []Group
 	Inflight *Commit
-	Deferral deciders.Deferral // of pending: whether it waits for a decision
 
 	// Positions is how far the workflow id has taken messages of the two logs; a record tells its
 	// own group's.
@@ -47,45 +37,71 @@ type Run struct {
 	Unproved  bool  // nobody has looked whether the id has runs: the first record says so
 	Loaded    int64 // the last event when the run was loaded
 	End       runs.End
+	Window    Window
 
-	// Window holds the committed events with an id above windowFrom.
-	Window     []schemas.Event
-	WindowFrom int64
-
-	Ask    *Ask
-	Sticky string
-	Marked bool // flush will look at it
-	// of its tasks that are being stored, those that no completion waits for
-	Loose int32
-	// and has not been decided since: sticky is what was remembered (sticky.go)
-	Slept bool
-	// nobody listened when the decider was last asked; as the queues have it, and looked at in
-	// every step
-	NoPoller  bool
-	Recalled  *deciders.Queue // that it was called back from
-	Reasks    int
-	BackingUp bool // a timer will settle the run when the decider's backoff is over
-
+	Decider   Decider
+	Tasks     Tasks
 	Alarm     Alarm
 	Uncovered []*watermark.Completion // released once an alarm covers the run, or nothing is due
 
-	Offers  []*Offer // of its tasks, without an outcome in the history
-	Copies  []TaskCopy
-	Waiters []*Waiter
+	Marked  bool           // it is looked at after this batch of the loop
 	Use     deadlines.Use  // its place among those in memory
 	Passive *deadlines.Run // while it is being loaded: what was kept of it
 	Ended   bool           // in the partition's list of closed runs
 
 	// Owing is how many messages have left no event, and something elsewhere that is not stored
-	// yet. Until it is, the positions stay before them: see owe.
+	// yet. Until it is, the positions stay before them.
 	Owing int32
+}
+
+// Damage is what is known of a run whose history cannot be followed. The zero value is that of one
+// that can.
+type Damage struct {
+	Err       error // why it cannot be followed; nil if it can
+	Tries     int   // loads that failed in a row
+	Aside     bool  // nothing waits for it
+	Overflown bool  // of what waits some is not in the mailbox
+	// Look is when it is read again, by Again.
+	Look  *loop.Timer
+	Again func()
+}
+
+// Window holds the committed events with an id above From, which the next decision task may need.
+type Window struct {
+	Events []schemas.Event
+	From   int64
+}
+
+// Decider is what is known of asking the run's decider.
+type Decider struct {
+	Ask      *Ask              // a decision task on its way; nil: none
+	Deferral deciders.Deferral // of Pending: whether it waits for a decision
+	// Queued: the mailbox waits so that the decider can be asked between two commits.
+	Queued bool
+	Sticky string // the worker that is asked first
+	// Slept: the run has not been decided since it was loaded, and Sticky is what was remembered.
+	Slept bool
+	// NoPoller: nobody listened when the decider was last asked. It stands in the backlog too, and
+	// here because every step looks at it.
+	NoPoller   bool
+	Recalled   *deciders.Queue // that it was called back from
+	Reasks     int             // questions in vain since the last answer
+	BackingOff bool            // a timer will settle the run when the decider's backoff is over
+}
+
+// Tasks are those of the run that are on their way to workers.
+type Tasks struct {
+	Offers []*Offer // without an outcome in the history
+	Copies []TaskCopy
+	Loose  int32 // tasks that are being stored and that no completion waits for
 }
 
 // Idle tells whether the run can be forgotten: the history has everything.
 func (r *Run) Idle() bool {
-	if r.Marked || r.Loose > 0 || r.Owing > 0 || r.Loading || r.Inflight != nil || r.Ask != nil ||
-		r.NoPoller && !r.CanPassivate() || r.BackingUp || r.Alarm.Way != nil || r.Alarm.Queued ||
-		len(r.Mailbox)+len(r.Pending)+len(r.Uncovered)+len(r.Waiters)+len(r.Offers) > 0 {
+	if r.Marked || r.Tasks.Loose > 0 || r.Owing > 0 || r.Loading || r.Inflight != nil ||
+		r.Decider.Ask != nil || r.Decider.NoPoller && !r.CanPassivate() || r.Decider.BackingOff ||
+		r.Alarm.Way != nil || r.Alarm.Queued ||
+		len(r.Mailbox)+len(r.Pending)+len(r.Uncovered)+len(r.Waiters)+len(r.Tasks.Offers) > 0 {
 		return false
 	}
 	if r.State == nil || r.State.Closed() {
@@ -101,20 +117,20 @@ func (r *Run) Idle() bool {
 }
 
 // Dispatching tells whether a task is on its way that no completion waits for: nothing was written
-// for it, since its time alone has come. The alarm that rang has done its part, so the next one
+// for it, since its time alone has come. The alarm that fired has done its part, so the next one
 // must be near enough for another owner to find that the time has come.
 func (r *Run) Dispatching() bool {
-	return r.Loose > 0 ||
-		slices.ContainsFunc(r.Offers, func(f *Offer) bool { return f.Completion == nil })
+	return r.Tasks.Loose > 0 ||
+		slices.ContainsFunc(r.Tasks.Offers, func(f *Offer) bool { return f.Completion == nil })
 }
 
 // waits tells whether messages must wait in the mailbox.
 func (r *Run) waits() bool {
-	return r.Loading || r.Queued || r.Ask != nil && !r.Ask.Confirmed || r.Continues() ||
-		r.Owing > 0 && (r.Open() || !r.IsSettled())
+	return r.Loading || r.Decider.Queued || r.Decider.Ask != nil && !r.Decider.Ask.Confirmed ||
+		r.Continues() || r.Owing > 0 && (r.Open() || !r.IsSettled())
 }
 
-// WaitsWith is waits for one message. Where nothing but a start makes a record, the others need not
+// WaitsWith tells whether a message must wait in the mailbox. Where nothing but a start makes a record, the others need not
 // wait for each other's letters.
 func (r *Run) WaitsWith(e *Message) bool {
 	_, isStart := e.Event.(execution.Start)
@@ -127,8 +143,10 @@ func (r *Run) Continues() bool {
 	return r.State != nil && r.State.Status == schemas.StatusContinuedAsNew
 }
 
+// Live tells whether the workflow id has a run, open or closed.
 func (r *Run) Live() bool { return r.State != nil && r.State.Start != nil }
 
+// Open tells whether it has an open run.
 func (r *Run) Open() bool { return r.Live() && !r.State.Closed() }
 
 // Closed tells whether the workflow id has no run that could take anything: one that continues is
@@ -138,7 +156,7 @@ func (r *Run) Closed() bool { return r.State.Closed() && !r.Continues() }
 // Unseen are the events after the last completed decision, those included that wait to be written.
 func (r *Run) Unseen() iter.Seq[schemas.Event] {
 	return func(yield func(schemas.Event) bool) {
-		for _, e := range r.Window {
+		for _, e := range r.Window.Events {
 			if !yield(e) {
 				return
 			}
@@ -156,7 +174,7 @@ func (r *Run) Unseen() iter.Seq[schemas.Event] {
 // IsSettled tells whether the state is that of the history.
 func (r *Run) IsSettled() bool { return !r.Loading && r.Inflight == nil && len(r.Pending) == 0 }
 
-// CanPassivate tells whether enough is known of a run to park it.
+// CanPassivate tells whether enough is known of a run to passivate it.
 func (r *Run) CanPassivate() bool { return r.Open() && !r.Alarm.Strange && r.End.Sequence != 0 }
 
 // FiredOnly tells whether nothing but alarms has caused what waits to be written.
