@@ -21,8 +21,11 @@ import (
 // Build builds cmd/drover in a folder and returns the path of the binary.
 func Build(dir string) (binary string, err error) {
 	binary = filepath.Join(dir, "drover")
-	out, err := exec.Command("go", "build", "-o", binary, "github.com/droverhq/drover/cmd/drover").
-		CombinedOutput()
+	// Without tables for debuggers, as it is shipped: they take half of the time.
+	build := exec.Command(
+		"go", "build", "-ldflags", "-s -w", "-o", binary, "github.com/droverhq/drover/cmd/drover",
+	)
+	out, err := build.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build drover: %w\n%s", err, out)
 	}
