@@ -6,8 +6,8 @@ const (
 	// fewDirect and mostDirect bound the rings that the owner has in hand.
 	fewDirect, mostDirect = 64, 2048
 	// soonAnswered is an answer that came in good time whatever the quickest takes: half as long as
-	// records of rings wait for decisions (ADR 0032, 0044).
-	soonAnswered = 100 * time.Millisecond
+	// records wait for decisions (ADR 0020).
+	soonAnswered = 10 * time.Millisecond
 	// pacedBy is how many answers make the mean of what they took.
 	pacedBy = 64
 	// bestLasts is how long it takes until the quickest answer counts as twice as slow.

@@ -48,7 +48,7 @@ func TestWindow(t *testing.T) {
 	}{
 		{"quick", func(int, int) time.Duration { return 3 * ms }, mostDirect, mostDirect, 100_000},
 		{"2,500 a second", func(flying, _ int) time.Duration { return max(3*ms, time.Duration(flying)*400*time.Microsecond) }, 150, 300, 2_000},
-		{"10,000 a second", func(flying, _ int) time.Duration { return max(3*ms, time.Duration(flying)*100*time.Microsecond) }, 600, 1500, 9_000},
+		{"10,000 a second", func(flying, _ int) time.Duration { return max(3*ms, time.Duration(flying)*100*time.Microsecond) }, 100, 300, 9_000},
 		{"200 a second", func(flying, _ int) time.Duration { return max(3*ms, time.Duration(flying)*5*ms) }, fewDirect, 256, 150},
 		{"a slow disk", func(int, int) time.Duration { return 50 * ms }, mostDirect, mostDirect, 5_000},
 		{"one in 64 waits for its decider", func(_, nth int) time.Duration {

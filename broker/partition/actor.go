@@ -106,7 +106,6 @@ func (p *Partition) happen(r *actor.Run, e *actor.Message) {
 	}
 	// Events may say more than their message does: what comes from memory, and what has defaults.
 	g := actor.Group{Events: events, Size: max(len(e.Body)+256*len(events), runs.SizeOfAll(events))}
-	_, g.AlarmFired = e.Event.(execution.AlarmFired)
 	for _, f := range effects {
 		g.Effects = append(g.Effects, actor.Effect{Effect: f, Cause: e})
 	}
@@ -152,7 +151,7 @@ func (p *Partition) queue(r *actor.Run, g actor.Group) {
 		r.Pending = append(r.Pending, g)
 	case len(r.Pending) > 0:
 		last := &r.Pending[len(r.Pending)-1]
-		last.Positions, last.AlarmFired = r.Positions, last.AlarmFired && g.AlarmFired
+		last.Positions = r.Positions
 		last.Effects = append(last.Effects, g.Effects...)
 		last.Completions = append(last.Completions, g.Completions...)
 		last.Answers = append(last.Answers, g.Answers...)

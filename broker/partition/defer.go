@@ -15,9 +15,6 @@ import (
 //     that asked. A worker that keeps a run in memory proves what it rests on with each task
 //     (P-11).
 //   - It is bounded: a decider that does not answer in time costs its type the favour for a while.
-//   - Where nothing but alarms has woken the run nobody waits for the record, so it may wait ten
-//     times as long: when many wake at once their decisions come late, and two records for each of
-//     them would make all of them later. Types pay for that apart.
 
 // deferSize bounds the events that wait, in bytes, and the window that their task carries.
 const deferSize = 64 << 10
@@ -26,9 +23,6 @@ const deferSize = 64 << 10
 func (p *Partition) deferRecord(r *actor.Run) bool {
 	if r.Decider.Deferral.Waits() {
 		if r.Decider.Ask != nil && p.leaving == nil {
-			if !r.FiredOnly() {
-				p.deciders.Deferrals.Shorten(&r.Decider.Deferral, r.Decider.Ask.ID)
-			}
 			return true
 		}
 		r.Decider.Deferral.End()
@@ -56,7 +50,7 @@ func (p *Partition) deferForDecision(r *actor.Run, w execution.Wanted) {
 	if r.Decider.Ask == nil {
 		return
 	}
-	p.deciders.Deferrals.Begin(&r.Decider.Deferral, r.Decider.Ask.ID, r.FiredOnly())
+	p.deciders.Deferrals.Begin(&r.Decider.Deferral, r.Decider.Ask.ID)
 	p.confirm(r)
 }
 
@@ -69,7 +63,7 @@ func (p *Partition) worthDeferring(r *actor.Run) bool {
 	if size > min(deferSize, p.b.BodyLimit()/4) {
 		return false
 	}
-	return !p.deciders.Deferrals.Skip(r.State.Start.WorkflowType, r.FiredOnly())
+	return !p.deciders.Deferrals.Skip(r.State.Start.WorkflowType)
 }
 
 // DeferralOver publishes what has waited long enough.
@@ -83,5 +77,5 @@ func (h deciderHost) DeferralOver(ask uint64) {
 
 // noteLatency notes whether a decider has answered while its record waited.
 func (p *Partition) noteLatency(r *actor.Run, inTime bool) {
-	p.deciders.Deferrals.Note(r.Decider.Deferral, r.State.Start.WorkflowType, inTime)
+	p.deciders.Deferrals.Note(r.State.Start.WorkflowType, inTime)
 }

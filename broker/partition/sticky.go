@@ -35,8 +35,7 @@ func (p *Partition) remember(r *actor.Run, number uint64) {
 // one worker while others are idle.
 func (p *Partition) route(r *actor.Run, waits bool) {
 	d, typ := &r.State.Decision, r.State.Start.WorkflowType
-	prefers := waits && !p.deciders.Deferrals.Failing(typ, r.FiredOnly()) &&
-		len(p.asks) < mostPreferred
+	prefers := waits && !p.deciders.Deferrals.Failing(typ) && len(p.asks) < mostPreferred
 	if r.Decider.Slept && !prefers {
 		r.Decider.Sticky = ""
 	}

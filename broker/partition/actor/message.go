@@ -61,7 +61,6 @@ type Group struct {
 	Completions []*watermark.Completion
 	Answers     []func()
 	Size        int
-	AlarmFired  bool // by an alarm
 	// Positions is how far the workflow id has consumed the logs with this group. What waits after
 	// it for another record is not consumed yet: if its owner dies, the next one must read it
 	// again.

@@ -177,16 +177,6 @@ func (r *Run) IsSettled() bool { return !r.Loading && r.Inflight == nil && len(r
 // CanPassivate tells whether enough is known of a run to passivate it.
 func (r *Run) CanPassivate() bool { return r.Open() && !r.Alarm.Strange && r.End.Sequence != 0 }
 
-// FiredOnly tells whether nothing but alarms has caused what waits to be written.
-func (r *Run) FiredOnly() bool {
-	for i := range r.Pending {
-		if !r.Pending[i].AlarmFired {
-			return false
-		}
-	}
-	return len(r.Pending) > 0
-}
-
 // Waiter is a request that is held back until something is committed.
 type Waiter struct {
 	Ready  func(r *Run) bool
