@@ -137,7 +137,7 @@ func (s *term) owned(m natsconn.Msg) {
 		return
 	}
 	s.ownerChanges.note(p, s.ownerChangeNow())
-	s.owners.GiveUp(strings.TrimSuffix(s.ns.AllBeats(p), ">"))
+	s.owners.GiveUp(strings.TrimSuffix(s.ns.AllOutcomes(p), ">"))
 }
 
 func (s *term) ownerChangeNow() ownerChange {

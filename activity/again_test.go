@@ -175,7 +175,7 @@ func TestOutcomeIsNotLeftWithTheDead(t *testing.T) { // P-7
 	bubble(t, func(t *testing.T, r *rig) {
 		beaten := make(chan struct{}, 1)
 		came := func(natsconn.Msg) { beaten <- struct{}{} }
-		if _, err := r.conn.Subscribe(ns.AllBeats(0), "", came); err != nil {
+		if _, err := r.conn.Subscribe(ns.AllOutcomes(0), "", came); err != nil {
 			t.Fatal(err)
 		}
 		a := newAgain(r, 0)

@@ -2,9 +2,11 @@ package activity
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -16,8 +18,6 @@ const (
 	directGrace = 100 * time.Millisecond
 )
 
-var directHeader = natsconn.Header{schemas.ReportHeader: {"1"}}
-
 // reportDirectly gives an outcome, or a question, straight to the owner of its workflow and tells
 // whether it is stored, which to a question means yes. Nothing is lost if it is not, or if that is
 // unknown: the task is in hand, the inbox takes the report, and one that was stored twice counts
@@ -27,7 +27,8 @@ var directHeader = natsconn.Header{schemas.ReportHeader: {"1"}}
 func (s *term) reportDirectly(
 	ctx context.Context, d *delivery, r *schemas.Report,
 ) (stored bool, err error) {
-	if d.task.Beat == "" {
+	p, wid, list, err := subject.ParseBeat(d.task.Beat)
+	if err != nil {
 		return false, nil
 	}
 	done, _, err := s.conn.Bulk(ctx, len(r.Result)+len(r.Details), 0)
@@ -38,7 +39,7 @@ func (s *term) reportDirectly(
 	err = schemas.MarshalTo(r, func(body []byte) error {
 		if len(body) <= min(schemas.PayloadThreshold, int(s.conn.MaxPayload())/2) {
 			answer = make(chan error, 1)
-			s.owners.Send(d.task.Beat, directHeader, body, func(k natsconn.Ack) {
+			s.owners.Send(s.ns.Outcome(p, wid, list), nil, body, func(k natsconn.Ack) {
 				done(k.Err)
 				answer <- k.Err
 			})
@@ -59,4 +60,18 @@ func (s *term) reportDirectly(
 	case <-ctx.Done():
 		return false, nil
 	}
+}
+
+// outcomeTaken reads the answer of an owner. The error says why it does not have the report.
+func outcomeTaken(body []byte) error {
+	var a schemas.OutcomeAnswer
+	switch err := schemas.Unmarshal(body, &a); {
+	case err != nil:
+		return err
+	case a.Error != nil:
+		return a.Error
+	case a.Sequence == 0:
+		return errors.New("the answer names no record: somebody else listens on the subject")
+	}
+	return nil
 }

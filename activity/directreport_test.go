@@ -16,7 +16,7 @@ import (
 func (r *rig) answering(answer string) <-chan schemas.Report {
 	r.t.Helper()
 	got := make(chan schemas.Report, 10)
-	if _, err := r.conn.Subscribe(ns.AllBeats(0), "", func(m natsconn.Msg) {
+	if _, err := r.conn.Subscribe(ns.AllOutcomes(0), "", func(m natsconn.Msg) {
 		var report schemas.Report
 		err := schemas.Unmarshal(m.Data, &report)
 		if err == nil && answer != "" {
@@ -32,14 +32,17 @@ func (r *rig) answering(answer string) <-chan schemas.Report {
 	return got
 }
 
+// notTaken is the answer of an owner that does not take what it is handed.
+const notTaken = `{"v":1,"error":{"code":"conflict","message":"not taken"}}`
+
 // A task that must not run twice is asked for at its owner. If that does not say yes, or says nothing, the question goes into the inbox as the same.
 func TestOwnerIsAsked(t *testing.T) { // P-7
 	for _, tc := range []struct {
 		name, answer string
 		asksAfter    time.Duration // by the inbox; negative: it does not
 	}{
-		{"it says yes", `{"stream":"S","seq":7}`, -1},
-		{"it does not", `{"error":{"code":409}}`, 0},
+		{"it says yes", `{"v":1,"sequence":7}`, -1},
+		{"it does not", notTaken, 0},
 		{"it says nothing", "", 2 * time.Second},
 	} {
 		for _, offered := range []bool{false, true} {
@@ -111,7 +114,7 @@ func TestOwnerIsNotAskedBeforeTheInbox(t *testing.T) { // P-7
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, r *rig) {
-				owner := r.answering(`{"stream":"S","seq":7}`)
+				owner := r.answering(`{"v":1,"sequence":7}`)
 				if put.before != nil {
 					put.before(r)
 				}

@@ -14,7 +14,8 @@
 //	$JS.API.CONSUMER.MSG.NEXT.drover-<ns>-tasks-<list>.*          to pull
 //	$JS.ACK.drover-<ns>-tasks-<list>.>                            to settle
 //	drover.<ns>.in.*.*.act.<list>                                 to report and ask
-//	drover.<ns>.beat.*.*.<list>                                   to heartbeat, and to hand over outcomes
+//	drover.<ns>.beat.*.*.<list>                                   to heartbeat
+//	drover.<ns>.outcome.*.*.<list>                                to give outcomes to owners
 //	drover.<ns>.dead.undecodable-task.tasks.<list>.>              to bury
 //	drover.<ns>.api.tasklist                                      to have the list opened; optional
 //	drover.<ns>.api.upload, drover.<ns>.api.upload.>              to store results above 256 KiB; optional
@@ -31,8 +32,8 @@
 //
 // # What is promised
 //
-//   - An outcome is handed to the owner of the workflow by the task's beat subject, or else stored
-//     by its report subject, before the task is acknowledged. The history decides what counts: an
+//   - An outcome is given to the owner of the workflow by the outcome subject, or else stored by the
+//     task's report subject, before the task is acknowledged. The history decides what counts: an
 //     acknowledgement is a hint, an outcome is believed once and only with the current token.
 //   - The first delivery of an idempotent task runs at once. If it still runs after
 //     Options.StartedAfter its start is reported. An outcome may overtake that report, so it

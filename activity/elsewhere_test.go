@@ -63,7 +63,7 @@ func TestOutcomeIsToldElsewhere(t *testing.T) {
 func (r *rig) handed(takes bool) <-chan schemas.Report {
 	r.t.Helper()
 	if takes {
-		return r.answering(`{"stream":"S","seq":1}`)
+		return r.answering(`{"v":1,"sequence":1}`)
 	}
 	return r.answering(`{"error":{"code":409}}`)
 }

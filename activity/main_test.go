@@ -220,12 +220,6 @@ func (r *rig) answer(to string, p schemas.Permission) {
 func (r *rig) onBeat(fn func(h schemas.Heartbeat) schemas.BeatAnswer) {
 	r.t.Helper()
 	sub, err := r.conn.Subscribe(ns.AllBeats(0), "", func(m natsconn.Msg) {
-		if m.Header.Get(schemas.ReportHeader) != "" { // an owner that is about to leave: outcomes come to the inbox
-			if err := m.Respond(nil, []byte(`{"error":{"code":409}}`)); err != nil {
-				r.t.Errorf("outcome: %v", err)
-			}
-			return
-		}
 		var h schemas.Heartbeat
 		if err := schemas.Unmarshal(m.Data, &h); err != nil {
 			r.t.Errorf("heartbeat: %v", err)

@@ -19,7 +19,7 @@ import (
 func TestRequestsAreRecorded(t *testing.T) {
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 		made, err := natsconn.Of(e.Client).Request(t.Context(), "$JS.API.STREAM.CREATE.recorder", nil, []byte(`{"name":"recorder","storage":"memory","subjects":[
-			"drover.default.api.*","drover.default.decide.>","drover.default.beat.>","drover.default.owner.*","drover.default.control.*","drover.default.offer.*","drover-server.>"]}`))
+			"drover.default.api.*","drover.default.decide.>","drover.default.beat.>","drover.default.outcome.>","drover.default.owner.*","drover.default.control.*","drover.default.offer.*","drover-server.>"]}`))
 		if err != nil || strings.Contains(string(made.Data), `"error"`) {
 			t.Fatalf("got %s (%v)", made.Data, err)
 		}

@@ -53,6 +53,7 @@ func (s *term) needs(e *natsconn.RefusedError) (list string, ok bool) {
 		return "", e.Subject == s.inbox
 	}
 	in := strings.TrimSuffix(s.ns.AllActOutcomes(""), "*.*.act.")
+	outcome := strings.TrimSuffix(s.ns.AllOutcomesOf(""), "*.*.")
 	beat := strings.TrimSuffix(s.ns.AllBeatsOf(""), "*.*.")
 	if strings.HasSuffix(e.Subject, "."+subject.ConsumerHigh) ||
 		strings.HasSuffix(e.Subject, "."+subject.ConsumerLow) {
@@ -61,6 +62,7 @@ func (s *term) needs(e *natsconn.RefusedError) (list string, ok bool) {
 	for _, list := range s.opts.Lists {
 		switch stream := s.ns.StreamTasks(list); {
 		case strings.HasPrefix(e.Subject, in) && strings.HasSuffix(e.Subject, ".act."+list),
+			strings.HasPrefix(e.Subject, outcome) && strings.HasSuffix(e.Subject, "."+list),
 			strings.HasPrefix(e.Subject, beat) && strings.HasSuffix(e.Subject, "."+list),
 			s.conn.OfServer(e.Subject) && strings.Contains(e.Subject+".", "."+stream+"."):
 			return list, true

@@ -30,6 +30,8 @@ func TestNeeds(t *testing.T) {
 		{refused: ns.Beat(3, "w", "PCI"), list: "PCI", needed: true},
 		{refused: ns.Beat(3, "w", "VISA"), list: "VISA", needed: true},
 		{refused: ns.Beat(3, "w", "other")},
+		{refused: ns.Outcome(3, "w", "VISA"), list: "VISA", needed: true},
+		{refused: ns.Outcome(3, "w", "other")},
 		{refused: "$JS.ACK." + ns.StreamTasks("VISA") + ".x", list: "VISA", needed: true},
 		{refused: "$JS.ACK." + ns.StreamTasks("other") + ".x"},
 		{refused: next("PCI", subject.Consumer), list: "PCI", needed: true},

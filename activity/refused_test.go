@@ -20,7 +20,7 @@ func rights() (publish, subscribe []string) {
 	stream := ns.StreamTasks("PCI")
 	return []string{
 		"$JS.API.CONSUMER.MSG.NEXT." + stream + ".*", "$JS.ACK." + stream + ".>",
-		ns.AllActOutcomes("PCI"), ns.AllBeatsOf("PCI"), ns.API("tasklist"),
+		ns.AllActOutcomes("PCI"), ns.AllOutcomesOf("PCI"), ns.AllBeatsOf("PCI"), ns.API("tasklist"),
 	}, []string{"_INBOX.>", ns.AllControl()}
 }
 
@@ -54,6 +54,7 @@ func TestWorkerThatMayNotDoItsWorkStopsAtOnce(t *testing.T) {
 	}{
 		{"$JS.API.CONSUMER", "$JS.API.CONSUMER.MSG.NEXT." + ns.StreamTasks("PCI")},
 		{"drover.default.in", "drover.default.in.0."},
+		{"drover.default.outcome", "drover.default.outcome.0."},
 		{"drover.default.beat", "drover.default.beat.0."},
 		{"drover.default.api", ""},
 		{"nothing", ""},

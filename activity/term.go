@@ -104,7 +104,9 @@ func (s *term) connect() (err error) {
 		return err
 	}
 	if s.owners, err = s.conn.NewOutbox(
-		natsconn.OutboxOptions{Timeout: directPatience, Grace: directGrace}); err != nil {
+		natsconn.OutboxOptions{
+			Timeout: directPatience, Grace: directGrace, Answer: outcomeTaken,
+		}); err != nil {
 		return err
 	}
 	if s.sub, err = s.conn.Subscribe(s.inbox, "", s.permitted); err != nil {

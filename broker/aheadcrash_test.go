@@ -170,8 +170,8 @@ func TestOutcomeWithADecisionMeetsAFault(t *testing.T) { // P-1, P-11
 		role, message string
 		nth           int
 	}{
-		{"workers", "drover.default.beat.", 2},
-		{"workers", "drover.default.beat.", 3}, // the first is of a task from the list
+		{"workers", "drover.default.outcome.", 2},
+		{"workers", "drover.default.outcome.", 3}, // the first is of a task from the list
 		{"owner", "drover.default.decide.", 2},
 		{"owner", "drover.default.history.", 4},
 		{"owner", "drover.default.history.", 5},

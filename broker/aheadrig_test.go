@@ -205,7 +205,7 @@ func (g *readAheadState) assumed(r *schemas.Report) []schemas.Event {
 // hand gives an outcome to the owner.
 func (g *readAheadState) hand(r *schemas.Report) (stored bool) {
 	g.p.f.t.Helper()
-	return g.p.f.hand(g.task.Ahead.Task.Beat, string(g.p.pack(r)))
+	return g.p.f.hand(direct(g.task.Ahead.Task.Beat), string(g.p.pack(r)))
 }
 
 // refuse says that there is no room.

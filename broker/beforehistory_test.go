@@ -137,7 +137,7 @@ func TestOfferExpiresWhileItsOutcomeIsOnItsWay(t *testing.T) {
 			return cutwire.Pass
 		})
 		m := &nats.Msg{
-			Subject: k.Beat, Header: nats.Header{schemas.ReportHeader: {"1"}}, Reply: f.nc.NewInbox(),
+			Subject: direct(k.Beat), Reply: f.nc.NewInbox(),
 			Data: fmt.Appendf(nil, `{"token":"%s","kind":"success","elapsed":"1ms"}`, k.Token),
 		}
 		if err := f.nc.PublishMsg(m); err != nil {

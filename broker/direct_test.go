@@ -10,31 +10,37 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
+
+// direct is where a task's outcome goes to the owner, by where its heartbeats go.
+func direct(beat string) string {
+	p, wid, list, err := subject.ParseBeat(beat)
+	if err != nil {
+		panic(err)
+	}
+	return ns.Outcome(p, wid, list)
+}
 
 // hand sends a report straight to the owner. Nobody answering, or not in time, is the same as a refusal.
 func (f *fleet) hand(subj, report string) (stored bool) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), 2*time.Second)
 	defer cancel()
-	m, err := f.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: subj, Header: nats.Header{schemas.ReportHeader: {"1"}}, Data: []byte(report)})
+	m, err := f.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: subj, Data: []byte(report)})
 	if err != nil {
 		return false
 	}
-	var a struct {
-		Stream string
-		Seq    uint64
-		Error  *struct{ Code int }
-	}
-	if err := json.Unmarshal(m.Data, &a); err != nil || (a.Error == nil) != (a.Seq > 0) {
+	var a schemas.OutcomeAnswer
+	if err := json.Unmarshal(m.Data, &a); err != nil || (a.Error == nil) != (a.Sequence > 0) {
 		f.t.Fatalf("answer %s: %v", m.Data, err)
 	}
-	if a.Seq > 0 {
-		got, err := f.post.GetSeq(f.t.Context(), a.Stream, a.Seq)
+	if a.Sequence > 0 {
+		got, err := f.post.GetSeq(f.t.Context(), ns.StreamHistory(0), a.Sequence)
 		if err != nil || !strings.HasPrefix(got.Subject, "drover.default.history.0."+strings.Split(subj, ".")[4]+".") {
-			f.t.Fatalf("record %d of %s: %+v, %v, want one of the run", a.Seq, a.Stream, got, err)
+			f.t.Fatalf("record %d is %+v, %v, want one of the run", a.Sequence, got, err)
 		}
 	}
 	return a.Error == nil
@@ -47,7 +53,7 @@ func TestStartsAndOutcomesGoToTheOwner(t *testing.T) {
 		f.decider("order", one(""))
 		f.start(startO)
 		k := f.pull()
-		if !f.hand(k.Beat, `{"token":"`+k.Token+`","kind":"success","result":"done"}`) {
+		if !f.hand(direct(k.Beat), `{"token":"`+k.Token+`","kind":"success","result":"done"}`) {
 			t.Fatal("the outcome was not taken")
 		}
 		f.wantTypes("o", oneActivity...)
@@ -70,16 +76,16 @@ func TestOutcomesThatTheOwnerDoesNotTake(t *testing.T) {
 		k := f.pull()
 		good := `{"token":"` + k.Token + `","kind":"success"}`
 		for name, c := range map[string]struct{ subject, report string }{
-			"another list":        {ns.Beat(0, "o", "other"), good},
-			"an unknown workflow": {ns.Beat(0, "nobody", "main"), good},
-			"another attempt":     {k.Beat, `{"token":"r1.5.2","kind":"success"}`},
-			"another run":         {k.Beat, `{"token":"r0.5.1","kind":"success"}`},
-			"no token":            {k.Beat, `{"kind":"success"}`},
-			"no outcome":          {k.Beat, `{"token":"` + k.Token + `","kind":"started"}`},
-			"a question":          {k.Beat, `{"token":"` + k.Token + `","kind":"begin","replyTo":"x","nonce":"n"}`},
-			"nothing readable":    {k.Beat, "\xdd\xff\xff\xff\xff"},
-			"too large":           {k.Beat, `{"token":"` + k.Token + `","kind":"success","result":"` + strings.Repeat("x", schemas.PayloadThreshold) + `"}`},
-			"too large in JSON":   {k.Beat, `{"token":"` + k.Token + `","kind":"success","result":"` + strings.Repeat("<", schemas.PayloadThreshold-1<<10) + `"}`},
+			"another list":        {ns.Outcome(0, "o", "other"), good},
+			"an unknown workflow": {ns.Outcome(0, "nobody", "main"), good},
+			"another attempt":     {direct(k.Beat), `{"token":"r1.5.2","kind":"success"}`},
+			"another run":         {direct(k.Beat), `{"token":"r0.5.1","kind":"success"}`},
+			"no token":            {direct(k.Beat), `{"kind":"success"}`},
+			"no outcome":          {direct(k.Beat), `{"token":"` + k.Token + `","kind":"started"}`},
+			"a question":          {direct(k.Beat), `{"token":"` + k.Token + `","kind":"begin","replyTo":"x","nonce":"n"}`},
+			"nothing readable":    {direct(k.Beat), "\xdd\xff\xff\xff\xff"},
+			"too large":           {direct(k.Beat), `{"token":"` + k.Token + `","kind":"success","result":"` + strings.Repeat("x", schemas.PayloadThreshold) + `"}`},
+			"too large in JSON":   {direct(k.Beat), `{"token":"` + k.Token + `","kind":"success","result":"` + strings.Repeat("<", schemas.PayloadThreshold-1<<10) + `"}`},
 		} {
 			if f.hand(c.subject, c.report) {
 				t.Errorf("%s was taken", name)
@@ -91,10 +97,10 @@ func TestOutcomesThatTheOwnerDoesNotTake(t *testing.T) {
 		if got := f.dead(); len(got) != 0 {
 			t.Fatalf("dead letters %v, want none", got)
 		}
-		if !f.hand(k.Beat, good) {
+		if !f.hand(direct(k.Beat), good) {
 			t.Fatal("the outcome was not taken")
 		}
-		if f.hand(k.Beat, good) {
+		if f.hand(direct(k.Beat), good) {
 			t.Fatal("it was taken twice")
 		}
 		f.wantTypes("o", oneActivity...)
@@ -114,7 +120,7 @@ func TestOwnerDiesWithAnOutcome(t *testing.T) { // P-1
 					a := f.node("a", nth(place.n, place.prefix, verdict))
 					f.start(startO)
 					k := f.pull()
-					if f.hand(k.Beat, `{"token":"`+k.Token+`","kind":"success"}`) {
+					if f.hand(direct(k.Beat), `{"token":"`+k.Token+`","kind":"success"}`) {
 						t.Fatal("an owner that is dead has taken the outcome")
 					}
 					a.waitKilled()
@@ -137,7 +143,7 @@ func TestOutcomeIsSentBackByAnOwnerThatStartsAnew(t *testing.T) { // P-2
 		k := f.pull()
 		f.publish("drover.default.history.0.stranger.x", `{}`)
 		began := time.Now()
-		if f.hand(k.Beat, `{"token":"`+k.Token+`","kind":"success"}`) {
+		if f.hand(direct(k.Beat), `{"token":"`+k.Token+`","kind":"success"}`) {
 			t.Fatal("the outcome counts as stored by a record that was refused")
 		}
 		if took := time.Since(began); took > time.Second {

@@ -61,7 +61,7 @@ func TestS3_05WorkerIsLost(t *testing.T) { // S3-5, S3-13, I6
 				// It is lost five seconds into the activity. Standing still is to send nothing for 30 s.
 				var begun atomic.Int64
 				worker("first", time.Minute, func(subj string, _ []byte) cutwire.Verdict {
-					if strings.HasPrefix(subj, "drover.default.in.") || strings.HasPrefix(subj, "drover.default.beat.") { // its start, or the question about it
+					if strings.HasPrefix(subj, "drover.default.in.") || strings.HasPrefix(subj, "drover.default.outcome.") { // its start, or the question about it
 						begun.CompareAndSwap(0, time.Now().UnixNano())
 					}
 					if at := begun.Load(); at == 0 || time.Since(time.Unix(0, at)) < 5*time.Second {

@@ -46,6 +46,7 @@ func targets(run, token string) []target {
 		{ns.Owner(0), q},
 		{ns.Fire(0), `{"rings":[{"workflowId":"o","run":"` + run + `","due":1,"sequence":1,"fence":1}]}`},
 		{ns.Beat(0, "o", "main"), `{"token":"` + token + `"}`},
+		{ns.Outcome(0, "o", "main"), report},
 		{ns.Announce("order"), `{"left":"w"}`},
 		{ns.ActOutcome(0, "o", "main"), report},
 		{ns.Signal("o", "forged"), `"forged"`},

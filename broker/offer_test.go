@@ -55,7 +55,7 @@ func (f *fleet) quick() {
 
 func (f *fleet) success(k *task, took time.Duration) {
 	f.t.Helper()
-	if !f.hand(k.Beat, fmt.Sprintf(`{"token":"%s","kind":"success","elapsed":"%v"}`, k.Token, took)) {
+	if !f.hand(direct(k.Beat), fmt.Sprintf(`{"token":"%s","kind":"success","elapsed":"%v"}`, k.Token, took)) {
 		f.t.Fatal("the outcome was not taken")
 	}
 }
@@ -280,7 +280,7 @@ func TestWorkerOfAnOfferIsAsked(t *testing.T) { // P-7
 		}
 		next.success()
 		f.completes("o")
-		if f.hand(k.Beat, `{"token":"`+k.Token+`","kind":"success"}`) {
+		if f.hand(direct(k.Beat), `{"token":"`+k.Token+`","kind":"success"}`) {
 			t.Fatal("the outcome of the lost attempt was taken")
 		}
 		if p := held.begin("n2"); p.Go || p.Leave {

@@ -20,7 +20,7 @@ const once = `,"notIdempotent":true`
 // askStraight asks the owner itself whether an offer may begin, and tells whether it said yes.
 func (t *task) askStraight(nonce string) bool {
 	t.f.t.Helper()
-	return t.f.hand(t.Beat, `{"token":"`+t.Token+`","kind":"begin","identity":"w-1","nonce":"`+nonce+`"}`)
+	return t.f.hand(direct(t.Beat), `{"token":"`+t.Token+`","kind":"begin","identity":"w-1","nonce":"`+nonce+`"}`)
 }
 
 // offeredOnce is [fleet.offered] for tasks that must not run twice.

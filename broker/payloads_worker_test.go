@@ -27,7 +27,7 @@ func narrowRights() embeddedtest.User {
 	stream := ns.StreamTasks("PCI")
 	return embeddedtest.User{Name: "worker", Subscribe: []string{"_INBOX.>", ns.AllControl()}, Publish: []string{
 		"$JS.API.CONSUMER.MSG.NEXT." + stream + ".*", "$JS.ACK." + stream + ".>",
-		ns.AllActOutcomes("PCI"), ns.AllBeatsOf("PCI"), ns.API("tasklist"),
+		ns.AllActOutcomes("PCI"), ns.AllOutcomesOf("PCI"), ns.AllBeatsOf("PCI"), ns.API("tasklist"),
 		ns.API("upload"), ns.API("upload") + ".>", ns.API("download"),
 	}}
 }

@@ -221,8 +221,8 @@ func (o *outcomes) tell(to, token, mark string) {
 func (o *outcomes) hands(k *task, mark string) bool {
 	ctx, cancel := context.WithTimeout(o.t.Context(), 2*time.Second)
 	defer cancel()
-	m, err := o.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: k.Beat, Header: nats.Header{schemas.ReportHeader: {"1"}}, Data: []byte(outcomeOf(k.Token, mark))})
-	if err != nil || !strings.Contains(string(m.Data), `"seq"`) {
+	m, err := o.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: direct(k.Beat), Data: []byte(outcomeOf(k.Token, mark))})
+	if err != nil || !strings.Contains(string(m.Data), `"sequence"`) {
 		return false
 	}
 	o.mu.Lock()

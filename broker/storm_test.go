@@ -168,7 +168,7 @@ func (s *storm) luck() int {
 // succeeds hands an outcome over, or puts it into the inbox. By what is handed over owners learn that tasks are quick, and may be offered.
 func (s *storm) succeeds(k *task) {
 	outcome := `{"token":"` + k.Token + `","kind":"success","result":"fine","elapsed":"1ms"}`
-	if !s.hands(k.Beat, outcome) {
+	if !s.hands(direct(k.Beat), outcome) {
 		s.publish(k.Report, outcome)
 	}
 }
@@ -177,8 +177,8 @@ func (s *storm) succeeds(k *task) {
 func (s *storm) hands(to, report string) bool {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Second)
 	defer cancel()
-	m, err := s.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: to, Header: nats.Header{schemas.ReportHeader: {"1"}}, Data: []byte(report)})
-	return err == nil && strings.Contains(string(m.Data), `"seq"`)
+	m, err := s.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: to, Data: []byte(report)})
+	return err == nil && strings.Contains(string(m.Data), `"sequence"`)
 }
 
 // hears does what is offered, as the worker w-1, which answers for what it has in hand. While the storm lasts it refuses some, and loses others.
@@ -230,7 +230,7 @@ func (s *storm) hears() {
 
 // begunStraight asks the owner itself whether an offer may begin, and by way of the inbox if it does not say yes.
 func (s *storm) begunStraight(k *task) bool {
-	if s.hands(k.Beat, `{"token":"`+k.Token+`","kind":"begin","identity":"w-1","nonce":"w0.0"}`) {
+	if s.hands(direct(k.Beat), `{"token":"`+k.Token+`","kind":"begin","identity":"w-1","nonce":"w0.0"}`) {
 		return true
 	}
 	p := s.permitted(k)

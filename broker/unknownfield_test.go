@@ -84,32 +84,31 @@ func TestMisspeltOutcome(t *testing.T) {
 		if len(letters) != 1 || letters[0].Reason != "undecodable" || !strings.Contains(letters[0].Details, `did you mean "result"`) {
 			t.Fatalf("dead letters %+v, want the outcome with the field that was meant", letters)
 		}
-		ask := func(h nats.Header, body string) string {
+		ask := func(to string, h nats.Header, body string) string {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			m, err := f.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: k.Beat, Header: h, Data: []byte(body)})
+			m, err := f.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: to, Header: h, Data: []byte(body)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return string(m.Data)
 		}
-		report := nats.Header{schemas.ReportHeader: {"1"}}
-		if got := ask(report, wrong); !strings.Contains(got, `did you mean \"result\"`) {
+		if got := ask(direct(k.Beat), nil, wrong); !strings.Contains(got, `did you mean \"result\"`) {
 			t.Errorf("the owner answers the outcome %s", got)
 		}
 		beat := `{"token":"` + k.Token + `","detials":1}`
-		if got := ask(nil, beat); !strings.Contains(got, `did you mean \"details\"`) {
+		if got := ask(k.Beat, nil, beat); !strings.Contains(got, `did you mean \"details\"`) {
 			t.Errorf("the owner answers the heartbeat %s", got)
 		}
-		if got := ask(nats.Header{schemas.LenientHeader: {"1"}}, beat); strings.Contains(got, "did you mean") {
+		if got := ask(k.Beat, nats.Header{schemas.LenientHeader: {"1"}}, beat); strings.Contains(got, "did you mean") {
 			t.Errorf("the owner answers the lenient heartbeat %s", got)
 		}
 		if got := f.types("o"); len(got) != 5 {
 			t.Fatalf("history %v, want nothing after the scheduled activity", got)
 		}
-		report.Set(schemas.LenientHeader, "1")
-		if got := ask(report, wrong); !strings.Contains(got, `"seq":`) {
+		lenient := nats.Header{schemas.LenientHeader: {"1"}}
+		if got := ask(direct(k.Beat), lenient, wrong); !strings.Contains(got, `"sequence":`) {
 			t.Errorf("the owner answers the lenient outcome %s", got)
 		}
 		f.wantTypes("o", oneActivity...)

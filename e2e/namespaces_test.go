@@ -25,7 +25,7 @@ func tenantUser(ns string) *server.User {
 		Permissions: &server.Permissions{
 			Publish: &server.SubjectPermission{Allow: []string{
 				"drover." + ns + ".api.*", "drover." + ns + ".signal.*.*", "drover." + ns + ".announce.*", "drover." + ns + ".in.*.*.act.words",
-				"drover." + ns + ".beat.*.*.words", "$JS.API.STREAM.INFO.drover-" + ns + "-tasks-words",
+				"drover." + ns + ".outcome.*.*.words", "drover." + ns + ".beat.*.*.words", "$JS.API.STREAM.INFO.drover-" + ns + "-tasks-words",
 				"$JS.API.CONSUMER.*.drover-" + ns + "-tasks-words.>", "$JS.API.CONSUMER.MSG.NEXT.drover-" + ns + "-tasks-words.>",
 				"$JS.ACK.drover-" + ns + "-tasks-words.>", "_INBOX_" + ns + ".>", "_INBOX.>",
 			}},

@@ -158,7 +158,7 @@ func messages() []any {
 		&schemas.DownloadResponse{}, &schemas.Error{},
 		&schemas.ExecutionRequest{}, &schemas.Fence{}, &schemas.Heartbeat{}, &schemas.HistoryRequest{},
 		&schemas.HistoryResponse{}, &schemas.ListRequest{}, &schemas.ListResponse{}, &schemas.NamespaceListResponse{},
-		&schemas.NamespaceRequest{}, &schemas.NamespaceResponse{}, &schemas.PayloadRef{},
+		&schemas.NamespaceRequest{}, &schemas.NamespaceResponse{}, &schemas.OutcomeAnswer{}, &schemas.PayloadRef{},
 		&schemas.Permission{},
 		&schemas.Record{}, &schemas.ReplayRequest{}, &schemas.ReplayResponse{}, &schemas.Report{}, &schemas.ResultResponse{}, &schemas.Ring{}, &ops.ScheduleTimes{}, &ops.ScheduleWindow{}, &schemas.SignalRequest{},
 		&schemas.SignalResponse{}, &schemas.StartRequest{}, &schemas.StartResponse{}, &schemas.TaskListRequest{},

@@ -90,6 +90,10 @@ func golden(t *testing.T) map[string]any {
 		"report-begin": &schemas.Report{
 			V: 1, Kind: schemas.ReportBegin, Token: "r/5/1", TaskSequence: 12, Redelivered: true, Nonce: "n2", ReplyTo: "_INBOX.x",
 		},
+		"outcome-answer": &schemas.OutcomeAnswer{V: 1, Sequence: 4712},
+		"outcome-answer-error": &schemas.OutcomeAnswer{
+			V: 1, Error: schemas.Errorf(schemas.CodeConflict, "not taken").WithHint("publish it to the task's report subject"),
+		},
 		"start-request": &schemas.StartRequest{
 			V: 1, WorkflowID: "order-17", Run: "01HX5S0000000000000000000A", RequestID: "req-1", Type: "order", Input: schemas.Text(`[1,2,3]`),
 			ExecutionStartToCloseTimeout: schemas.Unlimited, TaskPriority: -3, ActivityDefaults: &schemas.ActivityDefaults{List: "PCI"},

@@ -14,6 +14,7 @@ var vocabulary = codec.New(codec.Words{
 		Ring{},
 		Rings{},
 		Report{},
+		OutcomeAnswer{},
 		ActivityTask{},
 		DecisionTask{},
 		DecisionReply{},

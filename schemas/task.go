@@ -239,8 +239,8 @@ const (
 	LostFailed LostTask = "failed"
 )
 
-// Report is what an activity worker publishes to the task's report subject. Token and Kind are
-// always needed.
+// Report is what an activity worker publishes to the task's report subject, or gives to the owner
+// of the workflow (see [OutcomeAnswer]). Token and Kind are always needed.
 type Report struct {
 	V        int        `json:"v,omitempty"`
 	Kind     ReportKind `json:"kind"`
@@ -289,12 +289,21 @@ type Permission struct {
 // RequestIDHeader of a signal is its request id: a second signal of one id for a run is dropped.
 const RequestIDHeader = "Drover-Request-Id"
 
-// ReportHeader marks a request to a task's beat subject whose body is a [Report] of an outcome, or
-// a begin about the first delivery of a task that is not idempotent. The answer has the form of
-// JetStream's own to a publish: the stream and the sequence of the history record that holds the
-// outcome, or the start, which means yes; or an error. With an error, or without an answer, the
-// report goes to the task's report subject, a begin with the same nonce.
-const ReportHeader = "Drover-Report"
+// OutcomeAnswer is what the owner of a workflow answers to a [Report] that a worker sends to it as a
+// request: an outcome, or a begin about the first delivery of a task that is not idempotent. The
+// subject is drover.<ns>.outcome.<p>.<wid>.<list>, with the parts of the task's beat subject. With
+// an error, or without an answer, the report goes to the task's report subject, a begin with the
+// same nonce.
+type OutcomeAnswer struct {
+	V int `json:"v,omitempty"`
+	// Sequence is that of the history record which holds the outcome; or the start, which means
+	// that the task may run. 0 with an error.
+	Sequence uint64 `json:"sequence,omitempty"`
+	// Error says why no record holds it. The code is conflict where the owner does not take it this
+	// way; the report subject is always open. It is invalid_argument where the report has a field
+	// that there is not; in the inbox it becomes a dead letter.
+	Error *Error `json:"error,omitempty"`
+}
 
 // Heartbeat says that an activity is alive. It is a request to the task's beat subject; the answer
 // is a [BeatAnswer].

@@ -33,10 +33,15 @@ type OutboxOptions struct {
 	// with a server that syncs each message and gathers batches in memory. Defaults to 0: each
 	// message goes at once.
 	Group int
+	// Answer reads the answer of a program that listens on the subjects, and returns why that did
+	// not take the message; an [Ack] has no more then. The word of a stream that takes the subject
+	// is no answer. Defaults to nil: a stream acknowledges.
+	Answer func(body []byte) error
 }
 
-// Outbox publishes to JetStream without waiting, for one writer. Messages go out in the order of
-// the calls to Send, so a pipeline of expected sequences works. It never sends a message twice.
+// Outbox publishes to JetStream, or to a program that answers (see OutboxOptions.Answer), without
+// waiting, for one writer. Messages go out in the order of the calls to Send, so a pipeline of
+// expected sequences works. It never sends a message twice.
 //
 // Each message gets exactly one outcome. Outcomes are delivered one at a time, by the goroutine
 // that receives acknowledgements, or by the one that sweeps timeouts while the first is idle.
@@ -46,8 +51,9 @@ type Outbox struct {
 	sub     *nats.Subscription
 	prefix  string // "<inbox>."
 	timeout time.Duration
-	grace   time.Duration // after a reconnect
-	start   time.Time     // the clock's zero: deadlines are monotonic durations since then
+	grace   time.Duration      // after a reconnect
+	answer  func([]byte) error // nil: a stream acknowledges
+	start   time.Time          // the clock's zero: deadlines are monotonic durations since then
 	unhook  []func()
 	kick    chan struct{} // wakes the sweeper: something failed locally, or a deadline came nearer
 	quit    chan struct{}
@@ -98,7 +104,8 @@ func (c *Conn) NewOutbox(o OutboxOptions) (*Outbox, error) {
 	b := &Outbox{
 		group: grouping{most: o.Group, prefix: rand.Text()[:12] + "-"}, conn: c,
 		prefix: c.nc.NewInbox() + ".", timeout: cmp.Or(o.Timeout, defaultAckTimeout),
-		grace: cmp.Or(o.Grace, reconnectGrace), start: time.Now(), kick: make(chan struct{}, 1),
+		grace: cmp.Or(o.Grace, reconnectGrace), answer: o.Answer,
+		start: time.Now(), kick: make(chan struct{}, 1),
 		quit: make(chan struct{}), stopped: make(chan struct{}),
 		ring: make([]pendingMessage, firstRing), calling: make(chanMutex, 1),
 	}
@@ -265,7 +272,10 @@ func (b *Outbox) receive(m *nats.Msg) {
 	if err != nil {
 		return
 	}
-	ack := parseAck(m)
+	ack, ok := b.parse(m)
+	if !ok {
+		return
+	}
 	// Held from before the message is taken, so that Close returns after the last outcome.
 	b.calling.lock()
 	defer b.calling.unlock()
@@ -279,6 +289,20 @@ func (b *Outbox) receive(m *nats.Msg) {
 	if done != nil { // nil: late, its timeout was delivered before
 		done(ack)
 	}
+}
+
+// parse reads an answer, if m is one.
+func (b *Outbox) parse(m *nats.Msg) (ack Ack, ok bool) {
+	if b.answer == nil {
+		return parseAck(m), true
+	}
+	if noResponders(m.Header, m.Data) {
+		return Ack{Err: ErrNoResponders}, true
+	}
+	if _, stored := storedBy(m.Data); stored {
+		return Ack{}, false
+	}
+	return Ack{Err: b.answer(m.Data)}, true
 }
 
 // hurry brings deadlines nearer after a reconnect.

@@ -25,6 +25,41 @@ func outbox(t testing.TB, c *Conn, o OutboxOptions) *Outbox {
 	return b
 }
 
+// A program that answers says itself whether it took a message. The word of a stream before it does not count.
+func TestOutboxToAProgramThatAnswers(t *testing.T) {
+	c := connect(t)
+	errNot := errors.New("not taken")
+	b := outbox(t, c, OutboxOptions{Answer: func(body []byte) error {
+		if string(body) != "taken" {
+			return errNot
+		}
+		return nil
+	}})
+	if _, err := c.Subscribe("program.*", "", func(m Msg) {
+		for _, body := range []string{`{"stream":"S","seq":1}`, string(m.Data)} {
+			if err := m.Respond(nil, []byte(body)); err != nil {
+				t.Error(err)
+			}
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		subject, answer string
+		want            error
+	}{
+		{"program.a", "taken", nil},
+		{"program.a", "busy", errNot},
+		{"nobody.a", "taken", ErrNoResponders},
+	} {
+		acks := make(chan Ack, 1)
+		b.Send(tc.subject, nil, []byte(tc.answer), func(a Ack) { acks <- a })
+		if a := receive(t, acks); !errors.Is(a.Err, tc.want) || a.Seq != 0 {
+			t.Errorf("%s, %s: got %+v, want %v", tc.subject, tc.answer, a, tc.want)
+		}
+	}
+}
+
 func TestOutboxPipelinesPredictedSequences(t *testing.T) {
 	c := connect(t)
 	stream(t, c)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
-	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
@@ -32,6 +31,7 @@ func (p *Partition) listen(ctx context.Context) (closers []func(), err error) {
 	p.subscriptions = nil // that one is heard to the end
 	subscribe(p.b.NS.Owner(p.n), p.asked)
 	subscribe(p.b.NS.Fire(p.n), p.alarmsCame)
+	subscribe(p.b.NS.AllOutcomes(p.n), p.outcome)
 	subscribe(p.b.NS.AllBeats(p.n), p.beat)
 	subscribe(p.b.NS.AllAnnounce(), func(m natsconn.Msg) {
 		typ, err := subject.LastToken(m.Subject)
@@ -90,10 +90,6 @@ func (p *Partition) tellOwned() {
 func (p *Partition) beat(m natsconn.Msg) {
 	var h schemas.Heartbeat
 	_, wid, list, err := subject.ParseBeat(m.Subject)
-	if m.Header.Get(schemas.ReportHeader) != "" {
-		p.reported(m, wid, list, err)
-		return
-	}
 	if err == nil {
 		err = natsconn.Decode(m.Header, m.Data, &h)
 	}
@@ -125,28 +121,6 @@ func (p *Partition) beat(m natsconn.Msg) {
 			}
 		}, func() { answer(schemas.BeatAnswer{Reason: damagedError(r).Message}) })
 	})
-}
-
-// answerStart tells the requester of a start how it went, once that is a fact.
-func (p *Partition) answerStart(
-	e *actor.Message, q *schemas.StartRequest,
-) func(*actor.Run, []schemas.Event) {
-	if q.ReplyTo == "" {
-		return nil
-	}
-	return func(r *actor.Run, _ []schemas.Event) {
-		v := e.Verdict
-		p.tellStarter(q, &schemas.StartResponse{
-			V: schemas.Version, WorkflowID: r.WorkflowID, Run: v.Run, Started: v.Started,
-			Error: v.Refused,
-		})
-	}
-}
-
-// tellStarter answers a start.
-func (p *Partition) tellStarter(q *schemas.StartRequest, a *schemas.StartResponse) {
-	p.requests.done(q.ReplyTo)
-	p.b.Respond(q.ReplyTo, q.Content, a)
 }
 
 func notFound(wid, run string) *schemas.Error {

@@ -64,7 +64,7 @@ func (ns Namespace) In(p int, wid, kind string) string {
 	return ns.part("in", p) + "." + Token(wid) + "." + Token(kind)
 }
 
-// ActOutcome is where a worker of a list reports: drover.<ns>.in.<p>.<wid>.act.<list>.
+// ActOutcome is where a worker of a list reports to the inbox: drover.<ns>.in.<p>.<wid>.act.<list>.
 func (ns Namespace) ActOutcome(p int, wid, list string) string {
 	return ns.part("in", p) + "." + Token(wid) + ".act." + list
 }
@@ -100,6 +100,12 @@ func (ns Namespace) Task(list string, priority int) string {
 // Beat is where a worker heartbeats: drover.<ns>.beat.<p>.<wid>.<list>.
 func (ns Namespace) Beat(p int, wid, list string) string {
 	return ns.part("beat", p) + "." + Token(wid) + "." + list
+}
+
+// Outcome is where a worker of a list gives an outcome, or a first question, to the owner of the
+// workflow: drover.<ns>.outcome.<p>.<wid>.<list>.
+func (ns Namespace) Outcome(p int, wid, list string) string {
+	return ns.part("outcome", p) + "." + Token(wid) + "." + list
 }
 
 // Offer is where idle workers of a list are offered a task: drover.<ns>.offer.<list>.

@@ -58,6 +58,13 @@ func (ns Namespace) AllBeats(p int) string { return ns.part("beat", p) + ".>" }
 // AllBeatsOf matches the heartbeats of a list in every partition: drover.<ns>.beat.*.*.<list>.
 func (ns Namespace) AllBeatsOf(list string) string { return ns.start("beat.*.*.") + list }
 
+// AllOutcomes matches what a partition's owner is given by workers: drover.<ns>.outcome.<p>.>.
+func (ns Namespace) AllOutcomes(p int) string { return ns.part("outcome", p) + ".>" }
+
+// AllOutcomesOf matches what workers of a list may give to owners, in every partition:
+// drover.<ns>.outcome.*.*.<list>.
+func (ns Namespace) AllOutcomesOf(list string) string { return ns.start("outcome.*.*.") + list }
+
 // AllControl matches what nodes are told: drover.<ns>.control.*.
 func (ns Namespace) AllControl() string { return ns.start("control.*") }
 

@@ -59,6 +59,11 @@ func ParseBeat(subject string) (p int, wid, list string, err error) {
 	return parseThree(subject, "beat", "list")
 }
 
+// ParseOutcome reads drover.<ns>.outcome.<p>.<wid>.<list>.
+func ParseOutcome(subject string) (p int, wid, list string, err error) {
+	return parseThree(subject, "outcome", "list")
+}
+
 // ParseOwned reads drover.<ns>.owned.<p>.
 func ParseOwned(subject string) (p int, err error) {
 	ns, err := NamespaceOf(subject)

@@ -32,7 +32,7 @@ func TestRequests(t *testing.T) {
 	asked := func(s string) bool {
 		return slices.ContainsFunc(requests, func(r string) bool { return Overlap(r, s) })
 	}
-	for _, s := range []string{ns.API("start"), ns.API("upload") + ".x", ns.DecideAlive("t", "w"), ns.Owner(0), ns.Fire(0), ns.Beat(0, "w", "l"), ns.Offer("l"), ns.Control("w")} {
+	for _, s := range []string{ns.API("start"), ns.API("upload") + ".x", ns.DecideAlive("t", "w"), ns.Owner(0), ns.Fire(0), ns.Beat(0, "w", "l"), ns.Outcome(0, "w", "l"), ns.Offer("l"), ns.Control("w")} {
 		if !asked(s) {
 			t.Errorf("%s is asked, and in none of %q", s, requests)
 		}

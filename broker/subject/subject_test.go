@@ -37,6 +37,9 @@ func TestSubjects(t *testing.T) {
 		"drover.default.task.PCI.-1":                                            ns.Task("PCI", -1<<31),
 		"drover.default.task.PCI.*":                                             ns.AllTasks("PCI"),
 		"drover.default.beat.1.o.PCI":                                           ns.Beat(1, "o", "PCI"),
+		"drover.default.outcome.1.o.PCI":                                        ns.Outcome(1, "o", "PCI"),
+		"drover.default.outcome.1.>":                                            ns.AllOutcomes(1),
+		"drover.default.outcome.*.*.PCI":                                        ns.AllOutcomesOf("PCI"),
 		"drover.default.offer.PCI":                                              ns.Offer("PCI"),
 		"drover.default.ring.3":                                                 ns.Fire(3),
 		"drover.default.owner.3":                                                ns.Owner(3),
@@ -116,6 +119,9 @@ func TestParseInRest(t *testing.T) {
 		t.Fatal(diff)
 	}
 	if p, wid, list, err := subject.ParseBeat(ns.Beat(1, "o", "PCI")); err != nil || p != 1 || wid != "o" || list != "PCI" {
+		t.Fatalf("got %d %q %q %v", p, wid, list, err)
+	}
+	if p, wid, list, err := subject.ParseOutcome(ns.Outcome(1, "o", "PCI")); err != nil || p != 1 || wid != "o" || list != "PCI" {
 		t.Fatalf("got %d %q %q %v", p, wid, list, err)
 	}
 }

@@ -258,7 +258,7 @@ func TestRightsAreNotMore(t *testing.T) {
 		},
 		"worker": {
 			publish: []string{
-				"drover.default.in.0.o.act.other", "drover.default.beat.0.o.other", "$JS.API.CONSUMER.MSG.NEXT.drover-default-tasks-other.workers",
+				"drover.default.in.0.o.act.other", "drover.default.outcome.0.o.other", "drover.default.beat.0.o.other", "$JS.API.CONSUMER.MSG.NEXT.drover-default-tasks-other.workers",
 				"$JS.ACK.drover-default-tasks-other.workers.1.1.1.1.0", "drover.default.api.start", "drover.default.api.history", "drover.default.signal.o.approve",
 			},
 			subscribe: []string{"drover.default.decide.order"},

@@ -247,7 +247,7 @@ func TestTemplatesAreNotMore(t *testing.T) {
 	}
 	nothing := slices.Concat(histories, inboxes, alarms, tasks, buckets, wipes, reads, []string{"drover.other.api.start", "_INBOX.broker.x", "$SYS.REQ.SERVER.PING"})
 	foreign := []string{
-		"drover.default.in.0.o.act.mail", "drover.default.beat.0.o.mail", "$JS.API.CONSUMER.MSG.NEXT.drover-default-tasks-mail.workers",
+		"drover.default.in.0.o.act.mail", "drover.default.outcome.0.o.mail", "drover.default.beat.0.o.mail", "$JS.API.CONSUMER.MSG.NEXT.drover-default-tasks-mail.workers",
 		"$JS.ACK.drover-default-tasks-mail.workers.1.1.1.1.0", "$JS.ACK._.x.drover-default-tasks-mail.workers.1.1.1.1.0.x",
 		// An acknowledgement for another list, with the name of one's own where the number of deliveries belongs.
 		"$JS.ACK.drover-default-tasks-mail.workers.drover-default-tasks-PCI.1.1.1.1",

@@ -243,6 +243,7 @@ func confinedByNATS(t *testing.T, h *house) {
 		"drover.default.in.0.order-1.start", // an inbox, past the API
 		"drover.default.signal.order-1.cancel",
 		"drover.default.history.0.order-1.R", // a history, past everything
+		"drover.default.outcome.0.order-1.shop",
 		"drover.default.beat.0.order-1.shop",
 		"$JS.API.STREAM.NAMES",
 		"$JS.API.STREAM.MSG.GET.drover-default-history-0",

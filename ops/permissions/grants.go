@@ -212,7 +212,8 @@ func (r *rights) activity() []Grant {
 			pull = append(pull, r.js("CONSUMER.MSG.NEXT."+stream+"."+consumer))
 		}
 		pull = append(pull, r.acks(stream)...)
-		report = append(report, r.ns.AllActOutcomes(list), r.ns.AllBeatsOf(list))
+		report = append(report,
+			r.ns.AllActOutcomes(list), r.ns.AllOutcomesOf(list), r.ns.AllBeatsOf(list))
 		bury = append(bury, r.ns.Dead(dead.ReasonUndecodableTask, "tasks", list)+".>")
 	}
 	told := r.ns.AllControl()
@@ -457,11 +458,11 @@ func (r *rights) broker() []Grant {
 		Why:     "everything of the namespace: it writes the histories, tasks and alarms",
 		Publish: []string{r.ns.All()},
 	}, Grant{
-		Why: "requests, questions, heartbeats, and deciders that are there",
+		Why: "requests, outcomes, questions, heartbeats, and deciders that are there",
 		Subscribe: []string{
 			r.ns.AllAPI(), r.ns.API("upload") + ".>", anyOf(r.ns.Owner(0), partitionToken),
 			anyOf(r.ns.Fire(0), partitionToken), anyOf(r.ns.AllBeats(0), partitionToken),
-			r.ns.AllAnnounce(),
+			anyOf(r.ns.AllOutcomes(0), partitionToken), r.ns.AllAnnounce(),
 		},
 	}, Grant{Why: whyAnswers, Publish: answers()}, Grant{
 		Why: "the streams of the namespace, and the work queues of new lists", Publish: streams,
@@ -485,7 +486,7 @@ func (r *rights) ops() []Grant {
 		Subscribe: r.api(keeperVerbs...),
 	}, Grant{
 		Why:       "work on the list of the service: drover.once",
-		Publish:   []string{r.ns.AllBeatsOf(ops.ServiceList)},
+		Publish:   []string{r.ns.AllOutcomesOf(ops.ServiceList), r.ns.AllBeatsOf(ops.ServiceList)},
 		Subscribe: []string{r.ns.Offer(ops.ServiceList)},
 	}, r.owned(), Grant{
 		Why:     "fence a partition whose owner is gone",

@@ -33,6 +33,7 @@ func TestActivityWorker(t *testing.T) {
 			"$JS.ACK.drover-default-tasks-PCI.>",
 			"$JS.ACK.hub.*.drover-default-tasks-PCI.>",
 			"drover.default.in.*.*.act.PCI",
+			"drover.default.outcome.*.*.PCI",
 			"drover.default.beat.*.*.PCI",
 			"drover.default.dead.undecodable-task.tasks.PCI.>",
 			"drover.default.api.tasklist",

@@ -50,6 +50,7 @@ func Messages() []reflect.Type {
 		reflect.TypeFor[schemas.NamespaceListResponse](),
 		reflect.TypeFor[schemas.NamespaceRequest](),
 		reflect.TypeFor[schemas.NamespaceResponse](),
+		reflect.TypeFor[schemas.OutcomeAnswer](),
 		reflect.TypeFor[schemas.PayloadRef](),
 		reflect.TypeFor[schemas.Permission](),
 		reflect.TypeFor[schemas.Record](),

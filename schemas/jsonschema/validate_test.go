@@ -57,6 +57,8 @@ func messageOf(vector string) string {
 		return "Report"
 	case strings.HasPrefix(name, "decision-reply"), name == "decisions":
 		return "DecisionReply"
+	case strings.HasPrefix(name, "outcome-answer"):
+		return "OutcomeAnswer"
 	case name == "events":
 		return "HistoryResponse"
 	default: // start-request is a StartRequest
