@@ -8,7 +8,8 @@ import "strings"
 func (ns Namespace) Requests() []string {
 	return []string{
 		ns.start("api.>"), ns.AllDecide(), ns.start("owner.*"), ns.start("ring.*"),
-		ns.start("beat.>"), ns.start("outcome.>"), ns.start("offer.*"), ns.AllControl(), servers + ".namespace.*",
+		ns.start("beat.>"), ns.start("outcome.>"), ns.start("offer.*"), ns.AllControl(),
+		servers + ".namespace.*",
 	}
 }
 
