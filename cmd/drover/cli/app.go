@@ -101,41 +101,29 @@ func (a *App) Execute(ctx context.Context, args []string) int {
 
 // Root is the tree of all commands.
 func (a *App) Root() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "drover",
-		Short: "Durable workflows on NATS JetStream",
-		Long: `Drover runs durable workflows on NATS JetStream and nothing else.
+	root := GroupCommand(a, "drover", "Durable workflows on NATS JetStream",
+		`Drover runs durable workflows on NATS JetStream and nothing else.
 
 Begin with "drover dev" in one terminal, and start workflows from another.
 
 Exit codes: 0 done, 1 the workflow failed or the request was refused, 2 wrong usage, 3 no
 connection, 4 timed out, 5 runs are parked (audit), 6 somebody else was first (once), 75 recycled
-(server --recycle-exit), 130 interrupted while it waited.`,
-		Version:       versionText(),
-		SilenceErrors: true, SilenceUsage: true,
-		Args: cobra.ArbitraryArgs,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.chooseOutput(cmd.Flags()); err != nil {
-				return err
-			}
-			if err := refuseEmpty(cmd.Flags()); err != nil {
-				return err
-			}
-			if err := subject.ValidateNamespace(a.Namespace); err != nil {
-				return fmt.Errorf("--namespace: %s",
-					strings.TrimPrefix(err.Error(), subject.ErrInvalidID.Error()+": "))
-			}
-			a.noteWhere(cmd.Flags())
-			a.Running = true
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a.Running = false
-			if len(args) == 0 {
-				return fmt.Errorf("a command is missing")
-			}
-			return NoCommand(cmd, args[0])
-		},
+(server --recycle-exit), 130 interrupted while it waited.`)
+	root.Version, root.SilenceErrors, root.SilenceUsage = versionText(), true, true
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if err := a.chooseOutput(cmd.Flags()); err != nil {
+			return err
+		}
+		if err := refuseEmpty(cmd.Flags()); err != nil {
+			return err
+		}
+		if err := subject.ValidateNamespace(a.Namespace); err != nil {
+			return fmt.Errorf("--namespace: %s",
+				strings.TrimPrefix(err.Error(), subject.ErrInvalidID.Error()+": "))
+		}
+		a.noteWhere(cmd.Flags())
+		a.Running = true
+		return nil
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages",

@@ -8,6 +8,20 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// GroupCommand is a command that has only commands below it.
+func GroupCommand(a *App, use, short, long string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Long: long, Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.Running = false
+			if len(args) == 0 {
+				return errors.New("a command is missing")
+			}
+			return NoCommand(cmd, args[0])
+		},
+	}
+}
+
 // NoCommand says that there is no command of a word below cmd, and which are near, or which there
 // are. Cobra's own word for it comes from the root alone.
 func NoCommand(cmd *cobra.Command, word string) error {

@@ -19,22 +19,11 @@ import (
 )
 
 func FlowCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "flow",
-		Short: "Validate, run, deploy and show flows",
-		Long: `Validate, run, deploy and show flows: workflows that are written down in YAML.
+	cmd := cli.GroupCommand(a, "flow", "Validate, run, deploy and show flows",
+		`Validate, run, deploy and show flows: workflows that are written down in YAML.
 docs/guides/flows.md has the language.
 
-A file with an id at its top defines a step type, any other a flow.`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a.Running = false
-			if len(args) == 0 {
-				return fmt.Errorf("a command is missing")
-			}
-			return cli.NoCommand(cmd, args[0])
-		},
-	}
+A file with an id at its top defines a step type, any other a flow.`)
 	cmd.AddCommand(flowValidateCommand(a), flowDeployCommand(a), flowListCommand(a),
 		flowShowCommand(a), flowGraphCommand(a), flowSchemaCommand(a), flowRunCommand(a))
 	return cmd

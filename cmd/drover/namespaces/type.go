@@ -19,18 +19,7 @@ import (
 )
 
 func TypeCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "type",
-		Short: "Register and deprecate workflow and activity types",
-		Args:  cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a.Running = false
-			if len(args) == 0 {
-				return fmt.Errorf("a command is missing")
-			}
-			return cli.NoCommand(cmd, args[0])
-		},
-	}
+	cmd := cli.GroupCommand(a, "type", "Register and deprecate workflow and activity types", "")
 	cmd.AddCommand(
 		typeRegisterCommand(a),
 		typeChangeCommand(a, "deprecate", "deprecated",

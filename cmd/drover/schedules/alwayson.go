@@ -19,7 +19,7 @@ import (
 )
 
 func AlwaysOnCommand(a *cli.App) *cobra.Command {
-	cmd := groupCommand(a, "always-on", "Keep workflows running all the time",
+	cmd := cli.GroupCommand(a, "always-on", "Keep workflows running all the time",
 		`Keep workflows running all the time. Exactly one run of the id is open; when it
 ends, the next one is begun within a second, and after failures later and
 later, up to 5 minutes. A running server with the role ops does it.

@@ -15,7 +15,7 @@ import (
 )
 
 func ScheduleCommand(a *cli.App) *cobra.Command {
-	cmd := groupCommand(a, "schedule", "Start or signal workflows at times, or once in each period",
+	cmd := cli.GroupCommand(a, "schedule", "Start or signal workflows at times, or once in each period",
 		`Start or signal workflows at times of their own, or once in a window of each
 period. A running server with the role ops does it: exactly one run for each
 time, across crashes and restarts. docs/guides/schedules.md is the guide.`)
@@ -25,20 +25,6 @@ time, across crashes and restarts. docs/guides/schedules.md is the guide.`)
 		scheduleResume(a), scheduleTrigger(a), scheduleBackfill(a), scheduleDelete(a),
 	)
 	return cmd
-}
-
-// groupCommand is a command that has only commands below it.
-func groupCommand(a *cli.App, use, short, long string) *cobra.Command {
-	return &cobra.Command{
-		Use: use, Short: short, Long: long, Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			a.Running = false
-			if len(args) == 0 {
-				return fmt.Errorf("a command is missing")
-			}
-			return cli.NoCommand(cmd, args[0])
-		},
-	}
 }
 
 func scheduleList(a *cli.App) *cobra.Command {
