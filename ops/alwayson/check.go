@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/broker/validate"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/schemas/ops"
 )
@@ -37,7 +38,9 @@ func judged(a ops.AlwaysOn) (ops.AlwaysOn, error) {
 	if err := notOurs(q); err != nil {
 		return a, err
 	}
-	if err := limits(q); err != nil {
+	begun := *q
+	begun.Run = "x"
+	if err := validate.Start(&begun); err != nil {
 		e := *err
 		e.Field = "alwaysOn.start." + e.Field
 		return a, &e
@@ -56,38 +59,6 @@ func judged(a ops.AlwaysOn) (ops.AlwaysOn, error) {
 		}
 	}
 	return a, nil
-}
-
-// limits refuses what every start would be refused for. The error names the field as the start has
-// it.
-func limits(q *schemas.StartRequest) *schemas.Error {
-	if err := q.ValidateLimits(); err != nil {
-		return err
-	}
-	if err := schemas.ValidateTags(q.TagList); err != nil {
-		return err
-	}
-	if err := schemas.ValidateLength("typeVersion", q.TypeVersion); err != nil {
-		return err
-	}
-	if n := schemas.AttributesSize(q.Attributes); n > schemas.MaxAttributes {
-		return schemas.Errorf(schemas.CodeInvalid, "attributes: %d bytes; want at most %d",
-			n, schemas.MaxAttributes).
-			InField("attributes").
-			WithHint("pass it in the input")
-	}
-	if err := q.ChildPolicy.Validate("childPolicy"); err != nil {
-		return schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("childPolicy")
-	}
-	if d := q.ActivityDefaults; d != nil && d.List != "" {
-		if err := schemas.ValidateName("activityDefaults.list", d.List); err != nil {
-			return schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("activityDefaults.list")
-		}
-	}
-	if e, ok := errors.AsType[*schemas.Error](q.Continuation.Validate("continuation")); ok {
-		return e
-	}
-	return nil
 }
 
 // notOurs refuses fields that are the monitor's own.
