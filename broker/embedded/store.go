@@ -176,7 +176,7 @@ func writeDurably(path, text string) error {
 // unusable names the way out of what the file system said.
 func unusable(dir string, err error) error {
 	way := "check the folder, or choose another StoreDir"
-	switch short := diskspace.Short(existing(dir)); {
+	switch short := diskspace.Short(dir); {
 	case errors.Is(err, syscall.ENOSPC) && short != "":
 		way = short + ", or choose another StoreDir"
 	case errors.Is(err, fs.ErrPermission):
@@ -192,15 +192,4 @@ func (s *store) short() string {
 		return "; " + s.dir + ": " + short
 	}
 	return ""
-}
-
-// existing is the folder, or the first one above it that is there.
-func existing(dir string) string {
-	for {
-		up := filepath.Dir(dir)
-		if _, err := os.Stat(dir); err == nil || up == dir {
-			return dir
-		}
-		dir = up
-	}
 }

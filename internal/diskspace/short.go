@@ -2,9 +2,10 @@ package diskspace
 
 import "fmt"
 
-// Short says what the file system of a folder has run out of, bytes or inodes; "" if of neither, or
-// if it does not tell.
+// Short says what the file system of a folder, which may be missing, has run out of, bytes or
+// inodes; "" if of neither, or if it does not tell.
 func Short(dir string) string {
+	dir = existing(dir)
 	if free, total := Inodes(dir); total > 0 && free == 0 {
 		return fmt.Sprintf(
 			"its file system has no free inode of %d, whatever bytes are free: remove files there",
