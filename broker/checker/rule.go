@@ -2,7 +2,6 @@ package checker
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -166,17 +165,3 @@ const (
 	// cancel request, and knows the end of every child that has one.
 	RuleUnfinished = "unfinished"
 )
-
-// Rules returns the names of all rules, sorted.
-func Rules() []string {
-	all := []string{
-		RuleIDs, RuleFirst, RuleClosed, RuleTime, RuleEvent, RuleOnce, RuleDeciderScheduled,
-		RuleDeciderStarted, RuleDeciderClosed, RuleDecided, RuleRefusal, RuleUnhandled, RuleWake,
-		RulePaused, RuleActivity, RuleActivityID, RuleAttempt, RuleTimer, RuleTimerID, RuleEarly,
-		RuleChild, RuleExternal, RuleLock, RuleState, RuleRecord, RuleChain, RuleFence,
-		RulePosition, RuleSnapshot, RuleServerTime, RuleOneRun, RuleInherit, RuleContinuation,
-		RuleReplay, RuleParent, RuleChildPolicy, RuleDelivery, RuleUnfinished,
-	}
-	slices.Sort(all)
-	return all
-}

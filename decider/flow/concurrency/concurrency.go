@@ -77,9 +77,6 @@ func (e *Expr) At(n int) (int, error) {
 	return int(got), nil
 }
 
-// String returns the text that was parsed.
-func (e *Expr) String() string { return e.text }
-
 func floor(x int64) int64 {
 	if x < 0 {
 		return (x - one + 1) / one
