@@ -30,9 +30,9 @@ var ErrReference = errors.New("the payload is a reference")
 //  1. drover.<ns>.api.upload with {"size":BYTES,"digest":"SHA-256 IN HEX"} is answered with
 //     {"subject":"drover.<ns>.api.upload.…","chunkBytes":N}.
 //  2. The bytes follow as they are, without any wrapping, at most N at a time, in order, one request
-//     after the other, to SUBJECT.OFFSET: the first to SUBJECT.0. Each is answered with {"offset":BYTES SO FAR}, the last one with
-//     {"offset":SIZE,"ref":{…}}. A chunk that is not answered may be sent again. After 30 seconds of silence the
-//     upload is forgotten; begin anew.
+//     after the other, to SUBJECT.OFFSET: the first to SUBJECT.0. Each is answered with
+//     {"offset":BYTES SO FAR}, the last one with {"offset":SIZE,"ref":{…}}. A chunk that is not
+//     answered may be sent again. After 30 seconds of silence the upload is forgotten; begin anew.
 //  3. {"$ref":{…}}, with what came as ref, is then used as any input, result or details.
 //
 // It reads one by drover.<ns>.api.download with {"object":OBJECT}: the answer is

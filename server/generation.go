@@ -112,7 +112,9 @@ func (n *node) runGenerations(ctx context.Context) error {
 	})
 	parts := map[string]runner{
 		"namespace " + string(n.home.space.Name): runnerFunc(n.home.stay),
-		"namespaces":                             runnerFunc(func(ctx context.Context) error { return n.attend(ctx, ready) }),
+		"namespaces": runnerFunc(func(ctx context.Context) error {
+			return n.attend(ctx, ready)
+		}),
 	}
 	for {
 		t, err := n.runGeneration(ctx, &former, parts)
