@@ -202,6 +202,9 @@ func TestOwnerDiesBetweenContinuedRuns(t *testing.T) { // P-4
 	} {
 		for _, verdict := range []cutwire.Verdict{cutwire.CutBefore, cutwire.CutAfter} {
 			for n := range 3 { // the record that ends the run, and those after it
+				if verdict == cutwire.CutBefore && n > 0 {
+					continue // as after the record before
+				}
 				t.Run(fmt.Sprintf("%s/%v/%d", name, verdict, n), func(t *testing.T) {
 					o := o
 					o.judge = laterUnread(n, verdict)

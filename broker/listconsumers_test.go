@@ -16,8 +16,8 @@ func TestListIsMadeAtLast(t *testing.T) {
 		"lost": cutwire.Swallow, "answer lost": cutwire.Unanswered, "late": cutwire.Late, "twice": cutwire.Twice, "before a death": cutwire.CutBefore,
 		"after a death": cutwire.CutAfter, "broken": cutwire.Break,
 	} {
-		for _, prefix := range []string{stream, consumer} {
-			for _, n := range []int{1, 2} {
+		for prefix, most := range map[string]int{stream: 1, consumer: 2} {
+			for n := 1; n <= most; n++ {
 				t.Run(fmt.Sprint(name, " ", prefix, " ", n), func(t *testing.T) {
 					virtually(t, 1, func(t *testing.T, f *fleet) {
 						f.decider("order", one(""))

@@ -88,6 +88,9 @@ func TestDeletedConsumerIsMadeAnew(t *testing.T) {
 	}
 	for consumer, priority := range priorities {
 		for name, way := range ways {
+			if consumer != subject.Consumer && name != "a task" {
+				continue // all are looked after in one way
+			}
 			t.Run(consumer+"/"+name, func(t *testing.T) {
 				virtually(t, 1, func(t *testing.T, f *fleet) {
 					kept := logtest.NewLocal(f.log)
