@@ -20,7 +20,7 @@ import (
 const (
 	lanes = 8
 	// some is how many workflows end before, between and after faults.
-	some = 40
+	some = 24
 	// failFast is the longest that a call may take on a node without quorum, with the time in which the loss is noticed.
 	failFast = 10 * time.Second
 )
