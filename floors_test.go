@@ -84,6 +84,7 @@ var floors = map[string]int{
 	"broker/partition/watermark": 22, // all of them use it
 	"broker/partition/loop":      22,
 	"broker/partition/actor":     24, // what is known of a run
+	"broker/partition/locking":   26,
 	"broker/partition/env":       24, // what the partitions of a broker share
 
 	// The parts of the decider worker.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/types"
 	"github.com/droverhq/drover/broker/validate"
@@ -46,14 +47,14 @@ var verbs = []struct {
 	},
 	{"pause", "stop asking the decider: ExecutionRequest → AckResponse", passOn("pause")},
 	{"resume", "undo a pause: ExecutionRequest → AckResponse", passOn("resume")},
-	{"cancel", "ask the decider to end a run: ExecutionRequest → AckResponse", passOn(partition.KindCancel)},
-	{"terminate", "end a run at once: ExecutionRequest → AckResponse", passOn(partition.KindEnd)},
+	{"cancel", "ask the decider to end a run: ExecutionRequest → AckResponse", passOn(actor.KindCancel)},
+	{"terminate", "end a run at once: ExecutionRequest → AckResponse", passOn(actor.KindEnd)},
 	{
-		partition.VerbHold,
+		actor.VerbHold,
 		"keep a run from being asked to continue as new: ExecutionRequest → AckResponse",
-		passOn(partition.VerbHold),
+		passOn(actor.VerbHold),
 	},
-	{partition.VerbRelease, "undo a hold: ExecutionRequest → AckResponse", passOn(partition.VerbRelease)},
+	{actor.VerbRelease, "undo a hold: ExecutionRequest → AckResponse", passOn(actor.VerbRelease)},
 	{
 		partition.KindReplay,
 		"run again what has ended, from a replay point: ReplayRequest → ReplayResponse",
@@ -71,9 +72,9 @@ var verbs = []struct {
 		(*Broker).serveLocks,
 	},
 	{
-		partition.KindBreakLock,
+		actor.KindBreakLock,
 		"take a lock from a run: ExecutionRequest → AckResponse",
-		passOn(partition.KindBreakLock),
+		passOn(actor.KindBreakLock),
 	},
 	{"list", "executions by simple filters: ListRequest → ListResponse", (*Broker).serveList},
 	{"count", "how many a list has: CountRequest → CountResponse", (*Broker).serveCount},
@@ -217,7 +218,7 @@ func passOn(verb string) func(*Broker, micro.Request) {
 				return
 			}
 		}
-		if verb == partition.KindBreakLock {
+		if verb == actor.KindBreakLock {
 			if err := schemas.ValidateLock(q.Lock, q.Scope); err != nil {
 				b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("lock"))
 				return
@@ -311,7 +312,7 @@ func (b *Broker) accept(r micro.Request, q *schemas.StartRequest) {
 		b.refuse(r, refused)
 		return
 	}
-	b.toOwner(q.WorkflowID, r.Reply(), requestHeader(partition.KindStart, content(r)), body)
+	b.toOwner(q.WorkflowID, r.Reply(), requestHeader(actor.KindStart, content(r)), body)
 }
 
 // tooLargeToPass is the refusal of a request of some bytes that cannot be sent to its owner, or

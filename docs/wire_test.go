@@ -204,9 +204,9 @@ func TestInboxKinds(t *testing.T) {
 		for _, c := range s.Body.List {
 			for _, e := range c.(*ast.CaseClause).List {
 				kind, ok := literal(e)
-				if id, named := e.(*ast.Ident); named {
-					for _, c := range p.Constants {
-						if c.Name == id.Name {
+				if sel, named := e.(*ast.SelectorExpr); named {
+					for _, c := range source(t, "broker/partition/actor").Constants {
+						if c.Name == sel.Sel.Name {
 							kind, ok = c.Value, true
 						}
 					}

@@ -171,7 +171,7 @@ func (p *Partition) armed(way *actor.SentAlarm, a natsconn.Ack) {
 		p.log.WithError(a.Err).WithField("workflow", r.WorkflowID).
 			Warn("an alarm is not acknowledged; arming again")
 		r.Alarm.Queued = true
-		p.loop.After(effectRetry, func() { r.Alarm.Queued = false; p.mark(r) })
+		p.loop.After(env.EffectRetry, func() { r.Alarm.Queued = false; p.mark(r) })
 		return
 	}
 	p.mark(r)

@@ -72,7 +72,8 @@ func (p *Partition) audited(r *actor.Run) schemas.AuditRun {
 	explain.Audit(&a, r.State, p.b.Config(), p.now())
 	a.Busy = r.Loading || r.Inflight != nil ||
 		len(r.Pending)+len(r.Mailbox)+len(r.Uncovered)+len(r.Tasks.Offers) > 0 ||
-		r.Alarm.Way != nil || r.Alarm.Queued || r.Continues() || p.locking(r) || p.stating(r)
+		r.Alarm.Way != nil || r.Alarm.Queued || r.Continues() || p.keys.Locking(r) ||
+		p.keys.Stating(r)
 	switch {
 	case r.Decider.NoPoller: // what is armed may be of a time when the backlog was longer
 		a.Due = explain.DueAtLast(r.State, p.b.Config(), p.now(), mostReask)
@@ -136,7 +137,7 @@ func (p *Partition) repairRun(r *actor.Run) {
 	for _, e := range r.State.OpenEffects(p.now()) {
 		p.perform(r, actor.Effect{Effect: e}, nil)
 	}
-	p.judgeLocksOf(r)
+	p.keys.JudgeLocksOf(r)
 	p.leaveBacklog(r) // ask again: a decider may listen by now
 	if r.Alarm.Way == nil {
 		r.Alarm.Due = 0 // what was armed may be gone; arming it again finds out

@@ -6,6 +6,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/partition/locking"
 	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/schemas"
 )
@@ -24,7 +25,7 @@ func TestNothingIsKeptOfTypesThatNobodyListenedFor(t *testing.T) {
 		{"a decider begins to listen", func(p *Partition, r *actor.Run) { p.deciders.Backlog.Announced(r.State.Start.WorkflowType) }},
 	} {
 		p, r := &Partition{b: &env.Env{}, loop: loop.New(), asks: map[uint64]*actor.Run{}, runs: map[string]*actor.Run{}}, openRun()
-		p.keys, p.deciders = newKeys(p), deciders.New(deciderHost{p})
+		p.keys, p.deciders = locking.New(host{p}, p.owner()), deciders.New(deciderHost{p})
 		p.runs[r.WorkflowID] = r
 		r.Decider.Ask = &actor.Ask{ID: 1}
 		p.asks[1] = r

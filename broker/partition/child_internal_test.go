@@ -39,7 +39,7 @@ func TestAnswerToAStartThatIsReadAgain(t *testing.T) { // P-1, P-5
 			tc.change(r)
 			p.answerChildLate(r, &actor.Message{Completion: &completion{}}, q)
 			synctest.Wait()
-			m, err := p.b.Conn.LastBySubject(t.Context(), p.b.NS.StreamIn(0), p.b.NS.In(0, "o", kindChild))
+			m, err := p.b.Conn.LastBySubject(t.Context(), p.b.NS.StreamIn(0), p.b.NS.In(0, "o", actor.KindChild))
 			var got schemas.ChildReport
 			if err == nil {
 				err = schemas.Unmarshal(m.Data, &got)

@@ -57,7 +57,7 @@ func (p *Partition) probe(r *actor.Run, e *actor.Message, c *schemas.ChildReport
 	}
 	q := r.State.ChildStart(r.State.Children[c.ScheduledEventID])
 	q.Origin.Probe = true
-	p.tell(q.WorkflowID, KindStart, q, e.Completion)
+	p.tell(q.WorkflowID, actor.KindStart, q, e.Completion)
 	return true
 }
 

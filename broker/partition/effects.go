@@ -17,9 +17,6 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// effectRetry is how soon an effect is tried again that the server did not acknowledge.
-const effectRetry = 200 * time.Millisecond
-
 // refusedListKept is longer than the try that follows a refusal may take.
 const refusedListKept = time.Minute
 
@@ -42,14 +39,14 @@ func (p *Partition) perform(r *actor.Run, e actor.Effect, t *completion) {
 		p.control(f)
 	case execution.EnterLock:
 		if l := r.State.LockOf(f.Key, f.Asked); l != nil && r.Open() {
-			p.enterLock(r, l, t, e.Cause == nil)
+			p.keys.EnterLock(r, l, t, e.Cause == nil)
 		}
 	case execution.AskState:
 		if q := r.State.Requests[f.ScheduledID]; q != nil && r.Open() {
-			p.askState(r, q, t, e.Cause == nil)
+			p.keys.AskState(r, q, t, e.Cause == nil)
 		}
 	case execution.LeaveLock:
-		p.leaveLock(f.Lock, f.Scope, keyed.Place{WorkflowID: r.WorkflowID, Asked: f.Asked}, t, e.Cause == nil)
+		p.keys.LeaveLock(f.Lock, f.Scope, keyed.Place{WorkflowID: r.WorkflowID, Asked: f.Asked}, t, e.Cause == nil)
 	default:
 		p.exchange(r.State, e, t)
 	}
@@ -164,7 +161,7 @@ func (p *Partition) sendUntil(
 			default:
 				p.log.WithError(a.Err).WithField("subject", subj).
 					Warn("not acknowledged; publishing again")
-				p.loop.After(effectRetry, func() { retry(again) })
+				p.loop.After(env.EffectRetry, func() { retry(again) })
 			}
 		})
 	})
@@ -192,7 +189,7 @@ func (p *Partition) openList(list string, then func()) {
 			}
 			p.log.WithError(err).
 				WithField("list", list).Log(level, "the task list cannot be made; trying again")
-			delay = 5 * effectRetry
+			delay = 5 * env.EffectRetry
 		}
 		for _, f := range waiting {
 			p.loop.After(delay, f)

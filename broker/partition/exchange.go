@@ -15,21 +15,6 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// The kinds of inbox messages between workflows.
-const (
-	KindStart    = "start"
-	kindActivity = "act"
-	kindChild    = "child"
-	kindSignal   = "signal"
-	KindCancel   = "cancel"
-	KindEnd      = "terminate"
-	kindExternal = "external"
-
-	KindBreakLock = "breakLock"
-	VerbHold      = "hold"
-	VerbRelease   = "release"
-)
-
 // exchange performs the effects that reach other workflows. They go into the inbox of the workflow
 // that is meant, whoever owns it; t is held until they are there.
 func (p *Partition) exchange(s *execution.State, e actor.Effect, t *completion) {
@@ -50,11 +35,11 @@ func (p *Partition) exchange(s *execution.State, e actor.Effect, t *completion) 
 		f.Answer.V = schemas.Version
 		// What is answered stands in the inbox, not in the state: its place there is kept until the
 		// answer is safe.
-		p.tell(f.To.WorkflowID, kindExternal, &f.Answer, e.Cause.Completion)
+		p.tell(f.To.WorkflowID, actor.KindExternal, &f.Answer, e.Cause.Completion)
 	case execution.EndChild:
-		kind := KindEnd
+		kind := actor.KindEnd
 		if f.Policy == schemas.ChildRequestCancel {
-			kind = KindCancel
+			kind = actor.KindCancel
 		}
 		p.tell(f.Child.WorkflowID, kind, &schemas.ExecutionRequest{
 			V: schemas.Version, WorkflowID: f.Child.WorkflowID, Run: f.Child.Run,
@@ -82,7 +67,7 @@ func (p *Partition) startChild(s *execution.State, c *execution.ChildRun, t *com
 		return
 	}
 	t.Retain()
-	to := p.b.NS.In(p.b.PartitionOf(q.WorkflowID), q.WorkflowID, KindStart)
+	to := p.b.NS.In(p.b.PartitionOf(q.WorkflowID), q.WorkflowID, actor.KindStart)
 	p.sendUntil(to, "", natsconn.Addressed(to), body, func(uint64) { t.Release() },
 		func(again func()) {
 			r := p.get(s.WorkflowID)
@@ -130,7 +115,7 @@ func (p *Partition) reportChild(s *execution.State, completions ...*completion) 
 	if parent == nil {
 		return
 	}
-	p.tell(parent.WorkflowID, kindChild, childReport(s), completions...)
+	p.tell(parent.WorkflowID, actor.KindChild, childReport(s), completions...)
 }
 
 func childReport(s *execution.State) *schemas.ChildReport {
@@ -159,7 +144,7 @@ func (p *Partition) answerChild(
 		if r.State.Run == q.Run && r.State.Closed() && r.Inflight == nil && len(r.Pending) == 0 {
 			report = childReport(r.State)
 		}
-		p.tell(q.Origin.Parent.WorkflowID, kindChild, report, e.Completion)
+		p.tell(q.Origin.Parent.WorkflowID, actor.KindChild, report, e.Completion)
 	}
 }
 
@@ -175,7 +160,7 @@ func startedReport(q *schemas.StartRequest) *schemas.ChildReport {
 func (p *Partition) refuseChild(e *actor.Message, q *schemas.StartRequest) {
 	report := startedReport(q)
 	report.Status, report.Cause, report.Final = "", schemas.CauseWorkflowRunning, q.Origin.Probe
-	p.tell(q.Origin.Parent.WorkflowID, kindChild, report, e.Completion)
+	p.tell(q.Origin.Parent.WorkflowID, actor.KindChild, report, e.Completion)
 }
 
 // answerChildLate answers a child's start that was read again after a take-over: the history tells
@@ -209,7 +194,7 @@ func (p *Partition) reportOld(e *actor.Message, q *schemas.StartRequest, tries i
 		case l == nil:
 			p.refuseChild(e, q)
 		default:
-			p.tell(q.Origin.Parent.WorkflowID, kindChild, childReport(l.State), e.Completion)
+			p.tell(q.Origin.Parent.WorkflowID, actor.KindChild, childReport(l.State), e.Completion)
 		}
 		e.Completion.Release()
 	})
@@ -217,7 +202,7 @@ func (p *Partition) reportOld(e *actor.Message, q *schemas.StartRequest, tries i
 
 // answerUnknown tells the sender of a signal or cancel request that nobody is there.
 func (p *Partition) answerUnknown(e *actor.Message, source schemas.Execution, event int64) {
-	p.tell(source.WorkflowID, kindExternal, &schemas.ExternalAnswer{
+	p.tell(source.WorkflowID, actor.KindExternal, &schemas.ExternalAnswer{
 		V: schemas.Version, SourceRun: source.Run, ScheduledEventID: event,
 		Target: schemas.Execution{WorkflowID: e.WorkflowID},
 		Cause:  schemas.CauseUnknownExecution,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
@@ -35,7 +36,7 @@ func (p *Partition) writeFence(ctx context.Context) error {
 }
 
 // ErrNewerFence says that an owner with a later claim has fenced the partition.
-var ErrNewerFence = errors.New("a later claim has fenced the partition")
+var ErrNewerFence = env.ErrNewerFence
 
 // Fence writes a fence record for the holder of the given claim number and returns its sequence. It
 // fails with [ErrNewerFence] if a later claim has written one, and with natsconn.ErrWrongSequence

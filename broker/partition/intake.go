@@ -66,14 +66,14 @@ func (p *Partition) open(in *intake.Log, m natsconn.Stored) *opened {
 		return o
 	}
 	o.WorkflowID = wid
-	o.foreign = kind != kindActivity && m.Header.Get(natsconn.HeaderSubject) != m.Subject ||
+	o.foreign = kind != actor.KindActivity && m.Header.Get(natsconn.HeaderSubject) != m.Subject ||
 		natsconn.GivenOut(m.Header) != ""
 	switch kind {
 	case "start":
 		r := &schemas.StartRequest{}
 		o.err = schemas.Unmarshal(m.Data, r)
 		e.Event = execution.Start{Request: r}
-	case kindActivity:
+	case actor.KindActivity:
 		r := &schemas.Report{}
 		o.err = natsconn.Decode(m.Header, m.Data, r)
 		if len(rest) != 1 {
@@ -86,15 +86,15 @@ func (p *Partition) open(in *intake.Log, m natsconn.Stored) *opened {
 		o.err = schemas.Unmarshal(m.Data, r)
 		o.fire = r
 		e.Event = execution.AlarmFired{}
-	case kindChild:
+	case actor.KindChild:
 		r := &schemas.ChildReport{}
 		o.err = schemas.Unmarshal(m.Data, r)
 		e.Event = execution.Child{Report: r}
-	case kindSignal:
+	case actor.KindSignal:
 		r := &schemas.ExternalSignal{}
 		o.err = schemas.Unmarshal(m.Data, r)
 		e.Event = execution.Signal{Name: r.Name, Input: r.Input, External: r}
-	case kindExternal:
+	case actor.KindExternal:
 		r := &schemas.ExternalAnswer{}
 		o.err = schemas.Unmarshal(m.Data, r)
 		e.Event = execution.External{Answer: r}
@@ -114,15 +114,15 @@ func (o *opened) openRequest(kind string, body []byte) {
 		o.Event = execution.Pause{Request: r}
 	case "resume":
 		o.Event = execution.Resume{Request: r}
-	case KindCancel:
+	case actor.KindCancel:
 		o.Event = execution.Cancel{Request: r}
-	case KindEnd:
+	case actor.KindEnd:
 		o.Event = execution.Terminate{Request: r}
-	case VerbHold:
+	case actor.VerbHold:
 		o.Event = execution.Hold{Request: r}
-	case VerbRelease:
+	case actor.VerbRelease:
 		o.Event = execution.Release{Request: r}
-	case KindBreakLock:
+	case actor.KindBreakLock:
 		o.Event = execution.BreakLock{Request: r}
 	default:
 		o.err = fmt.Errorf("inbox messages of kind %q are not known", kind)

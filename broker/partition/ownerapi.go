@@ -94,7 +94,7 @@ func (p *Partition) Serve(m natsconn.Msg) bool {
 	case verbDecided:
 		p.requests.done(m.Reply)
 		p.decided(m)
-	case KindStart:
+	case actor.KindStart:
 		var q schemas.StartRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
 			refuse(err)
@@ -139,7 +139,13 @@ func (p *Partition) Serve(m natsconn.Msg) bool {
 		switch verb {
 		case VerbRepair:
 			p.whileOurs(func() { p.repair(&q, reply) })
-		case "pause", "resume", VerbHold, VerbRelease, KindCancel, KindEnd, KindBreakLock:
+		case "pause",
+			"resume",
+			actor.VerbHold,
+			actor.VerbRelease,
+			actor.KindCancel,
+			actor.KindEnd,
+			actor.KindBreakLock:
 			q.ReplyTo, q.Content = m.Reply, content
 			p.whileOurs(func() { p.operate(verb, &q, reply) })
 		default:

@@ -16,6 +16,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/intake"
+	"github.com/droverhq/drover/broker/partition/locking"
 	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/internal/adapt"
 	"github.com/droverhq/drover/schemas"
@@ -87,7 +88,7 @@ type Partition struct {
 	unrepeated []string
 	repeating  int
 
-	keys keys
+	keys *locking.Keys
 
 	quota          env.Quota
 	repeatedStarts map[string]bool // children, by their run, whose start this owner has repeated
@@ -124,7 +125,7 @@ func New(b *env.Env, n int, lease *claims.Lease) *Partition {
 		scratch: scratch{alarmHead: make(natsconn.Header, 1)},
 		intake:  intake.New[*actor.Message](MostRemembered, BlockIDs),
 	}
-	p.keys, p.deciders = newKeys(p), deciders.New(deciderHost{p})
+	p.keys, p.deciders = locking.New(host{p}, p.owner()), deciders.New(deciderHost{p})
 	return p
 }
 
@@ -312,3 +313,10 @@ func (p *Partition) forget(r *actor.Run) {
 	p.deadlines.Usage.Remove(&r.Use)
 	delete(p.runs, r.WorkflowID)
 }
+
+// OwnLocks lets the requests about locks in this process look at those of this owner, until
+// DisownLocks.
+func (p *Partition) OwnLocks() { p.keys.Own() }
+
+// DisownLocks undoes OwnLocks.
+func (p *Partition) DisownLocks() { p.keys.Disown() }

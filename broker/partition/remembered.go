@@ -197,8 +197,10 @@ func (p *Partition) dropRepeat(r *actor.Run, e *actor.Message) {
 	case e.Answer == nil:
 	case q != nil:
 		run := r.State.Run
-		g.Answers = append(g.Answers,
-			func() { p.b.Respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Run: run}) })
+		g.Answers = append(
+			g.Answers,
+			func() { p.b.Respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Run: run}) },
+		)
 	default: // a start with a signal
 		e.Verdict = actor.Verdict{Run: r.State.Run}
 		g.Answers = append(g.Answers, func() { e.Answer(r, nil) })

@@ -234,9 +234,12 @@ func (p *Partition) askReplay(ctx context.Context, y *replay) error {
 	}
 	switch {
 	case errors.Is(err, natsconn.ErrNoResponders):
-		return schemas.Errorf(schemas.CodeConflict,
+		return schemas.Errorf(
+			schemas.CodeConflict,
 			"no decider for type %q is listening, and only it can tell where run %s may begin again",
-			task.Type, s.Run).
+			task.Type,
+			s.Run,
+		).
 			About(s.WorkflowID, s.Run).WithHint(
 			"start one in namespace %q, or begin anew with: drover start %s --id %s",
 			p.b.Options.Namespace, task.Type, s.WorkflowID)
@@ -267,9 +270,11 @@ func (y *replay) answered(typ string, reply *schemas.DecisionReply) error {
 			typ, y.old.Run, reply.Error.Reason).
 			About(y.q.WorkflowID, y.old.Run).WithHint("look at its log; asking again does no harm")
 	case a == nil && y.from() != schemas.ReplayFromStart:
-		return schemas.Errorf(schemas.CodeConflict,
+		return schemas.Errorf(
+			schemas.CodeConflict,
 			"the decider of type %q keeps no replay points: a run of it can be replayed from start only",
-			typ).
+			typ,
+		).
 			InField("from").About(y.q.WorkflowID, y.old.Run).
 			WithHint("say --from start: the new run begins with the same input")
 	case a == nil:

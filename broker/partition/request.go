@@ -35,7 +35,7 @@ func (p *Partition) operate(verb string, q *schemas.ExecutionRequest, reply func
 				}
 				p.afterPending(r, func() { reply(a) })
 			})
-		case verb == KindBreakLock && !hasPlace(r, q):
+		case verb == actor.KindBreakLock && !hasPlace(r, q):
 			refusal := &schemas.AckResponse{
 				V: schemas.Version, Run: r.State.Run, Error: notHeld(r, q),
 			}

@@ -28,7 +28,7 @@ func (p *Partition) start(q *schemas.StartRequest, body []byte) {
 		Event:      execution.Start{Request: q},
 		At:         p.now(),
 		Log:        noLog,
-		Subject:    p.b.NS.API(KindStart),
+		Subject:    p.b.NS.API(actor.KindStart),
 		Body:       body,
 	}
 	e.Answer = p.answerStart(e, q)

@@ -35,7 +35,10 @@ func (p *Partition) tooLargeInJSON(reply *schemas.DecisionReply, size int) strin
 		}
 		return fmt.Sprintf(
 			"%s: it takes %d bytes in JSON, and no message has more than %d: pass a reference instead of data",
-			field, n, p.b.BodyLimit())
+			field,
+			n,
+			p.b.BodyLimit(),
+		)
 	}
 	if s := large("context", reply.Context); s != "" {
 		return s
@@ -101,7 +104,11 @@ func (p *Partition) tooLargeForRecords(
 	if len(body)+recordBudget > limit {
 		return fmt.Sprintf(
 			"the %d events of its %d decisions take %d bytes, and no record has more than %d: decide in several steps",
-			len(events), len(reply.Decisions), len(body), limit)
+			len(events),
+			len(reply.Decisions),
+			len(body),
+			limit,
+		)
 	}
 	next := try.Continuation()
 	if next == nil {

@@ -1,4 +1,4 @@
-package partition
+package locking
 
 import (
 	"github.com/droverhq/drover/broker/partition/actor"
@@ -8,64 +8,64 @@ import (
 // The owner takes out of the records of state keys the writes that are settled: see [keyed.Writes].
 
 // stateSettled notes that the history has the answer to a write.
-func (p *Partition) stateSettled(name, scope string, w schemas.StateWrite) {
-	k := p.keys.states.of(name, scope)
+func (ks *Keys) stateSettled(name, scope string, w schemas.StateWrite) {
+	k := ks.states.of(name, scope)
 	many := k.writes.Settled(w)
 	switch {
-	case p.leaving != nil:
+	case ks.host.Leaving():
 	case many:
-		p.tidyState(k)
+		ks.tidyState(k)
 	case k.quiet == nil:
-		k.quiet = p.loop.After(settledQuiet, func() {
+		k.quiet = ks.loop.After(settledQuiet, func() {
 			if k.quiet = nil; k.writes.Left() {
-				p.tidyState(k)
+				ks.tidyState(k)
 			}
-			p.keys.states.drop(k)
+			ks.states.drop(k)
 		})
 	}
 }
 
 // tidyState takes settled writes out although nobody writes.
-func (p *Partition) tidyState(k *stateKey) {
-	if p.leaving == nil {
+func (ks *Keys) tidyState(k *stateKey) {
+	if !ks.host.Leaving() {
 		k.writes.Tidy()
-		p.keys.states.queue.Look(k.key)
+		ks.states.queue.Look(k.key)
 	}
 }
 
 // judgeWrites looks up the writes of this partition's runs that former owners have left in the
 // record.
-func (p *Partition) judgeWrites(k *stateKey, r *schemas.StateRecord) {
-	if p.leaving != nil {
+func (ks *Keys) judgeWrites(k *stateKey, r *schemas.StateRecord) {
+	if ks.host.Leaving() {
 		return
 	}
-	for _, w := range k.writes.Unknown(r, keyHost{p}.Ours) {
-		p.judgeWrite(k, w)
+	for _, w := range k.writes.Unknown(r, keyHost{ks}.Ours) {
+		ks.judgeWrite(k, w)
 	}
 }
 
 // judgeWrite compares a write with its run, once that is loaded and the history has all that is in
 // memory of it.
-func (p *Partition) judgeWrite(k *stateKey, w schemas.StateWrite) {
-	r := p.get(w.WorkflowID)
-	p.whenKnown(r, func() {
-		p.afterPending(r, func() {
+func (ks *Keys) judgeWrite(k *stateKey, w schemas.StateWrite) {
+	r := ks.host.Get(w.WorkflowID)
+	ks.host.WhenKnown(r, func() {
+		ks.host.AfterPending(r, func() {
 			switch {
-			case p.runs[w.WorkflowID] != r || r.Loading:
-				p.judgeWrite(k, w)
+			case ks.host.InMemory(w.WorkflowID) != r || r.Loading:
+				ks.judgeWrite(k, w)
 			case r.Open() && r.State.Run == w.Run && r.State.Requests[w.EventID] != nil:
 				k.writes.Unanswered(w)
-				p.keys.states.drop(k)
+				ks.states.drop(k)
 			case !r.IsSettled():
-				p.judgeWrite(k, w)
+				ks.judgeWrite(k, w)
 			default:
-				p.stateSettled(k.name, k.scope, w)
+				ks.stateSettled(k.name, k.scope, w)
 			}
 		})
 	}, func() {}) // nobody knows whether it has an answer; the next owner looks again
 }
 
-// stating tells whether a state key is being used for a run.
-func (p *Partition) stating(r *actor.Run) bool {
+// Stating tells whether a state key is being used for a run.
+func (ks *Keys) Stating(r *actor.Run) bool {
 	return r.Live() && len(r.State.Requests) > 0
 }

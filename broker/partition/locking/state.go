@@ -1,4 +1,4 @@
-package partition
+package locking
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/partition/keyed"
 	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/broker/partition/watermark"
@@ -37,15 +38,15 @@ type stateOp struct {
 
 // stateKeys are the state keys that runs of a partition use.
 type stateKeys struct {
-	p     *Partition
+	p     *Keys
 	queue *keyed.Queue[*stateOp, schemas.StateRecord]
 	// known is what this owner knows of the writes in the records, by key.
 	known map[string]*stateKey
 }
 
-func newStateKeys(p *Partition) *stateKeys {
-	s := &stateKeys{p: p, known: make(map[string]*stateKey)}
-	s.queue = keyed.New(keyHost{p}, s)
+func newStateKeys(ks *Keys) *stateKeys {
+	s := &stateKeys{p: ks, known: make(map[string]*stateKey)}
+	s.queue = keyed.New(keyHost{ks}, s)
 	return s
 }
 
@@ -59,16 +60,16 @@ type stateKey struct {
 // settledQuiet is how long settled writes are left in a key for the next writer to take out.
 const settledQuiet = 5 * time.Second
 
-// askState carries out the request of a StateRequested; t is held until its answer is in the
+// AskState carries out the request of a StateRequested; t is held until its answer is in the
 // history.
-func (p *Partition) askState(
+func (ks *Keys) AskState(
 	r *actor.Run, q *execution.StateRequest, t *watermark.Completion, heal bool,
 ) {
 	a := q.Request
 	asked := execution.Asked{Run: r.State.Run, EventID: q.EventID}
 	if lock, ok := schemas.StateLock(a.Key); ok {
 		t.Retain()
-		p.askLock(&lockAsk{
+		ks.askLock(&lockAsk{
 			wid: r.WorkflowID, asked: asked, lock: lock, scope: a.Scope,
 			clear: a.Decision == schemas.DecideClearState, at: q.At, heal: heal, completion: t,
 		})
@@ -76,7 +77,7 @@ func (p *Partition) askState(
 	}
 	require, err := requirement.Parse(a.Require)
 	if err != nil { // the core has read it
-		p.log.WithError(err).
+		ks.log.WithError(err).
 			WithField("workflow", r.WorkflowID).Error("a requirement cannot be read")
 		return
 	}
@@ -92,7 +93,7 @@ func (p *Partition) askState(
 		},
 	}
 	t.Retain()
-	p.keys.states.queue.Add(schemas.StateKey(a.Scope, a.Key), op, heal)
+	ks.states.queue.Add(schemas.StateKey(a.Scope, a.Key), op, heal)
 }
 
 // of returns what is known of a key, and begins to remember it.
@@ -164,7 +165,7 @@ func (s *stateKeys) Write(
 func (s *stateKeys) Apply(
 	key string, ops []*stateOp, got stateRead,
 ) (next *schemas.StateRecord, changed bool) {
-	k, p := s.known[key], s.p
+	k, ks := s.known[key], s.p
 	if k == nil {
 		k = s.of(ops[0].name, ops[0].scope)
 	}
@@ -172,9 +173,9 @@ func (s *stateKeys) Apply(
 		next = states.Fresh(k.name, k.scope)
 	}
 	changed = k.writes.Begin(next)
-	now := p.now()
+	now := ks.host.Now()
 	for _, op := range ops {
-		r := p.runs[op.wid]
+		r := ks.host.InMemory(op.wid)
 		if r != nil && r.Live() && !wantsState(r, op.asked) {
 			op.result = states.Result{} // it has closed meanwhile
 			continue
@@ -232,20 +233,20 @@ func (op *stateOp) release() {
 
 // tellState lets a run know what became of its request. The request keeps its place until the
 // answer is in the history.
-func (p *Partition) tellState(op *stateOp, m execution.Answered) {
-	r := p.get(op.wid)
-	p.whenKept(r, func() {
+func (ks *Keys) tellState(op *stateOp, m execution.Answered) {
+	r := ks.host.Get(op.wid)
+	ks.host.WhenKept(r, func() {
 		if !r.Live() {
 			op.release()
 			return
 		}
-		p.deliver(r, &actor.Message{
-			WorkflowID: op.wid, Event: m, At: p.now(), Log: noLog, Body: m.Value,
+		ks.host.Deliver(r, &actor.Message{
+			WorkflowID: op.wid, Event: m, At: ks.host.Now(), Log: intake.None, Body: m.Value,
 			Refuse: op.release,
 			Answer: func(*actor.Run, []schemas.Event) {
 				op.release()
 				if op.op.Decision != schemas.DecideGetState && m.Cause == "" {
-					p.stateSettled(op.name, op.scope, op.op.Write)
+					ks.stateSettled(op.name, op.scope, op.op.Write)
 				}
 			},
 		})

@@ -1,4 +1,4 @@
-package partition
+package locking
 
 import (
 	"context"
@@ -40,24 +40,24 @@ type lockOp struct {
 
 // lockKeys are the locks that runs of a partition want or have.
 type lockKeys struct {
-	p *Partition
+	p *Keys
 	// queue has the locks that are being changed.
 	queue *keyed.Queue[*lockOp, schemas.LockRecord]
 	// views are the locks in which workflows of the partition have places.
 	views *keyed.Views
 }
 
-func newLockKeys(p *Partition) *lockKeys {
-	l := &lockKeys{p: p}
-	l.queue, l.views = keyed.New(keyHost{p}, l), keyed.NewViews(keyHost{p})
+func newLockKeys(ks *Keys) *lockKeys {
+	l := &lockKeys{p: ks}
+	l.queue, l.views = keyed.New(keyHost{ks}, l), keyed.NewViews(keyHost{ks})
 	return l
 }
 
 // lockPlaceSize is what a place takes in the key, roughly and at most.
 const lockPlaceSize = 1024
 
-// enterLock asks for a lock that the run waits for, or has by its history.
-func (p *Partition) enterLock(r *actor.Run, l *execution.Lock, t *watermark.Completion, heal bool) {
+// EnterLock asks for a lock that the run waits for, or has by its history.
+func (ks *Keys) EnterLock(r *actor.Run, l *execution.Lock, t *watermark.Completion, heal bool) {
 	place := schemas.LockPlace{
 		WorkflowID: r.WorkflowID, Run: l.Run, EventID: l.EventID, Fence: l.Fence, Since: l.Since,
 		Lease: max(l.Lease, 0),
@@ -72,25 +72,25 @@ func (p *Partition) enterLock(r *actor.Run, l *execution.Lock, t *watermark.Comp
 		lock: l.Lock, scope: l.Scope, place: place, limit: l.Limit, try: l.Try,
 		parent: r.State.Start.ParentWorkflowExecution,
 	}
-	p.changeLock(op, t, heal)
+	ks.changeLock(op, t, heal)
 }
 
-// leaveLock gives a place back.
-func (p *Partition) leaveLock(
+// LeaveLock gives a place back.
+func (ks *Keys) LeaveLock(
 	lock, scope string, at keyed.Place, t *watermark.Completion, heal bool,
 ) {
 	place := schemas.LockPlace{
 		WorkflowID: at.WorkflowID, Run: at.Asked.Run, EventID: at.Asked.EventID,
 	}
-	p.changeLock(&lockOp{lock: lock, scope: scope, place: place, leave: true}, t, heal)
+	ks.changeLock(&lockOp{lock: lock, scope: scope, place: place, leave: true}, t, heal)
 }
 
 // changeLock queues a change; t is retained until it is in the key. With heal, nobody has just
 // decided it: a former owner may be at work.
-func (p *Partition) changeLock(op *lockOp, t *watermark.Completion, heal bool) {
+func (ks *Keys) changeLock(op *lockOp, t *watermark.Completion, heal bool) {
 	t.Retain()
 	op.completion = t
-	p.keys.locks.queue.Add(schemas.LockKey(op.scope, op.lock), op, heal)
+	ks.locks.queue.Add(schemas.LockKey(op.scope, op.lock), op, heal)
 }
 
 // Name is part of [keyed.Bucket].
@@ -128,7 +128,7 @@ func (l *lockKeys) Write(ctx context.Context, key string, body []byte, rev uint6
 func (l *lockKeys) Apply(
 	key string, ops []*lockOp, got keyed.Lock,
 ) (next *schemas.LockRecord, changed bool) {
-	p := l.p
+	ks := l.p
 	if got.Record != nil {
 		own := *got.Record
 		own.Holders, own.Waiters = slices.Clone(own.Holders), slices.Clone(own.Waiters)
@@ -136,16 +136,16 @@ func (l *lockKeys) Apply(
 	} else {
 		next = locks.Fresh(ops[0].lock, ops[0].scope, got.Last)
 	}
-	now, size := p.now(), got.Size
+	now, size := ks.host.Now(), got.Size
 	for _, op := range ops {
-		switch r := p.runs[op.place.WorkflowID]; {
+		switch r := ks.host.InMemory(op.place.WorkflowID); {
 		case op.leave:
 			changed = locks.Leave(next, &op.place, now) || changed
 		case r != nil && r.Live() && r.State.LockOf(key, op.asked()) == nil:
 			op.result = locks.Result{} // it has closed or let go meanwhile, and its leaving follows
 		default:
-			most := p.b.Config().LockWaiters
-			if size += lockPlaceSize; size > p.b.BodyLimit() {
+			most := ks.b.Config().LockWaiters
+			if size += lockPlaceSize; size > ks.b.BodyLimit() {
 				most = -1
 			}
 			op.result = locks.Enter(next, locks.Entry{
@@ -274,9 +274,9 @@ func ancestors(
 	return chains, nil
 }
 
-// OwnLocks lets the requests about locks in this process look at those of this owner, until
-// DisownLocks.
-func (p *Partition) OwnLocks() { p.b.Locks.Own(p.n, p.keys.locks) }
+// Own lets the requests about locks in this process look at those of this owner, until
+// Disown.
+func (ks *Keys) Own() { ks.b.Locks.Own(ks.n, ks.locks) }
 
-// DisownLocks undoes OwnLocks.
-func (p *Partition) DisownLocks() { p.b.Locks.Disown(p.n, p.keys.locks) }
+// Disown undoes Own.
+func (ks *Keys) Disown() { ks.b.Locks.Disown(ks.n, ks.locks) }

@@ -1,4 +1,4 @@
-package partition
+package locking
 
 import (
 	"context"
@@ -9,7 +9,9 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/partition/keyed"
+	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -24,7 +26,7 @@ type lockAsk struct {
 	clear       bool
 	at          schemas.Timestamp // of the request
 	heal        bool              // a former owner may have done it
-	completion  *completion
+	completion  *watermark.Completion
 	tries       int
 	seen        bool                // who holds the lock
 	told        []schemas.LockPlace // holders that were asked to let go
@@ -40,41 +42,41 @@ const (
 // askLock reads who holds a lock, or breaks it. A request to break it is for those who held it when
 // it was made: one that is repeated after a crash must not take the lock from the next holder. An
 // owner that leaves does not wait for it: the next one asks again.
-func (p *Partition) askLock(q *lockAsk) {
-	if !p.canWrite() {
+func (ks *Keys) askLock(q *lockAsk) {
+	if !ks.host.CanWrite() {
 		return // the next owner repeats it
 	}
-	env.WriteAsync(p.b, p.loop, func(ctx context.Context) (keyed.Lock, error) {
-		return p.b.ReadLock(ctx, schemas.LockKey(q.scope, q.lock))
+	env.WriteAsync(ks.b, ks.loop, func(ctx context.Context) (keyed.Lock, error) {
+		return ks.b.ReadLock(ctx, schemas.LockKey(q.scope, q.lock))
 	}, func(got keyed.Lock, err error) {
 		var holders []schemas.LockPlace
 		switch {
 		case err != nil:
-			p.log.WithError(err).
+			ks.log.WithError(err).
 				WithField("lock", q.lock).WithField("scope", q.scope).
 				Warn("a lock cannot be read; trying again")
 			if env.Undecodable(err) {
-				p.askLockAgain(q, keyed.MendPause)
+				ks.askLockAgain(q, keyed.MendPause)
 			} else {
-				p.askLockAgain(q, effectRetry)
+				ks.askLockAgain(q, env.EffectRetry)
 			}
 			return
 		case got.Record != nil:
 			holders = got.Record.Holders
 		}
 		if !q.clear {
-			p.lockAsked(q, execution.Answered{
+			ks.lockAsked(q, execution.Answered{
 				Asked: q.asked, Value: holderOf(holders, q.wid), Revision: got.Revision,
 			})
 			return
 		}
-		p.breakHolders(q, holders)
+		ks.breakHolders(q, holders)
 	})
 }
 
-func (p *Partition) askLockAgain(q *lockAsk, delay time.Duration) {
+func (ks *Keys) askLockAgain(q *lockAsk, delay time.Duration) {
 	q.tries++
-	p.loop.After(delay, func() { p.askLock(q) })
+	ks.loop.After(delay, func() { ks.askLock(q) })
 }
 
 // holderOf is what the key lock-NAME shows to a run: the id of the workflow that holds the lock,
@@ -96,10 +98,10 @@ func holderOf(holders []schemas.LockPlace, own string) schemas.Payload {
 
 // breakHolders asks the owners of those who held the lock when the request was made to take it from
 // them, and waits until they have it no more.
-func (p *Partition) breakHolders(q *lockAsk, holders []schemas.LockPlace) {
-	r := p.runs[q.wid]
+func (ks *Keys) breakHolders(q *lockAsk, holders []schemas.LockPlace) {
+	r := ks.host.InMemory(q.wid)
 	if r != nil && r.Live() && !wantsState(r, q.asked) {
-		p.lockAsked(q, execution.Answered{Asked: q.asked})
+		ks.lockAsked(q, execution.Answered{Asked: q.asked})
 		return
 	}
 	if !q.seen {
@@ -107,7 +109,7 @@ func (p *Partition) breakHolders(q *lockAsk, holders []schemas.LockPlace) {
 		for _, h := range holders {
 			if !q.heal || h.Since < q.at {
 				q.told = append(q.told, h)
-				p.breakHolder(q, &h)
+				ks.breakHolder(q, &h)
 			}
 		}
 	}
@@ -118,25 +120,29 @@ func (p *Partition) breakHolders(q *lockAsk, holders []schemas.LockPlace) {
 		// who had not been told that it holds the lock let the request pass
 		for _, h := range holders {
 			if known(h) {
-				p.breakHolder(q, &h)
+				ks.breakHolder(q, &h)
 			}
 		}
 	}
 	if !slices.ContainsFunc(holders, known) {
-		p.lockAsked(q, execution.Answered{Asked: q.asked})
+		ks.lockAsked(q, execution.Answered{Asked: q.asked})
 		return
 	}
-	p.askLockAgain(q, min(lockLook*time.Duration(q.tries+1), lockLookMost))
+	ks.askLockAgain(q, min(lockLook*time.Duration(q.tries+1), lockLookMost))
 }
 
 // breakHolder asks as an operator would. The request has an id, so that a repeat cannot take the
 // lock from the same workflow when it holds it again (P-5).
-func (p *Partition) breakHolder(q *lockAsk, h *schemas.LockPlace) {
-	p.tell(h.WorkflowID, KindBreakLock, &schemas.ExecutionRequest{
+func (ks *Keys) breakHolder(q *lockAsk, h *schemas.LockPlace) {
+	ks.host.Tell(h.WorkflowID, actor.KindBreakLock, &schemas.ExecutionRequest{
 		V: schemas.Version, WorkflowID: h.WorkflowID, Run: h.Run, Lock: q.lock, Scope: q.scope,
 		RequestID: fmt.Sprintf("%s.%d", q.asked.Run, q.asked.EventID),
-		Reason:    fmt.Sprintf("workflow %q has cleared the key %s", q.wid, schemas.LockState(q.lock)),
-		Identity:  "workflow " + q.wid,
+		Reason: fmt.Sprintf(
+			"workflow %q has cleared the key %s",
+			q.wid,
+			schemas.LockState(q.lock),
+		),
+		Identity: "workflow " + q.wid,
 		Origin: &schemas.RequestOrigin{
 			Execution:        &schemas.Execution{WorkflowID: q.wid, Run: q.asked.Run},
 			ScheduledEventID: q.asked.EventID, Cause: schemas.CauseClearedByWorkflow,
@@ -146,15 +152,15 @@ func (p *Partition) breakHolder(q *lockAsk, h *schemas.LockPlace) {
 }
 
 // lockAsked tells the run.
-func (p *Partition) lockAsked(q *lockAsk, m execution.Answered) {
-	r := p.get(q.wid)
-	p.whenKept(r, func() {
+func (ks *Keys) lockAsked(q *lockAsk, m execution.Answered) {
+	r := ks.host.Get(q.wid)
+	ks.host.WhenKept(r, func() {
 		if !r.Live() {
 			q.completion.Release()
 			return
 		}
-		p.deliver(r, &actor.Message{
-			WorkflowID: q.wid, Event: m, At: p.now(), Log: noLog, Body: m.Value,
+		ks.host.Deliver(r, &actor.Message{
+			WorkflowID: q.wid, Event: m, At: ks.host.Now(), Log: intake.None, Body: m.Value,
 			Refuse: q.completion.Release,
 			Answer: func(*actor.Run, []schemas.Event) { q.completion.Release() },
 		})

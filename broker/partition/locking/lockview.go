@@ -1,8 +1,9 @@
-package partition
+package locking
 
 import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/partition/actor"
+	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/partition/keyed"
 	"github.com/droverhq/drover/schemas"
 )
@@ -17,16 +18,16 @@ func (l *lockKeys) Seen(key string, e keyed.Lock) {
 	l.p.loop.Post(func() { l.views.See(key, e) })
 }
 
-// judgeLocksOf compares every place of a workflow with it.
-func (p *Partition) judgeLocksOf(r *actor.Run) {
-	for key, at := range p.keys.locks.views.Of(r.WorkflowID) {
-		p.judgeLock(key, at)
+// JudgeLocksOf compares every place of a workflow with it.
+func (ks *Keys) JudgeLocksOf(r *actor.Run) {
+	for key, at := range ks.locks.views.Of(r.WorkflowID) {
+		ks.judgeLock(key, at)
 	}
 }
 
-// locking tells whether a lock of the run is being changed.
-func (p *Partition) locking(r *actor.Run) bool {
-	for key, op := range p.keys.locks.queue.All() {
+// Locking tells whether a lock of the run is being changed.
+func (ks *Keys) Locking(r *actor.Run) bool {
+	for key, op := range ks.locks.queue.All() {
 		if r.State.Locks[key] != nil || op.place.WorkflowID == r.WorkflowID {
 			return true
 		}
@@ -36,50 +37,52 @@ func (p *Partition) locking(r *actor.Run) bool {
 
 // judgeLock compares a place with its run, once that is loaded and the history has all that is in
 // memory of it: what was decided and is not written yet must change no key.
-func (p *Partition) judgeLock(key string, at keyed.Place) {
-	r := p.get(at.WorkflowID)
+func (ks *Keys) judgeLock(key string, at keyed.Place) {
+	r := ks.host.Get(at.WorkflowID)
 	// the next owner looks again, or who repairs the run
-	p.whenKnown(r, func() { p.judgeLater(r, key, at) }, func() {})
+	ks.host.WhenKnown(r, func() { ks.judgeLater(r, key, at) }, func() {})
 }
 
-func (p *Partition) judgeLater(r *actor.Run, key string, at keyed.Place) {
-	if r.Damage.Err != nil || p.leaving != nil {
+func (ks *Keys) judgeLater(r *actor.Run, key string, at keyed.Place) {
+	if r.Damage.Err != nil || ks.host.Leaving() {
 		return // nobody knows what the run has; the next owner looks again
 	}
-	p.afterPending(r, func() {
+	ks.host.AfterPending(r, func() {
 		switch {
-		case p.runs[at.WorkflowID] != r || r.Loading:
-			p.judgeLock(key, at)
+		case ks.host.InMemory(at.WorkflowID) != r || r.Loading:
+			ks.judgeLock(key, at)
 		case !r.IsSettled():
-			p.judgeLater(r, key, at)
+			ks.judgeLater(r, key, at)
 		default:
-			p.judgeNow(r, key, at)
+			ks.judgeNow(r, key, at)
 		}
 	})
 }
 
-func (p *Partition) judgeNow(r *actor.Run, key string, at keyed.Place) {
+func (ks *Keys) judgeNow(r *actor.Run, key string, at keyed.Place) {
 	var l *execution.Lock
 	if r.Live() && (r.Open() || r.Continues()) {
 		l = r.State.LockOf(key, at.Asked)
 	}
 	child := l != nil && r.State.Start.ParentWorkflowExecution != nil
-	j := p.keys.locks.views.Judge(key, at, l, child)
+	j := ks.locks.views.Judge(key, at, l, child)
 	switch j.Verdict {
 	case keyed.Agree:
 	case keyed.TakeOut:
-		p.log.WithField("workflow", at.WorkflowID).WithField("lock", j.Lock.Lock).WithField("scope",
-			j.Lock.Scope).
+		ks.log.WithField("workflow", at.WorkflowID).
+			WithField("lock", j.Lock.Lock).
+			WithField("scope",
+				j.Lock.Scope).
 			Info("taking out of a lock a run that has closed, let go, or never asked")
-		p.leaveLock(j.Lock.Lock, j.Lock.Scope, at, nil, true)
+		ks.LeaveLock(j.Lock.Lock, j.Lock.Scope, at, nil, true)
 	case keyed.Tell:
-		p.tellLock(at.WorkflowID, execution.Granted{Key: key, Asked: at.Asked, Place: *j.Place})
+		ks.tellLock(at.WorkflowID, execution.Granted{Key: key, Asked: at.Asked, Place: *j.Place})
 	case keyed.Expire:
-		p.tellLock(at.WorkflowID, leaseOver(key, l))
+		ks.tellLock(at.WorkflowID, leaseOver(key, l))
 	case keyed.Later:
-		p.loop.After(j.After, func() { p.judgeLock(key, at) })
+		ks.loop.After(j.After, func() { ks.judgeLock(key, at) })
 	case keyed.Enter:
-		p.enterLock(r, l, nil, true)
+		ks.EnterLock(r, l, nil, true)
 	}
 }
 
@@ -92,11 +95,14 @@ func leaseOver(key string, l *execution.Lock) execution.Lost {
 
 // tellLock lets a run know of a lock. It is in no log: if it is not in the history when the owner
 // ends, the next one tells it.
-func (p *Partition) tellLock(wid string, m execution.Message) {
-	r := p.get(wid)
-	p.whenKnown(r, func() {
+func (ks *Keys) tellLock(wid string, m execution.Message) {
+	r := ks.host.Get(wid)
+	ks.host.WhenKnown(r, func() {
 		if r.Live() {
-			p.deliver(r, &actor.Message{WorkflowID: wid, Event: m, At: p.now(), Log: noLog})
+			ks.host.Deliver(
+				r,
+				&actor.Message{WorkflowID: wid, Event: m, At: ks.host.Now(), Log: intake.None},
+			)
 		}
 	}, func() {})
 }

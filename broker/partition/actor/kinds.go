@@ -1,0 +1,16 @@
+package actor
+
+// The kinds of inbox messages between workflows.
+const (
+	KindStart    = "start"
+	KindActivity = "act"
+	KindChild    = "child"
+	KindSignal   = "signal"
+	KindCancel   = "cancel"
+	KindEnd      = "terminate"
+	KindExternal = "external"
+
+	KindBreakLock = "breakLock"
+	VerbHold      = "hold"
+	VerbRelease   = "release"
+)

@@ -1,0 +1,29 @@
+package partition
+
+import (
+	"github.com/droverhq/drover/broker/partition/actor"
+	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/schemas"
+)
+
+// host is the partition as its parts see it: each declares the interface of what it needs. They
+// call it on the loop.
+type host struct{ p *Partition }
+
+// owner is what every part is made with.
+func (p *Partition) owner() env.Owner {
+	return env.Owner{Env: p.b, Partition: p.n, Loop: p.loop, Log: p.log}
+}
+
+func (h host) Now() schemas.Timestamp                   { return h.p.now() }
+func (h host) CanWrite() bool                           { return h.p.canWrite() }
+func (h host) Leaving() bool                            { return h.p.leaving != nil }
+func (h host) Fence() uint64                            { return h.p.fence }
+func (h host) Fail(format string, args ...any)          { h.p.fail(format, args...) }
+func (h host) Get(wid string) *actor.Run                { return h.p.get(wid) }
+func (h host) InMemory(wid string) *actor.Run           { return h.p.runs[wid] }
+func (h host) WhenKnown(r *actor.Run, f, broken func()) { h.p.whenKnown(r, f, broken) }
+func (h host) WhenKept(r *actor.Run, f, aside func())   { h.p.whenKept(r, f, aside) }
+func (h host) AfterPending(r *actor.Run, f func())      { h.p.afterPending(r, f) }
+func (h host) Deliver(r *actor.Run, e *actor.Message)   { h.p.deliver(r, e) }
+func (h host) Tell(wid, kind string, v any)             { h.p.tell(wid, kind, v) }
