@@ -49,7 +49,7 @@ type Keys struct {
 	states *stateKeys
 }
 
-// New returns those of a new owner.
+// New returns the keys of a new owner, which knows nothing of them yet.
 func New(host Host, o env.Owner) *Keys {
 	ks := &Keys{host: host, b: o.Env, n: o.Partition, loop: o.Loop, log: o.Log}
 	ks.locks, ks.states = newLockKeys(ks), newStateKeys(ks)
@@ -57,7 +57,7 @@ func New(host Host, o env.Owner) *Keys {
 }
 
 // Busy tells whether a key is being changed.
-func (k *Keys) Busy() bool { return k.locks.queue.Busy() || k.states.queue.Busy() }
+func (ks *Keys) Busy() bool { return ks.locks.queue.Busy() || ks.states.queue.Busy() }
 
 // keyHost is what package keyed sees of them.
 type keyHost struct{ p *Keys }
