@@ -16,16 +16,6 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-func connect(t *testing.T, o natsconn.Options) *natsconn.Conn {
-	t.Helper()
-	conn, err := natsconn.Dial(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	return conn
-}
-
 // ensure makes a namespace in memory, of one partition if o says no other number.
 func ensure(t *testing.T, conn *natsconn.Conn, o topology.Options) *topology.Namespace {
 	t.Helper()

@@ -43,14 +43,14 @@ func openOn(t *testing.T, n int, at embedded.Options, o namespaces.ServeOptions)
 	var wg sync.WaitGroup
 	t.Cleanup(func() { cancel(); wg.Wait() })
 	for range n {
-		conn := connect(t, natsconn.Options{InProcess: s.Conn()})
+		conn := embeddedtest.Connect(t, s)
 		wg.Go(func() {
 			if err := namespaces.Serve(ctx, conn, o); err != nil {
 				t.Errorf("got %v, want nil", err)
 			}
 		})
 	}
-	of := &office{Conn: connect(t, natsconn.Options{InProcess: s.Conn()}), server: s}
+	of := &office{Conn: embeddedtest.Connect(t, s), server: s}
 	of.ready(t)
 	return of
 }
@@ -126,7 +126,7 @@ func TestServiceCreates(t *testing.T) {
 // The answer to a request about namespaces goes to an inbox, and not where the asker would have the server write for him.
 func TestServiceReflectsNothing(t *testing.T) {
 	s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
-	serving, conn := connect(t, natsconn.Options{InProcess: s.Conn()}), connect(t, natsconn.Options{InProcess: s.Conn()})
+	serving, conn := embeddedtest.Connect(t, s), embeddedtest.Connect(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- namespaces.Serve(ctx, serving, namespaces.ServeOptions{Memory: true}) }()

@@ -250,9 +250,9 @@ func TestEnsureIsOvertakenByADeletion(t *testing.T) {
 // made goes all the same.
 func TestWhatIsMadeBesideADeletionGoes(t *testing.T) {
 	s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
-	conn := connect(t, natsconn.Options{InProcess: s.Conn()})
+	conn := embeddedtest.Connect(t, s)
 	wire := cutwire.New(s.Conn())
-	mine := connect(t, natsconn.Options{InProcess: wire})
+	mine := embeddedtest.Through(t, wire)
 	makes := map[string]func(context.Context) error{
 		"$JS.API.STREAM.CREATE.drover-a-in-1": func(ctx context.Context) error {
 			_, err := topology.Ensure(ctx, mine, topology.Options{Namespace: "a", Memory: true, Partitions: 2})
@@ -296,11 +296,11 @@ func TestWhatIsMadeBesideADeletionGoes(t *testing.T) {
 
 func TestDeleteByManyAtOnce(t *testing.T) {
 	s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
-	conn := connect(t, natsconn.Options{InProcess: s.Conn()})
+	conn := embeddedtest.Connect(t, s)
 	full(t, conn, "a")
 	var wg sync.WaitGroup
 	for range 6 {
-		mine := connect(t, natsconn.Options{InProcess: s.Conn()})
+		mine := embeddedtest.Connect(t, s)
 		wg.Go(func() {
 			if err := topology.Delete(t.Context(), mine, "a", topology.DeleteOptions{}); err != nil && !errors.Is(err, topology.ErrNoNamespace) {
 				t.Errorf("got %v", err)
@@ -370,9 +370,9 @@ func TestDeleteWaitsForClaims(t *testing.T) {
 func TestDeleteWithoutAnAnswerAboutClaims(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
-		conn := connect(t, natsconn.Options{InProcess: s.Conn()})
+		conn := embeddedtest.Connect(t, s)
 		wire := cutwire.New(s.Conn())
-		mine := connect(t, natsconn.Options{InProcess: wire})
+		mine := embeddedtest.Through(t, wire)
 		ns := ensure(t, conn, topology.Options{Namespace: "a"}).Name
 		rev, err := conn.KVCreate(t.Context(), ns.BucketClaims(), "partition.0", []byte("x"), 0)
 		if err != nil {

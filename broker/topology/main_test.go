@@ -26,17 +26,7 @@ func dial(t *testing.T, o embedded.Options) *natsconn.Conn {
 	t.Helper()
 	o.DontListen = true
 	s := embeddedtest.Serve(t, o)
-	return connect(t, natsconn.Options{InProcess: s.Conn()})
-}
-
-func connect(t *testing.T, o natsconn.Options) *natsconn.Conn {
-	t.Helper()
-	conn, err := natsconn.Dial(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	return conn
+	return embeddedtest.Connect(t, s)
 }
 
 func config(t *testing.T, conn *natsconn.Conn, stream string) jetstream.StreamConfig {

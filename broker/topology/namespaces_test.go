@@ -215,11 +215,11 @@ func TestEnsureLimitsWhatCameLater(t *testing.T) {
 func TestListNamesWhatItCannotRead(t *testing.T) {
 	may := []string{"$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO.drover-a-signals", "$JS.API.STREAM.INFO.drover-c-signals"}
 	srv, _ := embeddedtest.Start(t, false, embeddedtest.User{Name: "narrow", Publish: may, Subscribe: []string{"_INBOX.>"}})
-	root := connect(t, natsconn.Options{InProcess: srv, User: embeddedtest.Root, Password: embeddedtest.Password})
+	root := embeddedtest.As(t, srv, embeddedtest.Root)
 	for _, ns := range []string{"a", "b", "c", "d"} {
 		ensure(t, root, topology.Options{Namespace: ns})
 	}
-	list, err := topology.List(t.Context(), connect(t, natsconn.Options{InProcess: srv, User: "narrow", Password: embeddedtest.Password}), nil)
+	list, err := topology.List(t.Context(), embeddedtest.As(t, srv, "narrow"), nil)
 	unread, ok := errors.AsType[*topology.UnreadError](err)
 	if want := []subject.Namespace{"b", "d"}; !ok || !slices.Equal(unread.Names, want) || !errors.Is(err, natsconn.ErrPermission) {
 		t.Fatalf("got %v, want %v unread", err, want)

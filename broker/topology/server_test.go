@@ -85,7 +85,7 @@ func TestServersThatWillNotDo(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			conn := connect(t, natsconn.Options{URL: fakeServer(t, tc.info, tc.reply)})
+			conn := connect(t, fakeServer(t, tc.info, tc.reply))
 			_, err := topology.Ensure(t.Context(), conn, topology.Options{})
 			if !errors.Is(err, tc.want) || !strings.Contains(err.Error(), tc.says) {
 				t.Fatalf("got %v, want %v saying %q", err, tc.want, tc.says)
@@ -98,7 +98,7 @@ func TestServersThatWillNotDo(t *testing.T) {
 func TestClusterWithoutLeader(t *testing.T) {
 	const info = `{"server_id":"F","version":"2.12.2","proto":1,"headers":true,"max_payload":1048576,"jetstream":true,"cluster":"trio"}`
 	const reply = `{"type":"io.nats.jetstream.api.v1.account_info_response","error":{"code":503,"err_code":10008,"description":"JetStream system temporarily unavailable"}}`
-	conn := connect(t, natsconn.Options{URL: fakeServer(t, info, reply)})
+	conn := connect(t, fakeServer(t, info, reply))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	_, err := topology.Ensure(ctx, conn, topology.Options{})
@@ -110,4 +110,14 @@ func TestClusterWithoutLeader(t *testing.T) {
 			t.Errorf("got %v, want %q in it", err, want)
 		}
 	}
+}
+
+func connect(t *testing.T, url string) *natsconn.Conn {
+	t.Helper()
+	conn, err := natsconn.Dial(t.Context(), natsconn.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn
 }

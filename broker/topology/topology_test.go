@@ -286,7 +286,7 @@ func TestEnsureFromManyProcesses(t *testing.T) {
 	got := make([]*topology.Namespace, 8)
 	errs := make([]error, len(got))
 	for i := range got {
-		conn := connect(t, natsconn.Options{InProcess: s.Conn()})
+		conn := embeddedtest.Connect(t, s)
 		wg.Go(func() {
 			// Half of them want another number of partitions; who comes first decides for all.
 			o := topology.Options{Memory: true, Partitions: 1 + i%2, Version: fmt.Sprint(i)}

@@ -21,7 +21,7 @@ func deaf(t *testing.T) (q *cutwire.Questions, conn, well *natsconn.Conn) {
 	t.Helper()
 	s := embeddedtest.Serve(t, embedded.Options{DontListen: true})
 	wire := cutwire.New(s.Conn())
-	conn = connect(t, natsconn.Options{InProcess: wire})
+	conn = embeddedtest.Through(t, wire)
 	return cutwire.Ask(wire, cutwire.Swallow, "$JS.API.STREAM.", "$JS.API.DIRECT."), conn, embeddedtest.Connect(t, s)
 }
 
