@@ -94,7 +94,7 @@ func buildServers(ctx context.Context) (dir string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	_, err = goCommand(ctx, root, "build", "-buildvcs=false", "-o", dir+string(filepath.Separator),
+	_, err = goCommand(ctx, root, "build", "-buildvcs=false", "-ldflags=-s -w", "-o", dir+string(filepath.Separator),
 		"github.com/droverhq/drover/cmd/drover", "github.com/nats-io/nats-server/v2")
 	return dir, err
 }
