@@ -85,6 +85,7 @@ var floors = map[string]int{
 	"broker/partition/loop":      22,
 	"broker/partition/actor":     24, // what is known of a run
 	"broker/partition/locking":   26,
+	"broker/partition/alarms":    26,
 	"broker/partition/env":       24, // what the partitions of a broker share
 
 	// The parts of the decider worker.

@@ -20,7 +20,7 @@ const mostKept = 256
 func (p *Partition) setAside(r *actor.Run) {
 	p.sayDamaged(p.b.NS.HistoryOfWorkflow(p.n, r.WorkflowID), r.Damage.Err)
 	delete(p.inheriting, r.WorkflowID)
-	p.uncover(r)
+	p.alarms.Uncover(r)
 }
 
 // turnAwayAll tells those who wait for a run that its history cannot be followed.

@@ -434,9 +434,11 @@ func (p *Partition) conclude(
 
 // late parks an answer that nobody waits for any more.
 func (p *Partition) late(m natsconn.Msg) {
-	p.bury(&actor.Message{Log: noLog, At: p.now(), Subject: m.Subject, Body: m.Data},
+	p.bury(
+		&actor.Message{Log: noLog, At: p.now(), Subject: m.Subject, Body: m.Data},
 		execution.DeadLateDecision,
-		"the decision came after its deadline, or was answered by another; the history has no trace of it")
+		"the decision came after its deadline, or was answered by another; the history has no trace of it",
+	)
 }
 
 // expire forgets an ask whose decision has ended some other way: timed out, or closed with the run.

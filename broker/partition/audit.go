@@ -78,7 +78,7 @@ func (p *Partition) audited(r *actor.Run) schemas.AuditRun {
 	case r.Decider.NoPoller: // what is armed may be of a time when the backlog was longer
 		a.Due = explain.DueAtLast(r.State, p.b.Config(), p.now(), mostReask)
 	case r.Open():
-		a.Due = p.wantedAlarm(r)
+		a.Due = p.alarms.Wanted(r)
 	}
 	if a.Decision != "" { // a paused run wants none
 		a.Decision = explain.Decision(r.State, p.situation(r))

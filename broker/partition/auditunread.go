@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/droverhq/drover/broker/explain"
+	"github.com/droverhq/drover/broker/partition/alarms"
 	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
@@ -74,4 +75,4 @@ func (p *Partition) auditLoaded(u *unread, l *runs.Run, err error) schemas.Audit
 }
 
 // mostReask is how far away the alarm is at most that asks for a decision again.
-const mostReask = askCover + deciders.LongestReask
+const mostReask = alarms.AskCover + deciders.LongestReask

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/partition/actor"
+	"github.com/droverhq/drover/broker/partition/alarms"
 	"github.com/droverhq/drover/broker/partition/deciders"
 )
 
@@ -47,7 +48,7 @@ func (p *Partition) rejoinBacklog(r *actor.Run) {
 		p.deciders.Backlog.Remove(r.WorkflowID)
 		return
 	}
-	r.Decider.NoPoller, r.Decider.Reasks = true, manyReasks
+	r.Decider.NoPoller, r.Decider.Reasks = true, alarms.ManyReasks
 }
 
 // endRecall: the question for a run that was recalled has come to its end, or there was none.

@@ -232,9 +232,9 @@ func (p *Partition) reset(r *actor.Run, e *actor.Message, q *schemas.StartReques
 
 // renew makes the actor that of a new run of its workflow id.
 func (p *Partition) renew(r *actor.Run, q *schemas.StartRequest, mailbox []*actor.Message) {
-	p.armNever(r)
+	p.alarms.ArmNever(r)
 	if r.Live() {
-		p.dropAlarm(r)
+		p.alarms.Drop(r)
 	}
 	*r = actor.Run{
 		WorkflowID: r.WorkflowID, State: execution.New(r.WorkflowID, q.Run), Mailbox: mailbox,

@@ -5,8 +5,10 @@ import (
 	"testing/synctest"
 
 	"github.com/droverhq/drover/broker/embedded"
+	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
 )
@@ -52,4 +54,8 @@ func TestAnswerToAStartThatIsReadAgain(t *testing.T) { // P-1, P-5
 			}
 		}
 	})
+}
+
+func openRun() *actor.Run {
+	return &actor.Run{WorkflowID: "o", End: runs.End{Sequence: 40}, State: &execution.State{Run: "r2", Start: &schemas.WorkflowStarted{WorkflowType: "order"}, Status: schemas.StatusOpen}}
 }

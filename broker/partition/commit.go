@@ -32,7 +32,7 @@ func (p *Partition) settle(r *actor.Run) {
 	if r.Decider.Ask == nil && !r.Loading {
 		p.endRecall(r)
 	}
-	p.cover(r)
+	p.alarms.Cover(r)
 	if r.Decider.Queued && (r.Decider.Ask != nil || p.leaving != nil || !p.wantsNow(r)) {
 		// an owner that leaves asks nobody
 		r.Decider.Queued = false

@@ -118,7 +118,11 @@ func (p *Partition) activityTask(
 		Attempt: a.Attempt, ScheduledEventID: a.ScheduledID, ScheduledAt: a.ScheduledBase,
 		NotIdempotent:  o.NotIdempotent || ask,
 		IdempotencyKey: execution.Token(r.State.Run, a.ScheduledID, 0),
-		Token:          execution.Token(r.State.Run, a.ScheduledID, a.Attempt), HeartbeatDetails: a.Resume,
+		Token: execution.Token(
+			r.State.Run,
+			a.ScheduledID,
+			a.Attempt,
+		), HeartbeatDetails: a.Resume,
 		Fence: p.fence, Report: p.b.NS.ActOutcome(p.n, r.WorkflowID, o.List),
 		Beat: p.b.NS.Beat(p.n, r.WorkflowID, o.List), StartToClose: max(o.StartToCloseTimeout, 0),
 		Heartbeat: max(o.HeartbeatTimeout, 0),

@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/schemas"
@@ -27,3 +28,13 @@ func (h host) WhenKept(r *actor.Run, f, aside func())   { h.p.whenKept(r, f, asi
 func (h host) AfterPending(r *actor.Run, f func())      { h.p.afterPending(r, f) }
 func (h host) Deliver(r *actor.Run, e *actor.Message)   { h.p.deliver(r, e) }
 func (h host) Tell(wid, kind string, v any)             { h.p.tell(wid, kind, v) }
+func (h host) Sealed() bool                             { return h.p.sealed() }
+func (h host) Outside() *natsconn.Outbox                { return h.p.outside }
+func (h host) When(r *actor.Run, f func())              { h.p.when(r, f) }
+func (h host) Mark(r *actor.Run)                        { h.p.mark(r) }
+func (h host) Retire(r *actor.Run)                      { h.p.retire(r) }
+func (h host) BacklogApart() schemas.Duration           { return h.p.deciders.Backlog.Apart() }
+func (h host) NothingKnown(wid string) bool             { return h.p.nothingKnown(wid) }
+func (h host) ReadResult(q *schemas.ExecutionRequest, reply func(any), otherwise func()) {
+	h.p.readResult(q, reply, otherwise)
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
+	"github.com/droverhq/drover/broker/partition/alarms"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
@@ -192,7 +193,7 @@ func (p *Partition) takeMessage(in *intake.Log, o *opened) {
 			e.Answer = p.answerStart(e, msg.Request)
 		}
 	case execution.AlarmFired:
-		p.when(r, func() { p.fired(r, o.fire, e.Completion, stored) })
+		p.when(r, func() { p.alarms.Fired(r, o.fire, e.Completion, alarms.Stored) })
 	case execution.Pause, execution.Resume, execution.Hold, execution.Release, execution.Cancel,
 		execution.Terminate, execution.BreakLock:
 		e.Answer = p.answerRequest(o.request)

@@ -12,6 +12,7 @@ import (
 	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
+	"github.com/droverhq/drover/broker/partition/alarms"
 	"github.com/droverhq/drover/broker/partition/deadlines"
 	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/broker/partition/env"
@@ -88,7 +89,8 @@ type Partition struct {
 	unrepeated []string
 	repeating  int
 
-	keys *locking.Keys
+	keys   *locking.Keys
+	alarms *alarms.Alarms
 
 	quota          env.Quota
 	repeatedStarts map[string]bool // children, by their run, whose start this owner has repeated
@@ -122,9 +124,9 @@ func New(b *env.Env, n int, lease *claims.Lease) *Partition {
 		recovered: make(map[string]map[string]bool), missingStreams: make(map[string][]func()),
 		refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool),
 		departed: make(chan struct{}), head: make(natsconn.Header, 6),
-		scratch: scratch{alarmHead: make(natsconn.Header, 1)},
-		intake:  intake.New[*actor.Message](MostRemembered, BlockIDs),
+		intake: intake.New[*actor.Message](MostRemembered, BlockIDs),
 	}
+	p.alarms = alarms.New(host{p}, p.owner(), &p.deadlines)
 	p.keys, p.deciders = locking.New(host{p}, p.owner()), deciders.New(deciderHost{p})
 	return p
 }
@@ -188,7 +190,7 @@ func (p *Partition) Run(outer context.Context, own func(*Partition) (disown func
 	select {
 	case <-looped: // out of order: what is in memory may be ahead of the history
 		p.refuseReports()
-		p.refuseAlarms()
+		p.alarms.Refuse()
 		p.handOver(context.WithoutCancel(ctx), p.positions())
 		if cause := context.Cause(ctx); errors.Is(cause, ErrRefused) ||
 			errors.Is(cause, ErrElsewhere) {

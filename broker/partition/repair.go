@@ -92,7 +92,7 @@ func (p *Partition) dropForeign(ctx context.Context) error {
 		return fmt.Errorf("look for alarms of closed runs: %w", err)
 	}
 	for _, seq := range foreign {
-		p.deleteAlarm(seq)
+		p.alarms.Delete(seq)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package partition
 
 import (
-	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -14,9 +13,6 @@ type scratch struct {
 	ahead   schemas.AheadTask
 	started schemas.DeciderStarted
 	events  []schemas.Event
-
-	alarm     schemas.Alarm
-	alarmHead natsconn.Header
 }
 
 // maxScratchEvents is the longest list of events that is kept from one task to the next.

@@ -30,7 +30,7 @@ func (p *Partition) listen(ctx context.Context) (closers []func(), err error) {
 	subscribe(p.replies+">", p.answered)
 	p.subscriptions = nil // that one is heard to the end
 	subscribe(p.b.NS.Owner(p.n), p.asked)
-	subscribe(p.b.NS.Fire(p.n), p.alarmsCame)
+	subscribe(p.b.NS.Fire(p.n), p.alarms.Take)
 	subscribe(p.b.NS.AllOutcomes(p.n), p.outcome)
 	subscribe(p.b.NS.AllBeats(p.n), p.beat)
 	subscribe(p.b.NS.AllAnnounce(), func(m natsconn.Msg) {

@@ -221,7 +221,7 @@ func (p *Partition) repeatOld(wid, id string, tries int) {
 			for _, e := range l.State.OpenEffects(p.now()) {
 				p.exchange(l.State, actor.Effect{Effect: e}, p.recovery)
 			}
-			p.dropStrange(wid, id)
+			p.alarms.DropStrange(wid, id)
 		}
 		p.recovery.Release()
 	})

@@ -1,4 +1,4 @@
-package partition
+package alarms
 
 import (
 	"testing"
@@ -6,12 +6,14 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
+	"github.com/droverhq/drover/broker/partition/deadlines"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
-func openRun() *actor.Run {
+func anOpenRun() *actor.Run {
 	return &actor.Run{WorkflowID: "o", End: runs.End{Sequence: 40}, State: &execution.State{Run: "r2", Start: &schemas.WorkflowStarted{WorkflowType: "order"}, Status: schemas.StatusOpen}}
 }
 
@@ -25,17 +27,17 @@ func TestWhatAFireTells(t *testing.T) { // P-10
 		came  fireWay
 		want  actor.Alarm
 	}{
-		{"of the armed one", armed, schemas.Ring{Run: "r2", Due: 100, Sequence: 7}, stored, actor.Alarm{}},
+		{"of the armed one", armed, schemas.Ring{Run: "r2", Due: 100, Sequence: 7}, Stored, actor.Alarm{}},
 		{"straight from its worker, which has it still", armed, schemas.Ring{Run: "r2", Due: 100, Sequence: 7}, direct, actor.Alarm{Seq: 7, Firing: true}},
-		{"of one that replaced it", armed, schemas.Ring{Run: "r2", Due: 90, Sequence: 8}, stored, actor.Alarm{}},
-		{"of one that is not known", actor.Alarm{Due: 100}, schemas.Ring{Run: "r2", Due: 90, Sequence: 3}, stored, actor.Alarm{}},
-		{"of one that it has replaced", armed, schemas.Ring{Run: "r2", Due: 90, Sequence: 6}, stored, armed},
-		{"of the run before", armed, schemas.Ring{Run: "r1", Due: 100, Sequence: 7}, stored, armed},
+		{"of one that replaced it", armed, schemas.Ring{Run: "r2", Due: 90, Sequence: 8}, Stored, actor.Alarm{}},
+		{"of one that is not known", actor.Alarm{Due: 100}, schemas.Ring{Run: "r2", Due: 90, Sequence: 3}, Stored, actor.Alarm{}},
+		{"of one that it has replaced", armed, schemas.Ring{Run: "r2", Due: 90, Sequence: 6}, Stored, armed},
+		{"of the run before", armed, schemas.Ring{Run: "r1", Due: 100, Sequence: 7}, Stored, armed},
 	} {
 		done := false
-		p, r, kept := &Partition{}, openRun(), watermark.New(func() { done = true })
+		a, r, kept := New(&fakeHost{}, env.Owner{}, &deadlines.Deadlines[*actor.Run]{}), anOpenRun(), watermark.New(func() { done = true })
 		r.Alarm = tc.alarm
-		p.fired(r, &tc.fire, kept, tc.came)
+		a.Fired(r, &tc.fire, kept, tc.came)
 		if r.Alarm != tc.want {
 			t.Errorf("a ring %s: got %+v, want %+v", tc.name, r.Alarm, tc.want)
 		}
@@ -62,11 +64,11 @@ func TestFireWhileAnAlarmIsOnItsWay(t *testing.T) { // P-10
 		{"one with its number", schemas.Ring{Run: "r2", Due: 90, Sequence: 8}, natsconn.Ack{Seq: 8}, actor.Alarm{}, false},
 	} {
 		free := false
-		p, r, waits := &Partition{}, openRun(), watermark.New(func() { free = true })
-		way := &actor.SentAlarm{Run: r, RunID: "r2", Due: 100, Covered: []*completion{waits}}
+		a, r, waits := New(&fakeHost{}, env.Owner{}, &deadlines.Deadlines[*actor.Run]{}), anOpenRun(), watermark.New(func() { free = true })
+		way := &actor.SentAlarm{Run: r, RunID: "r2", Due: 100, Covered: []*watermark.Completion{waits}}
 		r.Alarm = actor.Alarm{Due: 90, Seq: 7, Way: way}
-		p.fired(r, &tc.fire, watermark.New(nil), stored)
-		p.armed(way, tc.ack)
+		a.Fired(r, &tc.fire, watermark.New(nil), Stored)
+		a.armed(way, tc.ack)
 		if r.Alarm != tc.want || free != tc.free {
 			t.Errorf("%s: got %+v, and what waited is free: %v; want %+v, free: %v", tc.name, r.Alarm, free, tc.want, tc.free)
 		}

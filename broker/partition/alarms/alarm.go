@@ -1,4 +1,4 @@
-package partition
+package alarms
 
 import (
 	"context"
@@ -13,33 +13,33 @@ import (
 )
 
 const (
-	// askCover is how long a run may wait for an answer to a decision task before an alarm makes a
+	// AskCover is how long a run may wait for an answer to a decision task before an alarm makes a
 	// new owner meet it.
-	askCover = schemas.Duration(10 * time.Second)
+	AskCover = schemas.Duration(10 * time.Second)
 	// maxReask caps the alarm of a run that nobody listens for.
 	maxReask = schemas.Duration(time.Minute)
-	// manyReasks is after how many questions in vain it is at that cap, at least.
-	manyReasks = 8
+	// ManyReasks is after how many questions in vain it is at that cap, at least.
+	ManyReasks = 8
 )
 
-// wantedAlarm is the earliest instant at which somebody must look at the run, even if this owner is
+// Wanted is the earliest instant at which somebody must look at the run, even if this owner is
 // gone.
-func (p *Partition) wantedAlarm(r *actor.Run) schemas.Timestamp {
-	due := r.State.NextDue(p.b.Config())
-	w, wanted := r.State.WantsDecider(p.b.Config())
-	look := p.now().Add(askCover)
+func (a *Alarms) Wanted(r *actor.Run) schemas.Timestamp {
+	due := r.State.NextDue(a.b.Config())
+	w, wanted := r.State.WantsDecider(a.b.Config())
+	look := a.host.Now().Add(AskCover)
 	switch {
 	case r.Dispatching():
 	case !wanted || w.Started:
 		return due
 	default:
-		wait := min(askCover<<min(r.Decider.Reasks, manyReasks), maxReask)
+		wait := min(AskCover<<min(r.Decider.Reasks, ManyReasks), maxReask)
 		if r.Decider.NoPoller {
-			wait = max(wait, p.deciders.Backlog.Apart())
+			wait = max(wait, a.host.BacklogApart())
 		}
-		look = max(w.NotBefore, p.now().Add(wait))
+		look = max(w.NotBefore, a.host.Now().Add(wait))
 	}
-	if r.Alarm.Due != 0 && r.Alarm.Due <= look && r.Alarm.Due > p.now() {
+	if r.Alarm.Due != 0 && r.Alarm.Due <= look && r.Alarm.Due > a.host.Now() {
 		look = r.Alarm.Due // armed already; do not chase the clock
 	}
 	if due == 0 {
@@ -48,73 +48,73 @@ func (p *Partition) wantedAlarm(r *actor.Run) schemas.Timestamp {
 	return min(due, look)
 }
 
-// cover releases what waits for the run to be safe: when it is closed or its alarm is armed early
+// Cover releases what waits for the run to be safe: when it is closed or its alarm is armed early
 // enough. Most runs end before their alarm would be made durable, and so never cost one; until then
 // the effects position waits.
-func (p *Partition) cover(r *actor.Run) {
+func (a *Alarms) Cover(r *actor.Run) {
 	if r.Alarm.Way != nil || r.Loading {
 		return
 	}
 	if !r.Open() {
-		p.uncover(r)
-		p.armNever(r)
+		a.Uncover(r)
+		a.ArmNever(r)
 		if r.Live() {
-			p.dropAlarm(r)
+			a.Drop(r)
 		}
-		p.retire(r)
+		a.host.Retire(r)
 		return
 	}
 	if r.Inflight != nil || len(r.Pending) > 0 {
 		return
 	}
-	due := p.wantedAlarm(r)
+	due := a.Wanted(r)
 	if due == 0 || r.Alarm.Due != 0 && r.Alarm.Due <= due {
-		p.uncover(r)
+		a.Uncover(r)
 		return
 	}
-	if due.Sub(p.now()) <= 2*p.b.Options.AlarmDelay || p.leaving != nil {
-		p.arm(r, due)
+	if due.Sub(a.host.Now()) <= 2*a.b.Options.AlarmDelay || a.host.Leaving() {
+		a.arm(r, due)
 		return
 	}
 	if !r.Alarm.Queued {
-		p.armLater(r)
+		a.armLater(r)
 	}
 }
 
 // armNow arms what is still wanted when the delay is over.
-func (p *Partition) armNow(r *actor.Run) {
+func (a *Alarms) armNow(r *actor.Run) {
 	if !r.Open() || r.Loading || r.Alarm.Way != nil {
-		p.mark(r)
+		a.host.Mark(r)
 		return
 	}
-	due := p.wantedAlarm(r)
-	if soon := p.now().Add(askCover); !r.IsSettled() && (due == 0 || due > soon) {
+	due := a.Wanted(r)
+	if soon := a.host.Now().Add(AskCover); !r.IsSettled() && (due == 0 || due > soon) {
 		// what is wanted may never be in the history, and who comes then must look at what is
 		due = soon
 	}
 	if due != 0 && (r.Alarm.Due == 0 || r.Alarm.Due > due) {
-		p.arm(r, due)
+		a.arm(r, due)
 		return
 	}
-	p.mark(r)
+	a.host.Mark(r)
 }
 
-// uncover releases what waited for the alarm.
-func (p *Partition) uncover(r *actor.Run) {
+// Uncover releases what waited for the alarm.
+func (a *Alarms) Uncover(r *actor.Run) {
 	watermark.Release(r.Uncovered)
 	r.Uncovered = nil
 }
 
 // arm publishes the alarm over the one that is known to be there (P-10). If another is there, the
 // claim is looked at before it is replaced.
-func (p *Partition) arm(r *actor.Run, due schemas.Timestamp) {
-	if !p.canWrite() {
+func (a *Alarms) arm(r *actor.Run, due schemas.Timestamp) {
+	if !a.host.CanWrite() {
 		return
 	}
 	id := r.State.Run
-	natsconn.ExpectLastSubjectSeq(p.scratch.alarmHead, r.Alarm.Seq)
-	p.scratch.alarm = schemas.Alarm{V: schemas.Version, Run: id, Due: due, Fence: p.fence}
-	err := schemas.MarshalTo(&p.scratch.alarm, func(body []byte) error {
+	natsconn.ExpectLastSubjectSeq(a.head, r.Alarm.Seq)
+	a.record = schemas.Alarm{V: schemas.Version, Run: id, Due: due, Fence: a.host.Fence()}
+	err := schemas.MarshalTo(&a.record, func(body []byte) error {
 		way := &actor.SentAlarm{
 			Run:     r,
 			RunID:   id,
@@ -122,27 +122,27 @@ func (p *Partition) arm(r *actor.Run, due schemas.Timestamp) {
 			Covered: r.Uncovered,
 		} // only what waits now
 		r.Uncovered, r.Alarm.Way = nil, way
-		p.sends++
-		p.outside.Send(p.b.NS.Alarm(p.n, r.WorkflowID, id), p.scratch.alarmHead, body,
-			func(a natsconn.Ack) {
-				p.loop.Post(func() { p.armed(way, a) })
+		a.sending++
+		a.host.Outside().Send(a.b.NS.Alarm(a.n, r.WorkflowID, id), a.head, body,
+			func(ack natsconn.Ack) {
+				a.loop.Post(func() { a.armed(way, ack) })
 			})
 		return nil
 	})
 	if err != nil {
-		p.log.WithError(err).Error("an alarm cannot be encoded")
+		a.log.WithError(err).Error("an alarm cannot be encoded")
 	}
 }
 
 // armed learns what has become of an alarm that was published for a run.
-func (p *Partition) armed(way *actor.SentAlarm, a natsconn.Ack) {
+func (a *Alarms) armed(way *actor.SentAlarm, ack natsconn.Ack) {
 	r := way.Run
-	p.sends--
-	if a.Err == nil {
-		p.deadlines.Armed = max(p.deadlines.Armed, a.Seq)
+	a.sending--
+	if ack.Err == nil {
+		a.deadlines.Armed = max(a.deadlines.Armed, ack.Seq)
 	}
 	if r.State.Run != way.RunID { // another run has begun since; this one is closed
-		p.dropStrange(r.WorkflowID, way.RunID)
+		a.DropStrange(r.WorkflowID, way.RunID)
 		watermark.Release(way.Covered)
 		return
 	}
@@ -154,42 +154,42 @@ func (p *Partition) armed(way *actor.SentAlarm, a natsconn.Ack) {
 	due, covered := way.Due, way.Covered
 	var other *natsconn.SequenceError
 	switch {
-	case a.Err == nil && a.Seq <= fired:
+	case ack.Err == nil && ack.Seq <= fired:
 		// its ring has overtaken its acknowledgement: nothing is armed
 		r.Alarm.Due, r.Alarm.Seq, r.Alarm.Firing = 0, 0, false
 		r.Uncovered = append(covered, r.Uncovered...)
-	case a.Err == nil:
-		r.Alarm.Due, r.Alarm.Seq, r.Alarm.Strange, r.Alarm.Firing = due, a.Seq, false, false
+	case ack.Err == nil:
+		r.Alarm.Due, r.Alarm.Seq, r.Alarm.Strange, r.Alarm.Firing = due, ack.Seq, false, false
 		watermark.Release(covered)
-	case errors.As(a.Err, &other):
+	case errors.As(ack.Err, &other):
 		r.Alarm.Seq, r.Alarm.Firing, r.Uncovered = other.Last, false, append(covered,
 			r.Uncovered...)
 	default:
 		r.Uncovered = append(covered, r.Uncovered...)
 		// if it is stored it has replaced what was armed, and may have rung since
 		r.Alarm.Due, r.Alarm.Strange = 0, true
-		p.log.WithError(a.Err).WithField("workflow", r.WorkflowID).
+		a.log.WithError(ack.Err).WithField("workflow", r.WorkflowID).
 			Warn("an alarm is not acknowledged; arming again")
 		r.Alarm.Queued = true
-		p.loop.After(env.EffectRetry, func() { r.Alarm.Queued = false; p.mark(r) })
+		a.loop.After(env.EffectRetry, func() { r.Alarm.Queued = false; a.host.Mark(r) })
 		return
 	}
-	p.mark(r)
+	a.host.Mark(r)
 }
 
 // fireWay is how a ring came: through the inbox, or straight to the owner.
 type fireWay int
 
 const (
-	stored fireWay = iota
+	Stored fireWay = iota
 	direct
 )
 
-// fired: the alarm has rung, so nothing is armed any more (P-10). The ring's place in the inbox, or
+// Fired: the alarm has rung, so nothing is armed any more (P-10). The ring's place in the inbox, or
 // the worker's answer, is kept until the run is covered again. The worker deletes the message as
 // soon as the ring is stored. One that came straight still stands there: the next alarm is
 // published over it.
-func (p *Partition) fired(r *actor.Run, fire *schemas.Ring, t *completion, came fireWay) {
+func (a *Alarms) Fired(r *actor.Run, fire *schemas.Ring, t *watermark.Completion, came fireWay) {
 	if !r.Open() || fire.Run != r.State.Run {
 		return
 	}
@@ -210,11 +210,11 @@ func (p *Partition) fired(r *actor.Run, fire *schemas.Ring, t *completion, came 
 	}
 	t.Retain()
 	r.Uncovered = append(r.Uncovered, t)
-	p.mark(r)
+	a.host.Mark(r)
 }
 
-// dropAlarm deletes the alarm of a closed run, by sequence only. If that fails it rings in vain.
-func (p *Partition) dropAlarm(r *actor.Run) {
+// Drop deletes the alarm of a closed run, by sequence only. If that fails it rings in vain.
+func (a *Alarms) Drop(r *actor.Run) {
 	known, strange := r.Alarm.Seq, r.Alarm.Strange
 	if r.Alarm.Firing {
 		known = 0
@@ -222,62 +222,62 @@ func (p *Partition) dropAlarm(r *actor.Run) {
 	r.Alarm.Due, r.Alarm.Seq, r.Alarm.Strange, r.Alarm.Firing = 0, 0, false, false
 	switch {
 	case strange: // it may have replaced the one that is known
-		p.dropStrange(r.WorkflowID, r.State.Run)
+		a.DropStrange(r.WorkflowID, r.State.Run)
 	case known != 0:
-		p.deleteAlarm(known)
+		a.Delete(known)
 	}
 }
 
-// dropStrange looks for an alarm of a closed run that somebody else has armed, and deletes it: it
+// DropStrange looks for an alarm of a closed run that somebody else has armed, and deletes it: it
 // may be due in a year.
-func (p *Partition) dropStrange(wid, id string) {
-	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
-		m, err := p.b.Reads.LastBySubject(ctx, p.b.NS.StreamAlarms(p.n), p.b.NS.Alarm(p.n, wid, id))
+func (a *Alarms) DropStrange(wid, id string) {
+	env.ReadAsync(a.b, a.loop, func(ctx context.Context) (uint64, error) {
+		m, err := a.b.Reads.LastBySubject(ctx, a.b.NS.StreamAlarms(a.n), a.b.NS.Alarm(a.n, wid, id))
 		if err != nil {
 			return 0, err
 		}
 		return m.Seq, nil
 	}, func(seq uint64, err error) {
 		if err == nil {
-			p.deleteAlarm(seq)
+			a.Delete(seq)
 		}
 	})
 }
 
-// deleteAlarm deletes the alarm of a closed run.
-func (p *Partition) deleteAlarm(seq uint64) {
-	p.deadlines.Eraser.Add(seq)
-	p.eraseSome()
+// Delete deletes the alarm of a closed run.
+func (a *Alarms) Delete(seq uint64) {
+	a.deadlines.Eraser.Add(seq)
+	a.eraseSome()
 }
 
-func (p *Partition) eraseSome() {
+func (a *Alarms) eraseSome() {
 	for {
-		seq, ok := p.deadlines.Eraser.Next(natsconn.DeletesAtOnce)
+		seq, ok := a.deadlines.Eraser.Next(natsconn.DeletesAtOnce)
 		if !ok {
 			return
 		}
-		p.outside.Delete(p.b.NS.StreamAlarms(p.n), seq, func(err error) {
-			p.loop.Post(func() {
-				p.deadlines.Eraser.Done()
+		a.host.Outside().Delete(a.b.NS.StreamAlarms(a.n), seq, func(err error) {
+			a.loop.Post(func() {
+				a.deadlines.Eraser.Done()
 				if err != nil && !errors.Is(err, natsconn.ErrNotFound) {
-					p.eraseAgain(seq)
+					a.eraseAgain(seq)
 				}
-				p.eraseSome()
+				a.eraseSome()
 			})
 		})
 	}
 }
 
 // eraseAgain waits for an answer, and for the server if need be.
-func (p *Partition) eraseAgain(seq uint64) {
-	if !p.canWrite() { // the sequence may be another message's by now
+func (a *Alarms) eraseAgain(seq uint64) {
+	if !a.host.CanWrite() { // the sequence may be another message's by now
 		return
 	}
-	env.WriteAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, p.b.Conn.DeleteMsg(ctx, p.b.NS.StreamAlarms(p.n), seq)
+	env.WriteAsync(a.b, a.loop, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, a.b.Conn.DeleteMsg(ctx, a.b.NS.StreamAlarms(a.n), seq)
 	}, func(_ struct{}, err error) {
 		if err != nil && !errors.Is(err, natsconn.ErrNotFound) {
-			p.log.WithError(err).Debug("an alarm of a closed run stays and will ring in vain")
+			a.log.WithError(err).Debug("an alarm of a closed run stays and will ring in vain")
 		}
 	})
 }

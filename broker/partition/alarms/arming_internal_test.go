@@ -1,4 +1,4 @@
-package partition
+package alarms
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/partition/actor"
+	"github.com/droverhq/drover/broker/partition/deadlines"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/internal/virtual"
@@ -14,37 +15,39 @@ import (
 // Those who stand in line are looked at when their time has come, in their order; whoever closes leaves it at once, and may come back.
 func TestArmingLine(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
-		p := &Partition{b: &env.Env{Options: env.Options{AlarmDelay: time.Second}}, loop: loop.New()}
+		h := &fakeHost{}
+		lines := deadlines.New[*actor.Run]()
+		all := New(h, env.Owner{Env: &env.Env{Options: env.Options{AlarmDelay: time.Second}}, Loop: loop.New()}, &lines)
 		began := time.Now()
 		at := map[string]time.Duration{}
 		look := func() {
-			for _, r := range p.dirty {
+			for _, r := range h.marked {
 				at[r.WorkflowID] = time.Since(began)
 			}
-			p.dirty = nil
+			h.marked = nil
 		}
-		enter := func(all ...*actor.Run) {
-			for _, r := range all {
-				p.armLater(r)
+		enter := func(runs ...*actor.Run) {
+			for _, r := range runs {
+				all.armLater(r)
 			}
 		}
 		a, b, c, d, e := &actor.Run{WorkflowID: "a", Loading: true}, &actor.Run{WorkflowID: "b", Loading: true}, &actor.Run{WorkflowID: "c", Loading: true}, &actor.Run{WorkflowID: "d", Loading: true}, &actor.Run{WorkflowID: "e", Loading: true}
 		enter(a, b, c)
-		p.loop.After(300*time.Millisecond, func() {
-			p.armNever(b)
-			p.armNever(b) // has left
+		all.loop.After(300*time.Millisecond, func() {
+			all.ArmNever(b)
+			all.ArmNever(b) // has left
 			if b.Alarm.Queued {
 				t.Error("a run that has closed is kept until its time has come")
 			}
 			enter(d)
 		})
-		p.loop.After(600*time.Millisecond, func() { enter(b) })
-		p.loop.After(5*time.Second, func() { enter(e) }) // after an empty line
+		all.loop.After(600*time.Millisecond, func() { enter(b) })
+		all.loop.After(5*time.Second, func() { enter(e) }) // after an empty line
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			p.loop.Run(ctx, look)
+			all.loop.Run(ctx, look)
 		}()
 		time.Sleep(10 * time.Second)
 		stop()
@@ -60,8 +63,16 @@ func TestArmingLine(t *testing.T) {
 				t.Errorf("%s is still in the line", r.WorkflowID)
 			}
 		}
-		if _, left := p.deadlines.Line.Wait(time.Now()); len(at) != len(want) || left {
+		if _, left := all.deadlines.Line.Wait(time.Now()); len(at) != len(want) || left {
 			t.Errorf("looked at %v, and some are left: %v", at, left)
 		}
 	})
 }
+
+// fakeHost is a partition that only notes whom it is to look at.
+type fakeHost struct {
+	Host
+	marked []*actor.Run
+}
+
+func (h *fakeHost) Mark(r *actor.Run) { h.marked = append(h.marked, r) }

@@ -1,4 +1,4 @@
-package partition
+package alarms
 
 import (
 	"time"
@@ -7,6 +7,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/deadlines"
+	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
@@ -32,105 +33,107 @@ const (
 	alarmBatchAnswer = 2 * time.Millisecond
 )
 
-// alarmsCame takes rings, on the connection's goroutine.
-func (p *Partition) alarmsCame(m natsconn.Msg) {
+// Take takes rings, on the connection's goroutine.
+func (a *Alarms) Take(m natsconn.Msg) {
 	q := &schemas.Rings{}
 	err := schemas.Unmarshal(m.Data, q)
 	if err != nil || !subject.Answerable(m.Reply) {
-		p.log.WithError(err).Debug("rings that cannot be read; they come by the inbox")
-		p.answerAlarms(m.Reply, &schemas.RingsAnswer{Refused: true})
+		a.log.WithError(err).Debug("rings that cannot be read; they come by the inbox")
+		a.answerAlarms(m.Reply, &schemas.RingsAnswer{Refused: true})
 		return
 	}
-	answer := func(a *schemas.RingsAnswer) { p.answerAlarms(m.Reply, a) }
-	p.loop.Post(func() { p.takeAlarms(q, answer) })
+	answer := func(answer *schemas.RingsAnswer) { a.answerAlarms(m.Reply, answer) }
+	a.loop.Post(func() { a.takeAlarms(q, answer) })
 }
 
-func (p *Partition) takeAlarms(q *schemas.Rings, answer func(*schemas.RingsAnswer)) {
+func (a *Alarms) takeAlarms(q *schemas.Rings, answer func(*schemas.RingsAnswer)) {
 	var latest schemas.Timestamp
-	mine := p.canWrite()
+	mine := a.host.CanWrite()
 	for i := range q.Rings {
 		r := &q.Rings[i]
-		mine = mine && r.Fence != 0 && r.Fence <= p.fence
+		mine = mine && r.Fence != 0 && r.Fence <= a.host.Fence()
 		latest = max(latest, r.Due)
 	}
 	// A ring counts by our corrected clock, which may be after that of the worker: never early
 	// (P-15).
-	wait := latest.Sub(p.now())
+	wait := latest.Sub(a.host.Now())
 	if mine && wait > firePatience {
-		p.b.DoubtClock()
+		a.b.DoubtClock()
 	}
 	if !mine || wait > firePatience {
 		answer(&schemas.RingsAnswer{Refused: true})
 		return
 	}
-	g := p.deadlines.Batches.Add(len(q.Rings), answer)
+	g := a.deadlines.Batches.Add(len(q.Rings), answer)
 	if wait > 0 {
-		p.loop.After(wait, func() { p.fireAll(g, q.Rings) })
+		a.loop.After(wait, func() { a.fireAll(g, q.Rings) })
 		return
 	}
-	p.fireAll(g, q.Rings)
+	a.fireAll(g, q.Rings)
 }
 
 // fireAll lets every ring happen.
-func (p *Partition) fireAll(g *deadlines.Batch, fires []schemas.DueRing) {
-	at := p.now()
+func (a *Alarms) fireAll(g *deadlines.Batch, fires []schemas.DueRing) {
+	at := a.host.Now()
 	for i := range fires {
 		q := &fires[i]
-		t := watermark.New(func() { p.alarmDone(g, q.Sequence) })
-		if p.nothingKnown(q.WorkflowID) {
-			p.fireAbsent(q, t)
+		t := watermark.New(func() { a.alarmDone(g, q.Sequence) })
+		if a.host.NothingKnown(q.WorkflowID) {
+			a.fireAbsent(q, t)
 			continue
 		}
-		p.fire(q, at, t)
+		a.fire(q, at, t)
 	}
 }
 
 // fire lets a ring happen.
-func (p *Partition) fire(q *schemas.DueRing, at schemas.Timestamp, t *completion) {
-	r := p.get(q.WorkflowID)
+func (a *Alarms) fire(q *schemas.DueRing, at schemas.Timestamp, t *watermark.Completion) {
+	r := a.host.Get(q.WorkflowID)
 	fire := schemas.Ring{Run: q.Run, Due: q.Due, Sequence: q.Sequence}
-	p.when(r, func() { p.fired(r, &fire, t, direct) })
-	p.deliver(r, &actor.Message{
-		WorkflowID: q.WorkflowID, Event: execution.AlarmFired{}, At: at, Log: noLog, Completion: t,
+	a.host.When(r, func() { a.Fired(r, &fire, t, direct) })
+	a.host.Deliver(r, &actor.Message{
+		WorkflowID: q.WorkflowID, Event: execution.AlarmFired{}, At: at, Log: intake.None, Completion: t,
 	})
 }
 
 // fireAbsent lets a ring happen for a workflow id of which nothing is in memory: mostly its run has
 // closed, and the alarm is about to be deleted. After a backlog they are many. That the run has
 // closed its last record says, and all of them need not be read.
-func (p *Partition) fireAbsent(q *schemas.DueRing, t *completion) {
-	p.readResult(&schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: q.Run},
-		func(any) { t.Release() }, func() { p.fire(q, p.now(), t) })
+func (a *Alarms) fireAbsent(q *schemas.DueRing, t *watermark.Completion) {
+	a.host.ReadResult(&schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: q.Run},
+		func(any) { t.Release() }, func() { a.fire(q, a.host.Now(), t) })
 }
 
 // alarmDone: an alarm is not needed any more.
-func (p *Partition) alarmDone(g *deadlines.Batch, seq uint64) {
+func (a *Alarms) alarmDone(g *deadlines.Batch, seq uint64) {
 	switch g.Done(seq) {
 	case deadlines.TellNow:
-		p.tellAlarmBatch(g)
+		a.tellAlarmBatch(g)
 	case deadlines.TellLater:
-		p.loop.After(alarmBatchAnswer, func() { p.tellAlarmBatch(g) })
+		a.loop.After(alarmBatchAnswer, func() { a.tellAlarmBatch(g) })
 	case deadlines.TellAnyway:
 	}
 }
 
 // tellAlarmBatch answers what is known by now.
-func (p *Partition) tellAlarmBatch(g *deadlines.Batch) { p.deadlines.Batches.Answer(g, p.sealed()) }
+func (a *Alarms) tellAlarmBatch(g *deadlines.Batch) {
+	a.deadlines.Batches.Answer(g, a.host.Sealed())
+}
 
-// refuseAlarms sends back the rings that this owner will not answer any more.
-func (p *Partition) refuseAlarms() { p.deadlines.Batches.Refuse() }
+// Refuse sends back the rings that this owner will not answer any more.
+func (a *Alarms) Refuse() { a.deadlines.Batches.Refuse() }
 
-func (p *Partition) answerAlarms(to string, a *schemas.RingsAnswer) {
+func (a *Alarms) answerAlarms(to string, answer *schemas.RingsAnswer) {
 	if !subject.Answerable(to) {
 		return
 	}
-	a.V = schemas.Version
-	body, err := schemas.Marshal(a)
+	answer.V = schemas.Version
+	body, err := schemas.Marshal(answer)
 	if err == nil {
-		err = p.b.Conn.Publish(to, nil, body)
+		err = a.b.Conn.Publish(to, nil, body)
 	}
 	if err != nil {
-		p.log.WithError(err).Debug(
+		a.log.WithError(err).Debug(
 			"a timer worker is not told what became of its rings; it puts them into the inbox")
 	}
 }
