@@ -3,7 +3,7 @@ package broker
 import (
 	"time"
 
-	"github.com/droverhq/drover/broker/partition"
+	"github.com/droverhq/drover/broker/partition/repeats"
 	"github.com/droverhq/drover/broker/runs"
 )
 
@@ -30,7 +30,7 @@ func (b *Broker) Remembered(n int) int { return b.part(n).Counts().RequestIDs }
 
 // RememberFewer lets the indexes of owners have fewer ids, until restored. No owner may run meanwhile.
 func RememberFewer(most int) (restore func()) {
-	was, block := partition.MostRemembered, partition.BlockIDs
-	partition.MostRemembered, partition.BlockIDs = most, most/16
-	return func() { partition.MostRemembered, partition.BlockIDs = was, block }
+	was, block := repeats.MostIDs, repeats.BlockIDs
+	repeats.MostIDs, repeats.BlockIDs = most, most/16
+	return func() { repeats.MostIDs, repeats.BlockIDs = was, block }
 }

@@ -14,6 +14,11 @@ type RequestID struct {
 	ID     string
 }
 
+// SameStart tells whether a request asks for the start that has begun a run.
+func SameStart(s *schemas.WorkflowStarted, q *schemas.StartRequest) bool {
+	return s.Run == q.Run || s.RequestID != "" && s.RequestID == q.RequestID
+}
+
 // RequestOf returns what a repeat of a message is known by. Its ID is empty if that is nothing.
 func RequestOf(m Message) RequestID {
 	switch m := m.(type) {

@@ -56,7 +56,7 @@ func (p *Partition) step(r *actor.Run, e *actor.Message) {
 }
 
 func (p *Partition) judge(r *actor.Run, e *actor.Message) {
-	if p.remembered(r, e) {
+	if p.repeats.Take(r, e) {
 		return
 	}
 	if e.Log != noLog && r.Live() && !r.Positions[e.Log].Before(e.Position) {
@@ -127,7 +127,7 @@ func (p *Partition) repeated(r *actor.Run, e *actor.Message) {
 		switch {
 		case m.Request.Origin != nil:
 			p.answerChildLate(r, e, m.Request)
-		case e.Answer != nil && sameStart(r.State.Start, m.Request):
+		case e.Answer != nil && execution.SameStart(r.State.Start, m.Request):
 			e.Verdict = actor.Verdict{Run: r.State.Start.Run}
 			e.Answer(r, nil)
 		}

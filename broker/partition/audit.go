@@ -38,7 +38,7 @@ func (p *Partition) audit(q *schemas.AuditRequest, reply func(any)) {
 			quota -= 4 // most are small
 		} else {
 			run = p.audited(r)
-			run.RequestIDsSince = p.intake.Requests.Since(wid, p.now())
+			run.RequestIDsSince = p.repeats.Since(wid)
 			quota -= len(run.Activities) + len(run.Children) + len(run.Locks)
 		}
 		a.Runs = append(a.Runs, run)

@@ -27,7 +27,7 @@ func (p *Partition) unreadOf(q *schemas.AuditRequest, place int) unread {
 		place:         place,
 		wid:           wid,
 		noPoller:      p.deciders.Backlog.Has(wid),
-		requestsSince: p.intake.Requests.Since(wid, p.now()),
+		requestsSince: p.repeats.Since(wid),
 	}
 	if place < len(q.Runs) {
 		u.run = q.Runs[place]

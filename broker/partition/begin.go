@@ -22,7 +22,7 @@ func (p *Partition) startDecides(r *actor.Run, e *actor.Message, q *schemas.Star
 		}
 		return p.allowed(r, e, q)
 	}
-	same := sameStart(r.State.Start, q)
+	same := execution.SameStart(r.State.Start, q)
 	switch {
 	case !same && !e.Fresh:
 		p.checkFresh(r, e, q)
@@ -241,7 +241,7 @@ func (p *Partition) renew(r *actor.Run, q *schemas.StartRequest, mailbox []*acto
 		Positions: r.Positions, Waiters: r.Waiters, Use: r.Use, Uncovered: r.Uncovered,
 		Unproved: r.Unproved, Owing: r.Owing,
 	}
-	p.intake.Known.Add(r.WorkflowID)
+	p.repeats.Begun(r.WorkflowID)
 	p.mark(r)
 }
 
@@ -290,10 +290,6 @@ func (p *Partition) limitIDs(q *schemas.StartRequest) {
 	quota := p.b.BodyLimit() + env.HeaderBudget/2 - firstRecord(q)
 	o.RequestIDs, quota = latestIDs(o.RequestIDs, quota)
 	o.SignalIDs, _ = latestIDs(o.SignalIDs, quota)
-}
-
-func sameStart(s *schemas.WorkflowStarted, q *schemas.StartRequest) bool {
-	return s.Run == q.Run || s.RequestID != "" && s.RequestID == q.RequestID
 }
 
 // latestIDs are the latest of a list that fit into some room, and what is left of that.

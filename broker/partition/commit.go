@@ -136,7 +136,7 @@ func (p *Partition) acked(r *actor.Run, c *actor.Commit, a natsconn.Ack) {
 	r.End.Append(c.Sequence, c.Hash, p.b.Latest(), c.First, len(c.Events), c.Snapshot)
 	p.reached(c.Sequence, c.Hash)
 	p.noteClosing(r, c)
-	p.noteRequests(r, c)
+	p.repeats.Note(r, c)
 	r.State.Rebase(c.First, r.End.At)
 	r.Window.Events = append(r.Window.Events, c.Events...)
 	r.Window.Events, r.Window.From = runs.Trim(r.Window.Events, r.Window.From,

@@ -13,7 +13,7 @@ func (p *Partition) Counts() Counts {
 	p.Post(func() {
 		answer <- Counts{
 			Runs: len(p.runs) + p.deadlines.Passive.Len(), Letters: p.intake.Letters.Remembered(),
-			RequestIDs: p.intake.Requests.Len(),
+			RequestIDs: p.repeats.Len(),
 		}
 	})
 	return <-answer

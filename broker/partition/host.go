@@ -26,6 +26,9 @@ func (h host) InMemory(wid string) *actor.Run           { return h.p.runs[wid] }
 func (h host) WhenKnown(r *actor.Run, f, broken func()) { h.p.whenKnown(r, f, broken) }
 func (h host) WhenKept(r *actor.Run, f, aside func())   { h.p.whenKept(r, f, aside) }
 func (h host) AfterPending(r *actor.Run, f func())      { h.p.afterPending(r, f) }
+func (h host) Loaded(r *actor.Run)                      { h.p.loadedNow(r) }
+func (h host) Step(r *actor.Run, e *actor.Message)      { h.p.step(r, e) }
+func (h host) Drop(r *actor.Run, e *actor.Message)      { h.p.dropRepeat(r, e) }
 func (h host) Deliver(r *actor.Run, e *actor.Message)   { h.p.deliver(r, e) }
 func (h host) Tell(wid, kind string, v any)             { h.p.tell(wid, kind, v) }
 func (h host) Sealed() bool                             { return h.p.sealed() }
@@ -37,4 +40,8 @@ func (h host) BacklogApart() schemas.Duration           { return h.p.deciders.Ba
 func (h host) NothingKnown(wid string) bool             { return h.p.nothingKnown(wid) }
 func (h host) ReadResult(q *schemas.ExecutionRequest, reply func(any), otherwise func()) {
 	h.p.readResult(q, reply, otherwise)
+}
+
+func (h host) WhenSettled(r *actor.Run, f func(*actor.Run)) {
+	h.p.wait(r, repairWait, (*actor.Run).IsSettled, f)
 }

@@ -2,7 +2,6 @@ package partition
 
 import (
 	"context"
-	"time"
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/partition/actor"
@@ -76,7 +75,7 @@ func heartbeatsAnew(s *execution.State, now schemas.Timestamp) {
 	}
 }
 
-const loadRetry = 200 * time.Millisecond
+const loadRetry = env.LoadRetry
 
 func (p *Partition) ready(r *actor.Run, l *runs.Run) {
 	r.Loading = false

@@ -220,7 +220,7 @@ func (p *Partition) serveActor(verb string, q *schemas.ExecutionRequest, reply f
 			}
 			d.Partition, d.Owner, d.Alarm, d.Decision = p.n, p.b.Options.Node, r.Alarm.Due,
 				explain.Decision(r.State, p.situation(r))
-			d.RequestIDsSince = p.intake.Requests.Since(r.WorkflowID, p.now())
+			d.RequestIDsSince = p.repeats.Since(r.WorkflowID)
 			p.afterPending(r, func() {
 				if d.Started.Replays == nil { // nothing repeats the latest run either
 					reply(d)
@@ -294,7 +294,7 @@ func (p *Partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
 		case !r.Live():
 			a.Error = notFound(q.WorkflowID, "")
 		case r.Closed():
-			p.hadBefore(r, execution.RequestID{Signal: true, ID: q.RequestID}, func(known bool) {
+			p.repeats.HadBefore(r, execution.RequestID{Signal: true, ID: q.RequestID}, func(known bool) {
 				// Of a repeat the first was stored, its answer was lost, and the run has ended
 				// since (P-5).
 				if a.Run = r.State.Run; !known {

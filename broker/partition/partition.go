@@ -19,6 +19,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/partition/locking"
 	"github.com/droverhq/drover/broker/partition/loop"
+	"github.com/droverhq/drover/broker/partition/repeats"
 	"github.com/droverhq/drover/internal/adapt"
 	"github.com/droverhq/drover/schemas"
 )
@@ -89,8 +90,9 @@ type Partition struct {
 	unrepeated []string
 	repeating  int
 
-	keys   *locking.Keys
-	alarms *alarms.Alarms
+	keys    *locking.Keys
+	alarms  *alarms.Alarms
+	repeats *repeats.Repeats
 
 	quota          env.Quota
 	repeatedStarts map[string]bool // children, by their run, whose start this owner has repeated
@@ -124,10 +126,10 @@ func New(b *env.Env, n int, lease *claims.Lease) *Partition {
 		recovered: make(map[string]map[string]bool), missingStreams: make(map[string][]func()),
 		refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool),
 		departed: make(chan struct{}), head: make(natsconn.Header, 6),
-		intake: intake.New[*actor.Message](MostRemembered, BlockIDs),
 	}
 	p.alarms = alarms.New(host{p}, p.owner(), &p.deadlines)
 	p.keys, p.deciders = locking.New(host{p}, p.owner()), deciders.New(deciderHost{p})
+	p.repeats = repeats.New(host{p}, p.owner())
 	return p
 }
 
@@ -179,7 +181,9 @@ func (p *Partition) Run(outer context.Context, own func(*Partition) (disown func
 	defer own(p)()
 	p.tellOwned()
 	p.loop.After(p.b.Options.CheckpointEvery, p.tick)
-	p.listKnown()
+	if p.singleReplica() {
+		p.repeats.List()
+	}
 	defer context.AfterFunc(outer,
 		func() { p.loop.Post(func() { p.leave(context.Cause(outer)) }) })()
 	looped := make(chan struct{})

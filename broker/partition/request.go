@@ -28,7 +28,7 @@ func (p *Partition) operate(verb string, q *schemas.ExecutionRequest, reply func
 			done := &schemas.AckResponse{V: schemas.Version, Run: r.State.Run}
 			p.afterPending(r, func() { reply(done) }) // the first try may be in memory only
 		case r.Closed():
-			p.hadBefore(r, execution.RequestID{ID: q.RequestID}, func(known bool) {
+			p.repeats.HadBefore(r, execution.RequestID{ID: q.RequestID}, func(known bool) {
 				a := &schemas.AckResponse{V: schemas.Version, Run: r.State.Run}
 				if !known {
 					a.Error = closedError(r.WorkflowID, r.State)

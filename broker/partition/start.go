@@ -35,6 +35,21 @@ func (p *Partition) start(q *schemas.StartRequest, body []byte) {
 	p.deliver(r, e)
 }
 
+// fresh makes the actor of a workflow id for its first run, if that is certain enough and the start
+// is about to begin one; else nil.
+func (p *Partition) fresh(q *schemas.StartRequest) *actor.Run {
+	if !p.repeats.Unused(q.WorkflowID) || p.runs[q.WorkflowID] != nil || !p.singleReplica() {
+		return nil
+	}
+	if p.full() || p.b.RefuseType(q) != nil {
+		return nil // a repeat is not refused: look
+	}
+	r := &actor.Run{WorkflowID: q.WorkflowID, Unproved: true}
+	p.runs[r.WorkflowID] = r
+	p.touch(r)
+	return r
+}
+
 // answerStart tells the requester of a start how it went, once that is a fact.
 func (p *Partition) answerStart(
 	e *actor.Message, q *schemas.StartRequest,

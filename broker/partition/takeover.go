@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
@@ -116,9 +115,6 @@ func (p *Partition) meet(ctx context.Context) (seen [2]schemas.Position, err err
 	return seen, nil
 }
 
-// clockSkew is more than the clocks of two servers of a cluster differ by.
-const clockSkew = time.Minute
-
 // readBuried finds the signals above the checkpoint that a predecessor put into the dead letters:
 // they count as consumed (P-12). A letter is stored after its signal, and so after the one at the
 // checkpoint: older letters are not read.
@@ -131,7 +127,7 @@ func (p *Partition) readBuried(ctx context.Context) error {
 	options := natsconn.ReadOptions{FilterSubjects: []string{filter}, HeadersOnly: true}
 	if at := checkpoint.Time; at != 0 {
 		first, err := p.b.Conn.FirstSince(ctx, p.b.NS.StreamDead(), filter,
-			at.Time().Add(-clockSkew))
+			at.Time().Add(-env.ClockSkew))
 		switch {
 		case errors.Is(err, natsconn.ErrNotFound):
 			return nil

@@ -14,6 +14,9 @@ import (
 // estimate would go back and forth by the difference, with all that is due.
 const clockEvery = 30 * time.Second
 
+// ClockSkew is more than the clocks of two servers of a cluster differ by.
+const ClockSkew = time.Minute
+
 // exchanges are asked for one after the other: deadlines are late by what the fastest takes.
 const exchanges = 3
 

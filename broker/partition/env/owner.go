@@ -22,3 +22,6 @@ var ErrNewerFence = errors.New("a later claim has fenced the partition")
 
 // EffectRetry is how soon an effect is tried again that the server did not acknowledge.
 const EffectRetry = 200 * time.Millisecond
+
+// LoadRetry is how soon the history is read again that could not be read.
+const LoadRetry = 200 * time.Millisecond

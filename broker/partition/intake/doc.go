@@ -1,6 +1,5 @@
 // Package intake keeps what the owner of a partition knows of the messages that come in: its place
-// in the two logs, the signals that came before the start of their workflow, the workflow ids and
-// the request ids that the history has, and the dead letters.
+// in the two logs, the signals that came before the start of their workflow, and the dead letters.
 //
 // Each part is a type of its own. None calls the partition: whoever holds an Intake asks it, and
 // does what it answers. Only Open and Unroutable read or write streams, through interfaces that
@@ -11,14 +10,12 @@
 //   - What is read and not judged is bounded by the allowance of its log.
 //   - A signal without a workflow is not judged before the inbox has been read up to where it ended
 //     when the signal came (P-12).
-//   - An id that the index of a chain does not find was not recorded since the index was cut (P-6).
 //
 // All of it belongs to the loop of the partition, except for Allowance, on which readers wait.
 package intake
 
 import (
 	"github.com/droverhq/drover/broker/partition/watermark"
-	"github.com/droverhq/drover/internal/idset"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -34,17 +31,10 @@ type Intake[M any] struct {
 	Logs       [2]*Log           // the inbox and the signals; nil before the take-over
 	Effects    watermark.Tracker // of records, by their sequence in the history
 	Early      Early[M]
-	Known      Known
-	Requests   *Requests
 	Letters    Letters
 	Unroutable Unroutable
 	// Purging: consumed messages of a log are being purged.
 	Purging bool
-}
-
-// New returns the intake of a new term. most and block are those of [NewRequests].
-func New[M any](most, block int) Intake[M] {
-	return Intake[M]{Known: Known{ids: idset.New(mostKnown)}, Requests: NewRequests(most, block)}
 }
 
 // Positions are up to where each log is done.

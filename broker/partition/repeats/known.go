@@ -1,12 +1,10 @@
-package partition
+package repeats
 
 import (
 	"context"
 
-	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/subject"
-	"github.com/droverhq/drover/schemas"
 )
 
 // The first run of a workflow id needs no look into the history (ADR 0030): the owner keeps in mind
@@ -23,15 +21,15 @@ import (
 // the server does in one piece. Above that every start looks, as it does until the list is there.
 const listedSubjects = 25_000
 
-// listKnown reads the ids of the history as it is after the fence. Those of new runs are added as
-// they begin.
-func (p *Partition) listKnown() {
-	if !p.singleReplica() {
-		return
-	}
-	env.ReadAsync(p.b, p.loop, func(ctx context.Context) ([]string, error) {
-		all, complete, err := p.b.Reads.StreamSubjects(ctx, p.b.NS.StreamHistory(p.n),
-			p.b.NS.AllRuns(p.n), listedSubjects)
+// mostKnown bounds the memory: some two bytes for each id.
+const mostKnown = 1 << 20
+
+// List reads the ids of the history as it is after the fence. Those of new runs are added as they
+// begin. Until it is called, and where the history has too many runs, no id is known to be unused.
+func (rp *Repeats) List() {
+	env.ReadAsync(rp.b, rp.loop, func(ctx context.Context) ([]string, error) {
+		all, complete, err := rp.b.Reads.StreamSubjects(ctx, rp.b.NS.StreamHistory(rp.n),
+			rp.b.NS.AllRuns(rp.n), listedSubjects)
 		if !complete {
 			all = nil
 		} else if all == nil {
@@ -40,7 +38,7 @@ func (p *Partition) listKnown() {
 		return all, err
 	}, func(subjects []string, err error) {
 		if err != nil {
-			p.log.WithError(err).
+			rp.log.WithError(err).
 				Debug("workflow ids cannot be listed; every start looks into the history")
 		}
 		if err != nil || subjects == nil {
@@ -49,27 +47,18 @@ func (p *Partition) listKnown() {
 		for _, s := range subjects {
 			_, wid, _, err := subject.ParseHistory(s)
 			if err != nil {
-				p.log.WithError(err).
+				rp.log.WithError(err).
 					Debug("the history has subjects that are not ours; every start looks into it")
 				return
 			}
-			p.intake.Known.Add(wid)
+			rp.known.Add(wid)
 		}
-		p.intake.Known.Listed()
+		rp.listed = true
 	})
 }
 
-// fresh makes the actor of a workflow id for its first run, if that is certain enough and the start
-// is about to begin one; else nil.
-func (p *Partition) fresh(q *schemas.StartRequest) *actor.Run {
-	if !p.intake.Known.Unused(q.WorkflowID) || p.runs[q.WorkflowID] != nil || !p.singleReplica() {
-		return nil
-	}
-	if p.full() || p.b.RefuseType(q) != nil {
-		return nil // a repeat is not refused: look
-	}
-	r := &actor.Run{WorkflowID: q.WorkflowID, Unproved: true}
-	p.runs[r.WorkflowID] = r
-	p.touch(r)
-	return r
-}
+// Begun adds the id of a workflow of which a run begins.
+func (rp *Repeats) Begun(wid string) { rp.known.Add(wid) }
+
+// Unused tells whether the history has no records of a workflow id, as far as is known.
+func (rp *Repeats) Unused(wid string) bool { return rp.listed && !rp.known.Has(wid) }

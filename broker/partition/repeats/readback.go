@@ -1,4 +1,4 @@
-package partition
+package repeats
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
-	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
@@ -20,8 +19,8 @@ import (
 // history, which are longer where they have few ids.
 
 const (
-	firstRangeRead, longestRangeRead = 256, 1 << 16 // sequences
-	// manyFound is how many ids in a range read make the next one no longer.
+	firstStretch, longestStretch = 256, 1 << 16 // sequences
+	// manyFound is how many ids in a stretch make the next one no longer.
 	manyFound = 10_000
 )
 
@@ -35,14 +34,14 @@ type readingBack struct {
 	// sequence of the first that is new enough; 0 if that is not known yet
 	first        uint64
 	end          uint64 // what is after it has been read
-	rangeRead    uint64
+	stretch      uint64
 	found        []foundID // the latest first
 	cut          schemas.Timestamp
 	reachedFirst bool // of the chain was found
 }
 
 type foundID struct {
-	intake.PlacedID
+	placedID
 	at schemas.Timestamp
 }
 
@@ -57,49 +56,49 @@ type foundRecord struct {
 }
 
 // backwardsFrom begins to make the index of a run's chain, whose records are all in the history.
-func (p *Partition) backwardsFrom(r *actor.Run, at schemas.Timestamp) *readingBack {
+func (rp *Repeats) backwardsFrom(r *actor.Run, at schemas.Timestamp) *readingBack {
 	return &readingBack{
-		filter: p.b.NS.HistoryOfWorkflow(p.n, r.WorkflowID), chain: r.State.FirstRun(),
-		run: r.State.Run, from: at.Add(-intake.RememberFor - schemas.Duration(clockSkew)),
-		end: r.End.Sequence, rangeRead: firstRangeRead,
+		filter: rp.b.NS.HistoryOfWorkflow(rp.n, r.WorkflowID), chain: r.State.FirstRun(),
+		run: r.State.Run, from: at.Add(-RememberFor - schemas.Duration(env.ClockSkew)),
+		end: r.End.Sequence, stretch: firstStretch,
 	}
 }
 
 // readBack makes the index and calls then on the loop.
-func (p *Partition) readBack(r *actor.Run, b *readingBack, then func(error)) {
-	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, p.readRangeReadBack(ctx, b)
+func (rp *Repeats) readBack(r *actor.Run, b *readingBack, then func(error)) {
+	env.ReadAsync(rp.b, rp.loop, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, rp.readStretch(ctx, b)
 	}, func(_ struct{}, err error) {
 		switch {
 		case err != nil:
 			then(err)
 		case b.cut == 0 && !b.reachedFirst && b.end >= b.first:
-			p.readBack(r, b, then)
+			rp.readBack(r, b, then)
 		default:
-			p.index(r.WorkflowID, b)
+			rp.enter(r.WorkflowID, b)
 			then(nil)
 		}
 	})
 }
 
-// index enters what was found.
-func (p *Partition) index(wid string, b *readingBack) {
+// enter enters what was found.
+func (rp *Repeats) enter(wid string, b *readingBack) {
 	from := b.from
 	if b.reachedFirst {
 		from = 0
 	}
-	m := intake.NewChain(b.chain, from, b.cut)
-	p.intake.Requests.Enter(wid, m)
+	m := newChain(b.chain, from, b.cut)
+	rp.index.enter(wid, m)
 	for _, f := range slices.Backward(b.found) {
-		p.intake.Requests.Add(m, f.PlacedID, f.at)
+		rp.index.add(m, f.placedID, f.at)
 	}
 }
 
-// readRangeReadBack reads the next range read.
-func (p *Partition) readRangeReadBack(ctx context.Context, b *readingBack) error {
-	stream := p.b.NS.StreamHistory(p.n)
+// readStretch reads the next stretch.
+func (rp *Repeats) readStretch(ctx context.Context, b *readingBack) error {
+	stream := rp.b.NS.StreamHistory(rp.n)
 	if b.first == 0 {
-		s, err := p.b.Reads.FirstSince(ctx, stream, b.filter, b.from.Time())
+		s, err := rp.b.Reads.FirstSince(ctx, stream, b.filter, b.from.Time())
 		switch {
 		case errors.Is(err, natsconn.ErrNotFound):
 			b.first = b.end + 1
@@ -109,13 +108,13 @@ func (p *Partition) readRangeReadBack(ctx context.Context, b *readingBack) error
 		}
 		b.first = s.Seq
 	}
-	start := max(b.first, b.end-min(b.end, b.rangeRead)+1)
+	start := max(b.first, b.end-min(b.end, b.stretch)+1)
 	var records []foundRecord
 	options := natsconn.ReadOptions{
 		FilterSubjects: []string{b.filter}, StartSeq: start, EndSeq: b.end,
 	}
-	err := p.b.Reads.Scan(ctx, stream, options, func(s natsconn.Stored) error {
-		if f, ok := p.foundIn(&s); ok {
+	err := rp.b.Reads.Scan(ctx, stream, options, func(s natsconn.Stored) error {
+		if f, ok := rp.foundIn(&s); ok {
 			records = append(records, f)
 		}
 		return nil
@@ -128,28 +127,28 @@ func (p *Partition) readRangeReadBack(ctx context.Context, b *readingBack) error
 		if b.reachedFirst || b.cut != 0 {
 			break
 		}
-		p.takeBack(b, &f)
+		rp.takeBack(b, &f)
 	}
 	b.end = start - 1
 	if len(b.found)-before < manyFound {
-		b.rangeRead = min(2*b.rangeRead, longestRangeRead)
+		b.stretch = min(2*b.stretch, longestStretch)
 	}
 	return nil
 }
 
 // takeBack takes the record before those that were taken.
-func (p *Partition) takeBack(b *readingBack, f *foundRecord) {
+func (rp *Repeats) takeBack(b *readingBack, f *foundRecord) {
 	if f.run != b.run {
 		return
 	}
 	for _, id := range slices.Backward(f.ids) {
 		b.found = append(b.found, foundID{
-			PlacedID: intake.PlacedID{Hash: p.intake.Requests.Hash(id), Sequence: f.sequence},
+			placedID: placedID{hash: rp.index.hash(id), sequence: f.sequence},
 			at:       f.at,
 		})
 	}
 	switch {
-	case len(b.found) >= p.intake.Requests.Most():
+	case len(b.found) >= rp.index.most:
 		b.cut = f.at
 	case f.isFirst && f.continued == "":
 		b.reachedFirst = true
@@ -160,7 +159,7 @@ func (p *Partition) takeBack(b *readingBack, f *foundRecord) {
 
 // foundIn reads what counts of a record. What is none, or cannot be read, tells nothing; drover
 // verify names it.
-func (p *Partition) foundIn(s *natsconn.Stored) (f foundRecord, ok bool) {
+func (rp *Repeats) foundIn(s *natsconn.Stored) (f foundRecord, ok bool) {
 	var record schemas.Record
 	if !runs.IsRecord(s) || schemas.Unmarshal(s.Data, &record) != nil {
 		return f, false

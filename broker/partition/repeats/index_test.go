@@ -1,4 +1,4 @@
-package intake
+package repeats
 
 import (
 	"fmt"
@@ -12,39 +12,39 @@ import (
 func TestIndexFindsWhatItDoesNotSayToHaveForgotten(t *testing.T) { // E1
 	const most = 2000
 	for _, chains := range []int{1, 7, 500} {
-		x := NewRequests(most, 100)
+		x := newIndex(most, 100)
 		at := make(map[string][]schemas.Timestamp) // by chain and number
 		hash := func(wid string, i int) uint64 {
-			return x.Hash(execution.RequestID{Signal: true, ID: fmt.Sprint(wid, "-", i)})
+			return x.hash(execution.RequestID{Signal: true, ID: fmt.Sprint(wid, "-", i)})
 		}
 		for i := range 10_000 {
 			wid := fmt.Sprint("w", i%chains)
 			if i%5 == 0 {
 				wid = "w0"
 			}
-			m := x.Find(wid, wid)
+			m := x.find(wid, wid)
 			if m == nil {
-				m = NewChain(wid, 0, 0)
-				x.Enter(wid, m)
+				m = newChain(wid, 0, 0)
+				x.enter(wid, m)
 				at[wid] = nil
 			}
 			now := schemas.Timestamp(i + 1)
-			x.Add(m, PlacedID{Hash: hash(wid, len(at[wid])), Sequence: uint64(i)}, now)
+			x.add(m, placedID{hash: hash(wid, len(at[wid])), sequence: uint64(i)}, now)
 			at[wid] = append(at[wid], now)
-			if x.Len() > most {
-				t.Fatalf("%d chains: the index counts %d, want %d at most", chains, x.Len(), most)
+			if x.n > most {
+				t.Fatalf("%d chains: the index counts %d, want %d at most", chains, x.n, most)
 			}
 		}
 		for wid, m := range x.of {
 			for i, when := range at[wid] {
-				if sequence, ok := m.Place(hash(wid, i)); when > m.cut && (!ok || sequence != uint64(when-1)) {
+				if sequence, ok := m.place(hash(wid, i)); when > m.cut && (!ok || sequence != uint64(when-1)) {
 					t.Fatalf("%d chains: id %d of %s is at record %d, found %v; it was recorded at %d, and the index is cut at %d", chains, i, wid, sequence, ok, when, m.cut)
 				}
 			}
 		}
-		x.Age(schemas.Timestamp(20_000))
-		if x.Len() != 0 || len(x.of) != 0 {
-			t.Errorf("%d chains: much later the index counts %d, and has %d chains", chains, x.Len(), len(x.of))
+		x.age(schemas.Timestamp(20_000))
+		if x.n != 0 || len(x.of) != 0 {
+			t.Errorf("%d chains: much later the index counts %d, and has %d chains", chains, x.n, len(x.of))
 		}
 	}
 }

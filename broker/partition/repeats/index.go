@@ -1,4 +1,4 @@
-package intake
+package repeats
 
 import (
 	"cmp"
@@ -32,24 +32,27 @@ const (
 	// fewIDs is how many a chain has at most that is dropped whole where there is no room. It is
 	// read again when it is needed.
 	fewIDs = 64
+)
 
-	// MostIDs is how much the index of a partition has: ids, and chainIDs for each chain.
+// They bound the index of a partition. Tests have less of both.
+var (
+	// MostIDs is how much it has: ids, and chainIDs for each chain.
 	MostIDs = requestsBytes / requestBytes
 	// BlockIDs is how many ids of a chain come and go together.
 	BlockIDs = 2048
 )
 
-// Requests is the index of the request ids of a partition.
-type Requests struct {
+// index is the index of the request ids of a partition.
+type index struct {
 	most, block int
 	seed        maphash.Seed
-	of          map[string]*Chain // by workflow id
+	of          map[string]*chain // by workflow id
 	n           int               // as most counts
 }
 
-// Chain is the index of a chain of runs.
-type Chain struct {
-	chain  string     // its first run
+// chain is the index of a chain of runs.
+type chain struct {
+	first  string     // run
 	blocks []*idBlock // the oldest first; the last takes what comes
 	n      int        // ids
 	// from is since when nothing is missing, but for want of room; 0 if nothing at all. cut is when
@@ -60,59 +63,55 @@ type Chain struct {
 
 // idBlock are ids that were recorded one after another. One that is full is sorted by the hashes.
 type idBlock struct {
-	ids    []PlacedID
+	ids    []placedID
 	last   schemas.Timestamp // when the latest was recorded
 	sorted bool
 }
 
-// PlacedID is an id, by its hash, and the record that it stands in, by its sequence in the history.
-type PlacedID struct{ Hash, Sequence uint64 }
+// placedID is an id, by its hash, and the record that it stands in, by its sequence in the history.
+type placedID struct{ hash, sequence uint64 }
 
-// NewRequests returns an empty index. most and block are [MostIDs] and [BlockIDs], or less in
-// tests.
-func NewRequests(most, block int) *Requests {
-	return &Requests{
-		most: most, block: block, seed: maphash.MakeSeed(), of: make(map[string]*Chain),
+// newIndex returns an empty index. most and block are as [MostIDs] and [BlockIDs].
+func newIndex(most, block int) *index {
+	return &index{
+		most: most, block: block, seed: maphash.MakeSeed(), of: make(map[string]*chain),
 	}
 }
 
-// NewChain returns an index without ids of a chain, by its first run. from is since when nothing is
+// newChain returns an index without ids of a chain, by its first run. from is since when nothing is
 // missing; 0 if nothing at all. cut is when the latest was recorded that there was no room for; 0
 // if there was room for all.
-func NewChain(first string, from, cut schemas.Timestamp) *Chain {
-	return &Chain{chain: first, from: from, cut: cut}
+func newChain(first string, from, cut schemas.Timestamp) *chain {
+	return &chain{first: first, from: from, cut: cut}
 }
 
-// Len is how much the index has, and Most how much it may have: ids, and some for each chain.
-func (x *Requests) Len() int  { return x.n }
-func (x *Requests) Most() int { return x.most }
+// hash is the hash of an id in this index.
+func (x *index) hash(id execution.RequestID) uint64 { return maphash.Comparable(x.seed, id) }
 
-// Hash is the hash of an id in this index.
-func (x *Requests) Hash(id execution.RequestID) uint64 { return maphash.Comparable(x.seed, id) }
-
-// Find returns the index of a chain of a workflow id; nil if there is none. That of another chain
-// is dropped: whoever sends something again to a workflow that was started anew means it.
-func (x *Requests) Find(wid, chain string) *Chain {
+// find returns the index of a chain of a workflow id, by its first run; nil if there is none. That
+// of another chain is dropped: whoever sends something again to a workflow that was started anew
+// means it.
+func (x *index) find(wid, first string) *chain {
 	if len(x.of) == 0 {
 		return nil
 	}
 	m := x.of[wid]
-	if m != nil && m.chain != chain {
-		x.Drop(wid)
+	if m != nil && m.first != first {
+		x.drop(wid)
 		return nil
 	}
 	return m
 }
 
-// Enter puts the index of a chain in place of that which its workflow id has.
-func (x *Requests) Enter(wid string, m *Chain) {
-	x.Drop(wid)
+// enter puts the index of a chain in place of that which its workflow id has.
+func (x *index) enter(wid string, m *chain) {
+	x.drop(wid)
 	x.of[wid] = m
 	x.n += chainIDs
 }
 
-// Drop drops the index of a workflow id, if there is one.
-func (x *Requests) Drop(wid string) {
+// drop drops the index of a workflow id, if there is one.
+func (x *index) drop(wid string) {
 	if m := x.of[wid]; m != nil {
 		m.dropped = true
 		x.n -= chainIDs + m.n
@@ -120,8 +119,8 @@ func (x *Requests) Drop(wid string) {
 	}
 }
 
-// Add notes in which record an id of a chain stands, unless the chain was dropped.
-func (x *Requests) Add(m *Chain, id PlacedID, at schemas.Timestamp) {
+// add notes in which record an id of a chain stands, unless the chain was dropped.
+func (x *index) add(m *chain, id placedID, at schemas.Timestamp) {
 	if m.dropped {
 		return
 	}
@@ -133,7 +132,7 @@ func (x *Requests) Add(m *Chain, id PlacedID, at schemas.Timestamp) {
 	b := m.blocks[last]
 	b.ids, b.last = append(b.ids, id), max(b.last, at)
 	if len(b.ids) == x.block {
-		slices.SortFunc(b.ids, func(a, b PlacedID) int { return cmp.Compare(a.Hash, b.Hash) })
+		slices.SortFunc(b.ids, func(a, b placedID) int { return cmp.Compare(a.hash, b.hash) })
 		b.sorted = true
 	}
 	m.n++
@@ -142,24 +141,24 @@ func (x *Requests) Add(m *Chain, id PlacedID, at schemas.Timestamp) {
 	}
 }
 
-// Covers tells whether the index of a chain tells of all that was recorded after an instant, or has
+// covers tells whether the index of a chain tells of all that was recorded after an instant, or has
 // had no room for some of it.
-func (m *Chain) Covers(since schemas.Timestamp) bool { return m.cut != 0 || m.from <= since }
+func (m *chain) covers(since schemas.Timestamp) bool { return m.cut != 0 || m.from <= since }
 
-// Place is the record that an id with a hash stands in, if one does.
-func (m *Chain) Place(hash uint64) (sequence uint64, ok bool) {
+// place is the record that an id with a hash stands in, if one does.
+func (m *chain) place(hash uint64) (sequence uint64, ok bool) {
 	for _, b := range slices.Backward(m.blocks) {
 		var i int
 		if b.sorted {
-			i, ok = slices.BinarySearchFunc(b.ids, hash, func(id PlacedID, hash uint64) int {
-				return cmp.Compare(id.Hash, hash)
+			i, ok = slices.BinarySearchFunc(b.ids, hash, func(id placedID, hash uint64) int {
+				return cmp.Compare(id.hash, hash)
 			})
 		} else {
-			i = slices.IndexFunc(b.ids, func(id PlacedID) bool { return id.Hash == hash })
+			i = slices.IndexFunc(b.ids, func(id placedID) bool { return id.hash == hash })
 			ok = i >= 0
 		}
 		if ok {
-			return b.ids[i].Sequence, true
+			return b.ids[i].sequence, true
 		}
 	}
 	return 0, false
@@ -167,8 +166,8 @@ func (m *Chain) Place(hash uint64) (sequence uint64, ok bool) {
 
 // shrink makes room: of the chain that has most the oldest block goes. If all have few ids an
 // eighth of the chains goes.
-func (x *Requests) shrink() {
-	var most *Chain
+func (x *index) shrink() {
+	var most *chain
 	for _, m := range x.of {
 		if most == nil || m.n > most.n {
 			most = m
@@ -183,32 +182,32 @@ func (x *Requests) shrink() {
 		if x.n <= x.most/8*7 {
 			break
 		}
-		x.Drop(wid)
+		x.drop(wid)
 	}
 }
 
-func (x *Requests) dropBlock(m *Chain) {
+func (x *index) dropBlock(m *chain) {
 	n := len(m.blocks[0].ids)
 	m.blocks = slices.Delete(m.blocks, 0, 1)
 	m.n -= n
 	x.n -= n
 }
 
-// Age takes out what was recorded before an instant, and chains of which nothing is left.
-func (x *Requests) Age(before schemas.Timestamp) {
+// age takes out what was recorded before an instant, and chains of which nothing is left.
+func (x *index) age(before schemas.Timestamp) {
 	for wid, m := range x.of {
 		for len(m.blocks) > 0 && m.blocks[0].last < before {
 			x.dropBlock(m)
 		}
 		if m.from = max(m.from, before); m.n == 0 {
-			x.Drop(wid)
+			x.drop(wid)
 		}
 	}
 }
 
-// Since is since when the ids of a workflow are remembered, if there was no room for all of the
+// since is since when the ids of a workflow are remembered, if there was no room for all of the
 // last ten minutes; else 0.
-func (x *Requests) Since(wid string, now schemas.Timestamp) schemas.Timestamp {
+func (x *index) since(wid string, now schemas.Timestamp) schemas.Timestamp {
 	if m := x.of[wid]; m != nil && m.cut > now.Add(-RememberFor) {
 		return m.cut
 	}
