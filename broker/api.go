@@ -56,15 +56,15 @@ var verbs = []struct {
 	},
 	{actor.VerbRelease, "undo a hold: ExecutionRequest → AckResponse", passOn(actor.VerbRelease)},
 	{
-		partition.KindReplay,
+		actor.KindReplay,
 		"run again what has ended, from a replay point: ReplayRequest → ReplayResponse",
-		serveReplay(partition.KindReplay),
+		serveReplay(actor.KindReplay),
 	},
 	{
-		partition.KindReplayForce,
+		actor.KindReplayForce,
 		"the same, and mind neither idempotence nor replay points nor replayable: disabled: " +
 			"ReplayRequest → ReplayResponse",
-		serveReplay(partition.KindReplayForce),
+		serveReplay(actor.KindReplayForce),
 	},
 	{
 		"locks",

@@ -1,11 +1,11 @@
 package partition
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/partition/actor"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
@@ -202,14 +202,14 @@ func (p *Partition) unknown(r *actor.Run, e *actor.Message) {
 			return
 		}
 		p.owe(r, e)
-		p.bury(e, deadUnknown, unknownID(r.WorkflowID))
+		p.bury(e, deadUnknown, env.UnknownID(r.WorkflowID))
 	case execution.Signal:
 		if m.External != nil {
 			p.answerUnknown(e, m.External.Source, m.External.ScheduledEventID)
 			break
 		}
 		p.owe(r, e)
-		p.bury(e, deadUnknown, unknownID(r.WorkflowID)+"; start it first, and signal again")
+		p.bury(e, deadUnknown, env.UnknownID(r.WorkflowID)+"; start it first, and signal again")
 	default:
 		if e.Answer != nil {
 			e.Answer(r, nil)
@@ -219,12 +219,6 @@ func (p *Partition) unknown(r *actor.Run, e *actor.Message) {
 }
 
 const deadUnknown = "unknown-workflow"
-
-// unknownID says that there is no run of a workflow id: what has closed may have been purged since.
-func unknownID(wid string) string {
-	return fmt.Sprintf("there is no workflow with the id %q: it was never started, or is purged",
-		wid)
-}
 
 // deadUndecodable is that of what says nothing to anybody.
 const deadUndecodable = "undecodable"

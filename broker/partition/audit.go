@@ -95,7 +95,7 @@ func (p *Partition) repair(q *schemas.ExecutionRequest, reply func(any)) {
 	p.repairWhen(r, reply, func() {
 		switch {
 		case !r.Live():
-			refuse(notFound(q.WorkflowID, ""))
+			refuse(env.NotFound(q.WorkflowID, ""))
 			return
 		case q.Run != "" && q.Run != r.State.Run:
 			refuse(schemas.Errorf(schemas.CodeConflict, "run %s is not the latest of workflow %q",

@@ -1,9 +1,12 @@
 package partition
 
 import (
+	"context"
+
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -44,4 +47,9 @@ func (h host) ReadResult(q *schemas.ExecutionRequest, reply func(any), otherwise
 
 func (h host) WhenSettled(r *actor.Run, f func(*actor.Run)) {
 	h.p.wait(r, repairWait, (*actor.Run).IsSettled, f)
+}
+
+func (h host) WhenSound(r *actor.Run, reply func(any), f func()) { h.p.whenSound(r, reply, f) }
+func (h host) LoadRun(ctx context.Context, wid, run string) (*runs.Run, error) {
+	return h.p.loadRun(ctx, wid, run)
 }

@@ -116,13 +116,13 @@ func (p *Partition) Serve(m natsconn.Msg) bool {
 			break
 		}
 		p.whileOurs(func() { p.serveSignal(&q, reply) })
-	case KindReplay, KindReplayForce:
+	case actor.KindReplay, actor.KindReplayForce:
 		var q schemas.ReplayRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
 			refuse(err)
 			break
 		}
-		p.whileOurs(func() { p.replay(&q, verb == KindReplayForce, reply) })
+		p.whileOurs(func() { p.replays.Answer(&q, verb == actor.KindReplayForce, reply) })
 	case VerbAudit:
 		var q schemas.AuditRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
@@ -292,7 +292,7 @@ func (p *Partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
 		a := &schemas.SignalResponse{V: schemas.Version}
 		switch {
 		case !r.Live():
-			a.Error = notFound(q.WorkflowID, "")
+			a.Error = env.NotFound(q.WorkflowID, "")
 		case r.Closed():
 			p.repeats.HadBefore(r, execution.RequestID{Signal: true, ID: q.RequestID}, func(known bool) {
 				// Of a repeat the first was stored, its answer was lost, and the run has ended

@@ -60,7 +60,7 @@ func (p *Partition) readPage(q *schemas.HistoryRequest, of runs.PageOf, reply fu
 		if err != nil {
 			a = &schemas.HistoryResponse{V: schemas.Version, Run: of.Run, Events: []schemas.Event{}}
 			if a.Error = env.Unavailable(err); errors.Is(err, runs.ErrNoRun) {
-				a.Error = notFound(q.WorkflowID, of.Run)
+				a.Error = env.NotFound(q.WorkflowID, of.Run)
 			}
 		}
 		reply(a)

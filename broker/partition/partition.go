@@ -20,6 +20,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/locking"
 	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/broker/partition/repeats"
+	"github.com/droverhq/drover/broker/partition/replays"
 	"github.com/droverhq/drover/internal/adapt"
 	"github.com/droverhq/drover/schemas"
 )
@@ -93,6 +94,7 @@ type Partition struct {
 	keys    *locking.Keys
 	alarms  *alarms.Alarms
 	repeats *repeats.Repeats
+	replays *replays.Replays
 
 	quota          env.Quota
 	repeatedStarts map[string]bool // children, by their run, whose start this owner has repeated
@@ -128,6 +130,7 @@ func New(b *env.Env, n int, lease *claims.Lease) *Partition {
 		departed: make(chan struct{}), head: make(natsconn.Header, 6),
 	}
 	p.alarms = alarms.New(host{p}, p.owner(), &p.deadlines)
+	p.replays = replays.New(host{p}, p.owner())
 	p.keys, p.deciders = locking.New(host{p}, p.owner()), deciders.New(deciderHost{p})
 	p.repeats = repeats.New(host{p}, p.owner())
 	return p

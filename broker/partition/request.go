@@ -21,7 +21,7 @@ func (p *Partition) operate(verb string, q *schemas.ExecutionRequest, reply func
 	p.whenSound(r, reply, func() {
 		switch {
 		case !r.Live():
-			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, "")})
+			reply(&schemas.AckResponse{V: schemas.Version, Error: env.NotFound(q.WorkflowID, "")})
 		case q.Run != "" && q.Run != r.State.Run:
 			p.operateOld(r, verb, q, reply)
 		case r.State.Repeated(q):
@@ -61,7 +61,8 @@ func (p *Partition) operateOld(
 		case err != nil:
 			reply(&schemas.AckResponse{V: schemas.Version, Error: env.Unavailable(err)})
 		case l == nil:
-			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, q.Run)})
+			reply(
+				&schemas.AckResponse{V: schemas.Version, Error: env.NotFound(q.WorkflowID, q.Run)})
 		case l.State.Repeated(q):
 			reply(&schemas.AckResponse{V: schemas.Version, Run: q.Run})
 		case q.Chain && r.Live() && !r.Closed() && r.State.FirstRun() == l.State.FirstRun():
@@ -116,7 +117,7 @@ func (p *Partition) answerRequest(q *schemas.ExecutionRequest) func(*actor.Run, 
 		a := &schemas.AckResponse{V: schemas.Version}
 		switch {
 		case !r.Live():
-			a.Error = notFound(q.WorkflowID, "")
+			a.Error = env.NotFound(q.WorkflowID, "")
 		case len(events) > 0 || r.State.Repeated(q):
 			a.Run = r.State.Run
 		case !r.State.Means(q) && q.RequestID != "" && q.Run != "":

@@ -30,7 +30,8 @@ func (p *Partition) serveSoft(verb string, q *schemas.ExecutionRequest, reply fu
 		case err != nil:
 			reply(&schemas.AckResponse{V: schemas.Version, Error: env.Unavailable(err)})
 		case l == nil:
-			reply(&schemas.AckResponse{V: schemas.Version, Error: notFound(q.WorkflowID, q.Run)})
+			reply(
+				&schemas.AckResponse{V: schemas.Version, Error: env.NotFound(q.WorkflowID, q.Run)})
 		case verb == VerbResult:
 			a := explain.Result(l.State)
 			a.Soft = true

@@ -123,14 +123,6 @@ func (p *Partition) beat(m natsconn.Msg) {
 	})
 }
 
-func notFound(wid, run string) *schemas.Error {
-	e := schemas.Errorf(schemas.CodeNotFound, "%s", unknownID(wid))
-	if run != "" {
-		e = schemas.Errorf(schemas.CodeNotFound, "workflow %q has no run %s", wid, run)
-	}
-	return e.InField("workflowId").About(wid, run).WithHint("list the ids with: drover list")
-}
-
 func closedError(wid string, s *execution.State) *schemas.Error {
 	return schemas.Errorf(schemas.CodeClosed, "workflow %q is closed (%s), as run %s",
 		wid, s.Status, s.Run).

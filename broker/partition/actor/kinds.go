@@ -13,4 +13,8 @@ const (
 	KindBreakLock = "breakLock"
 	VerbHold      = "hold"
 	VerbRelease   = "release"
+
+	// Of an operator who wants a run repeated.
+	KindReplay      = "replay"
+	KindReplayForce = "replayForce"
 )
