@@ -9,6 +9,7 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
+	"github.com/droverhq/drover/broker/partition/dispatch"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
@@ -37,7 +38,7 @@ func (p *Partition) offerAhead(r *actor.Run, a *execution.Activity, t *completio
 	if !p.foreseeable(r, a) {
 		return false
 	}
-	return p.sendOffer(r, a, t, func(f *actor.Offer) error {
+	return p.dispatch.SendOffer(r, a, t, func(f *actor.Offer) error {
 		f.Ahead = &actor.Ahead{Worker: r.Decider.Sticky, Last: r.State.LastID}
 		of := &actor.Ask{
 			StartedID: f.Ahead.Last + schemas.AheadEvents, At: p.now(), Sticky: true,
@@ -53,7 +54,7 @@ func (p *Partition) offerAhead(r *actor.Run, a *execution.Activity, t *completio
 		}
 		task.Deadline = 0
 		p.scratch.ahead = schemas.AheadTask{
-			Task:      p.activityTask(r, a, false),
+			Task:      p.dispatch.ActivityTask(r, a, false),
 			At:        of.At,
 			Scheduled: *r.State.NextDecider(p.b.Config()),
 		}
@@ -61,7 +62,7 @@ func (p *Partition) offerAhead(r *actor.Run, a *execution.Activity, t *completio
 		task.Ahead.Task.Input, task.Context = nil, nil // both stand in the window
 		to := p.b.NS.DecideSticky(r.State.Start.WorkflowType, r.Decider.Sticky)
 		return schemas.MarshalTo(task, func(body []byte) error {
-			return p.b.Conn.PublishReply(to, p.offerReply(f),
+			return p.b.Conn.PublishReply(to, p.dispatch.OfferReply(f),
 				natsconn.Header{schemas.AheadHeader: {a.Scheduled.List, a.Scheduled.ActivityType}},
 				body)
 		})
@@ -157,16 +158,16 @@ func (p *Partition) notedAhead(r *actor.Run, a *execution.Activity, worth bool) 
 
 // refusedAhead: the worker has no room, or has gone. Others may be idle.
 func (p *Partition) refusedAhead(f *actor.Offer, nobody bool) {
-	p.deciders.Workers.Refused(f.Ahead.Worker, nobody, busyPause)
+	p.deciders.Workers.Refused(f.Ahead.Worker, nobody, dispatch.BusyPause)
 	p.notedAhead(f.Run, f.Activity, false) // or it does not know the type
 	if f.EndIsComing() {
 		return
 	}
 	if f.Wanted() && f.Activity.Started == 0 && f.Run.Open() {
-		p.dispatchAnyone(f.Run, f.Activity, f.Completion, false, false)
+		p.dispatch.ToAnyone(f.Run, f.Activity, f.Completion, false, false)
 	}
 	p.mark(f.Run)
-	p.endOffer(f)
+	p.dispatch.EndOffer(f)
 }
 
 // storedAfter: the message of an activity is stored. If its worker was to decide ahead it has

@@ -156,5 +156,5 @@ func (p *Partition) sayDamaged(subj string, err error) {
 		return
 	}
 	p.recovery.Retain()
-	p.send(to, "", h, body, func(uint64) { p.recovery.Release() })
+	p.dispatch.Send(to, "", h, body, func(uint64) { p.recovery.Release() })
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/deciders"
+	"github.com/droverhq/drover/broker/partition/dispatch"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
@@ -231,10 +232,10 @@ func (p *Partition) answered(m natsconn.Msg) {
 		}
 		return
 	}
-	if id, offer := strings.CutPrefix(key, offerPrefix+"."); offer {
+	if id, offer := strings.CutPrefix(key, dispatch.OfferPrefix+"."); offer {
 		n, err := strconv.ParseUint(id, 36, 64)
 		if err == nil {
-			p.loop.Post(func() { p.refused(n, nobody) })
+			p.loop.Post(func() { p.dispatch.Refused(n, nobody) })
 		}
 		return
 	}

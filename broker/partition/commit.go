@@ -146,10 +146,10 @@ func (p *Partition) acked(r *actor.Run, c *actor.Commit, a natsconn.Ack) {
 	}
 	p.settled(r, c.Group, c.Effects)
 	if len(r.Tasks.Offers) > 0 && len(r.Pending) == 0 {
-		p.offersMet(r)
+		p.dispatch.OffersMet(r)
 	}
 	if len(r.Tasks.Copies) > 0 && len(r.Pending) == 0 {
-		p.dropCopies(r)
+		p.dispatch.DropCopies(r)
 	}
 	if len(r.Pending) > 0 && p.wantsNow(r) {
 		// let the decider be asked once these are committed, however fast messages come in

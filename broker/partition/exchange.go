@@ -68,7 +68,7 @@ func (p *Partition) startChild(s *execution.State, c *execution.ChildRun, t *com
 	}
 	t.Retain()
 	to := p.b.NS.In(p.b.PartitionOf(q.WorkflowID), q.WorkflowID, actor.KindStart)
-	p.sendUntil(to, "", natsconn.Addressed(to), body, func(uint64) { t.Release() },
+	p.dispatch.SendUntil(to, "", natsconn.Addressed(to), body, func(uint64) { t.Release() },
 		func(again func()) {
 			r := p.get(s.WorkflowID)
 			p.whenKept(r, func() {
@@ -103,7 +103,7 @@ func (p *Partition) tell(wid, kind string, v any, completions ...*completion) {
 		t.Retain()
 	}
 	to := p.b.NS.In(p.b.PartitionOf(wid), wid, kind)
-	p.send(to, "", natsconn.Addressed(to), body, func(uint64) {
+	p.dispatch.Send(to, "", natsconn.Addressed(to), body, func(uint64) {
 		watermark.Release(completions)
 	})
 }

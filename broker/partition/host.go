@@ -2,7 +2,9 @@ package partition
 
 import (
 	"context"
+	"time"
 
+	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
@@ -41,6 +43,19 @@ func (h host) Mark(r *actor.Run)                        { h.p.mark(r) }
 func (h host) Retire(r *actor.Run)                      { h.p.retire(r) }
 func (h host) BacklogApart() schemas.Duration           { return h.p.deciders.Backlog.Apart() }
 func (h host) NothingKnown(wid string) bool             { return h.p.nothingKnown(wid) }
+func (h host) Valid() bool                              { return h.p.lease.Valid() }
+func (h host) Replies() string                          { return h.p.replies }
+func (h host) ScheduleProbes(in time.Duration)          { h.p.scheduleProbes(in) }
+func (h host) RefusedAhead(f *actor.Offer, nobody bool) { h.p.refusedAhead(f, nobody) }
+
+func (h host) StoredAfter(r *actor.Run, a *execution.Activity) {
+	h.p.storedAfter(r, a)
+}
+
+func (h host) OfferAhead(r *actor.Run, a *execution.Activity, t *completion) bool {
+	return h.p.offerAhead(r, a, t)
+}
+
 func (h host) ReadResult(q *schemas.ExecutionRequest, reply func(any), otherwise func()) {
 	h.p.readResult(q, reply, otherwise)
 }

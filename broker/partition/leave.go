@@ -113,10 +113,10 @@ func (p *Partition) part() {
 			l.since = time.Now()
 			return
 		}
-		if len(p.offers.open) > 0 && time.Since(l.began) < leaveOffers {
+		if p.dispatch.HasOffers() && time.Since(l.began) < leaveOffers {
 			return
 		}
-		p.storeOffers()
+		p.dispatch.StoreOffers()
 		if p.settledAll() || p.outOfTime() {
 			l.stage = announceClosed
 			p.b.Work.Go(func() {
@@ -163,8 +163,8 @@ func (p *Partition) outOfTime() bool { return time.Since(p.leaving.since) > Leav
 // settledAll tells whether no write is on its way, and none is owed: an effect may wait for its
 // task list to be made, or to be tried again.
 func (p *Partition) settledAll() bool {
-	if p.commits > 0 || p.sends > 0 || p.alarms.Busy() || p.keys.Busy() || p.owing > 0 ||
-		p.checkpointing ||
+	if p.commits > 0 || p.sends > 0 || p.dispatch.Busy() || p.alarms.Busy() || p.keys.Busy() ||
+		p.owing > 0 || p.checkpointing ||
 		p.hasOwed() && !p.recovering() {
 		// what was left to this one, the next one repeats
 		return false

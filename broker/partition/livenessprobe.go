@@ -86,11 +86,8 @@ func (p *Partition) waitsForWorkers() *deciders.Waits {
 			s.ForType(r.State.Start.WorkflowType, age)
 		}
 	}
-	for _, f := range p.offers.queue {
-		if f.Over() {
-			continue
-		}
-		age := offerPatience - f.Until.Sub(wall)
+	for _, f := range p.dispatch.OpenOffers() {
+		age := schemas.OfferPatience - f.Until.Sub(wall)
 		if f.Ahead != nil {
 			s.ForWorker(f.Ahead.Worker, age)
 		} else {
@@ -128,15 +125,15 @@ func (p *Partition) workerGone(number uint64) {
 			asked++
 		}
 	}
-	for _, f := range slices.Clone(p.offers.queue) {
+	for _, f := range p.dispatch.OpenOffers() {
 		switch {
 		case f.Over():
 		case f.Ahead != nil && f.Ahead.Worker == name:
 			p.refusedAhead(f, true)
 			offered++
 		case f.Ahead == nil && slices.Contains(h.Lists, f.Activity.Scheduled.List) &&
-			time.Until(f.Until) <= offerPatience-deciders.ProbeAfter:
-			p.storeOffer(f, true)
+			time.Until(f.Until) <= schemas.OfferPatience-deciders.ProbeAfter:
+			p.dispatch.StoreOffer(f, true)
 			offered++
 		}
 	}

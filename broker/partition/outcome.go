@@ -75,7 +75,7 @@ func (p *Partition) applies(r *actor.Run, e *actor.Message) bool {
 	}
 	a := r.State.Awaits(m)
 	if a != nil {
-		p.offers.policy.took(a.Scheduled.ActivityType, m.Report.Elapsed)
+		p.dispatch.Took(a.Scheduled.ActivityType, m.Report.Elapsed)
 	}
 	return a != nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/alarms"
 	"github.com/droverhq/drover/broker/partition/deadlines"
 	"github.com/droverhq/drover/broker/partition/deciders"
+	"github.com/droverhq/drover/broker/partition/dispatch"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/partition/locking"
@@ -56,7 +57,7 @@ type Partition struct {
 	subscriptions []natsconn.Subscription // to what may be left unheard while the owner changes
 	requests      requests
 	commits       int           // on their way
-	sends         int           // outside the history, on their way
+	sends         int           // large replies whose payloads are being stored
 	owing         int           // messages, as in run
 	leaving       *leaving      // once the end is planned
 	departed      chan struct{} // closed when the partition may be handed over
@@ -71,7 +72,7 @@ type Partition struct {
 
 	asks       map[uint64]*actor.Run
 	feed       closedFeed
-	offers     offers
+	dispatch   *dispatch.Dispatch
 	reports    map[string]struct{} // outcomes that were sent here, by where their answers go
 	deciders   deciders.Deciders
 	vain       adapt.Backoff[aheadType] // decisions that came with outcomes
@@ -81,9 +82,8 @@ type Partition struct {
 	replies    string              // prefix of the subjects that deciders answer to
 	sweeping   bool
 	// workflow ids and their runs met at take-over, until their effects are repeated
-	recovered    map[string]map[string]bool
-	recovery     *completion
-	checkedLists map[string]bool // lists that were looked at when tasks were repeated
+	recovered map[string]map[string]bool
+	recovery  *completion
 	// toRepeat is what of them is left once the backlog is read, unrepeated their ids in the order
 	// of their records, in which they are read from one block of the history after the other;
 	// repeating is how many are being loaded.
@@ -104,13 +104,11 @@ type Partition struct {
 	// replicated streams are the same whichever server of the cluster we have reached.
 	replicated bool
 
-	top            top // the highest record that is committed
-	checkpointed   schemas.Checkpoint
-	checkpointRev  uint64
-	checkpointing  bool
-	missingStreams map[string][]func()
-	refusedLists   map[string]*refusedList
-	unwanted       int // ticks since another broker became the preferred one
+	top           top // the highest record that is committed
+	checkpointed  schemas.Checkpoint
+	checkpointRev uint64
+	checkpointing bool
+	unwanted      int // ticks since another broker became the preferred one
 }
 
 var (
@@ -122,13 +120,13 @@ func New(b *env.Env, n int, lease *claims.Lease) *Partition {
 	p := &Partition{
 		b: b, n: n, lease: lease, loop: loop.New(), log: b.Options.Logger.WithField("partition", n),
 		runs: make(map[string]*actor.Run), deadlines: deadlines.New[*actor.Run](),
-		asks:   make(map[uint64]*actor.Run),
-		vain:   adapt.Backoff[aheadType]{Most: deciders.MostPatience},
-		offers: offers{policy: newOfferPolicy()}, reports: make(map[string]struct{}),
-		recovered: make(map[string]map[string]bool), missingStreams: make(map[string][]func()),
-		refusedLists: make(map[string]*refusedList), repeatedStarts: make(map[string]bool),
-		departed: make(chan struct{}), head: make(natsconn.Header, 6),
+		asks:    make(map[uint64]*actor.Run),
+		vain:    adapt.Backoff[aheadType]{Most: deciders.MostPatience},
+		reports: make(map[string]struct{}), recovered: make(map[string]map[string]bool),
+		repeatedStarts: make(map[string]bool),
+		departed:       make(chan struct{}), head: make(natsconn.Header, 6),
 	}
+	p.dispatch = dispatch.New(host{p}, p.owner())
 	p.alarms = alarms.New(host{p}, p.owner(), &p.deadlines)
 	p.replays = replays.New(host{p}, p.owner())
 	p.keys, p.deciders = locking.New(host{p}, p.owner()), deciders.New(deciderHost{p})

@@ -175,7 +175,7 @@ func (p *Partition) repeat(r *actor.Run, runs map[string]bool) {
 				continue
 			}
 			if by <= r.Loaded {
-				p.ensureConsumers(r, e)
+				p.dispatch.EnsureConsumers(r, e, p.recovery)
 				p.perform(r, actor.Effect{Effect: e}, p.recovery)
 			}
 		}

@@ -69,8 +69,8 @@ func (p *Partition) whyTaskList(task *schemas.ActivityScheduled, tell func(claus
 		if err != nil {
 			p.log.WithError(err).WithField("list", list).Debug("how the list stands is not known")
 		}
-		if refused := p.refusedLists[list]; i == nil && err == nil && refused != nil {
-			tell(fmt.Sprintf("; the list cannot be made: %v", refused.err))
+		if refused := p.dispatch.ListRefusal(list); i == nil && err == nil && refused != nil {
+			tell(fmt.Sprintf("; the list cannot be made: %v", refused))
 		} else {
 			tell(explain.TaskList(i))
 		}

@@ -1,4 +1,4 @@
-package partition
+package dispatch
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/partition/intake"
+	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
@@ -33,7 +35,8 @@ import (
 // offer and a message.
 
 const (
-	offerPrefix   = "o"
+	// OfferPrefix follows [Host.Replies] in the subjects at which the owner is told of offers.
+	OfferPrefix   = "o"
 	offerPatience = schemas.OfferPatience
 	// mostOffers bounds what is offered at a time.
 	mostOffers = 4096
@@ -51,32 +54,46 @@ type offers struct {
 
 // offer tells whether a task was offered. t is held until its outcome is in the history, or its
 // message is stored.
-func (p *Partition) offer(r *actor.Run, a *execution.Activity, body []byte, t *completion) bool {
+func (d *Dispatch) offer(
+	r *actor.Run, a *execution.Activity, body []byte, t *watermark.Completion,
+) bool {
 	s := a.Scheduled
-	if p.offers.policy.isAway(s.List) {
+	if d.offers.policy.isAway(s.List) {
 		return false
 	}
-	return p.sendOffer(r, a, t, func(f *actor.Offer) error {
-		return p.b.Conn.PublishReply(p.b.NS.Offer(s.List), p.offerReply(f), nil, body)
+	return d.SendOffer(r, a, t, func(f *actor.Offer) error {
+		return d.b.Conn.PublishReply(d.b.NS.Offer(s.List), d.OfferReply(f), nil, body)
 	})
 }
 
 // offerable tells whether an activity's task is one that may be offered now.
-func (p *Partition) offerable(a *execution.Activity) bool {
+func (d *Dispatch) offerable(a *execution.Activity) bool {
 	s := a.Scheduled
-	return p.offers.policy.isQuick(s.ActivityType) && s.TaskPriority == 0 && a.Started == 0 &&
-		p.leaving == nil && p.canWrite()
+	return d.offers.policy.isQuick(s.ActivityType) && s.TaskPriority == 0 && a.Started == 0 &&
+		!d.host.Leaving() && d.host.CanWrite()
 }
 
-func (p *Partition) offerReply(f *actor.Offer) string {
-	return p.replies + offerPrefix + "." + strconv.FormatUint(f.ID, 36)
+// OfferReply is the subject at which an offer is refused.
+func (d *Dispatch) OfferReply(f *actor.Offer) string {
+	return d.host.Replies() + OfferPrefix + "." + strconv.FormatUint(f.ID, 36)
 }
 
-// sendOffer notes an offer that send has sent.
-func (p *Partition) sendOffer(
-	r *actor.Run, a *execution.Activity, t *completion, send func(*actor.Offer) error,
+// OpenOffers returns the offers that are not over, in the order of their ends.
+func (d *Dispatch) OpenOffers() []*actor.Offer {
+	return slices.DeleteFunc(slices.Clone(d.offers.queue), (*actor.Offer).Over)
+}
+
+// HasOffers tells whether an offer is not over.
+func (d *Dispatch) HasOffers() bool { return len(d.offers.open) > 0 }
+
+// Took notes how long a task of an activity type took; 0 is not known.
+func (d *Dispatch) Took(typ string, took schemas.Duration) { d.offers.policy.took(typ, took) }
+
+// SendOffer notes an offer that send has sent.
+func (d *Dispatch) SendOffer(
+	r *actor.Run, a *execution.Activity, t *watermark.Completion, send func(*actor.Offer) error,
 ) bool {
-	o := &p.offers
+	o := &d.offers
 	for len(o.queue) > 0 && o.queue[0].Over() {
 		o.queue[0] = nil
 		o.queue = o.queue[1:]
@@ -101,76 +118,77 @@ func (p *Partition) sendOffer(
 	r.Tasks.Offers = append(r.Tasks.Offers, f)
 	if !o.timed {
 		o.timed = true
-		p.loop.After(offerPatience, p.expireOffers)
+		d.loop.After(offerPatience, d.expireOffers)
 	}
-	p.scheduleProbes(deciders.ProbeAfter)
+	d.host.ScheduleProbes(deciders.ProbeAfter)
 	return true
 }
 
-// offersMet ends the offers of a run whose outcomes are in the history. Everything of the run is
+// OffersMet ends the offers of a run whose outcomes are in the history. Everything of the run is
 // committed.
-func (p *Partition) offersMet(r *actor.Run) {
-	for _, f := range slices.Backward(r.Tasks.Offers) { // endOffer moves those after f
+func (d *Dispatch) OffersMet(r *actor.Run) {
+	for _, f := range slices.Backward(r.Tasks.Offers) { // EndOffer moves those after f
 		if !f.Wanted() {
-			p.endOffer(f)
+			d.EndOffer(f)
 		}
 	}
 }
 
-func (p *Partition) endOffer(f *actor.Offer) {
+// EndOffer forgets an offer, and releases what it has held.
+func (d *Dispatch) EndOffer(f *actor.Offer) {
 	if f.Over() {
 		return
 	}
-	delete(p.offers.open, f.ID)
+	delete(d.offers.open, f.ID)
 	i := slices.Index(f.Run.Tasks.Offers, f)
-	if f.Run.Tasks.Offers = slices.Delete(f.Run.Tasks.Offers, i, i+1); len(f.Run.Tasks.Offers) ==
-		0 {
+	f.Run.Tasks.Offers = slices.Delete(f.Run.Tasks.Offers, i, i+1)
+	if len(f.Run.Tasks.Offers) == 0 {
 		f.Run.Tasks.Offers = nil
 	}
 	f.Completion.Release()
 	f.Run, f.Activity, f.Ahead = nil, nil, nil
 }
 
-// refused: nobody has taken the offer.
-func (p *Partition) refused(id uint64, nobody bool) {
-	f := p.offers.open[id]
+// Refused: nobody has taken the offer.
+func (d *Dispatch) Refused(id uint64, nobody bool) {
+	f := d.offers.open[id]
 	if f == nil {
 		return
 	}
 	if f.Ahead != nil {
-		p.refusedAhead(f, nobody)
+		d.host.RefusedAhead(f, nobody)
 		return
 	}
-	p.offers.policy.refused(f.Activity.Scheduled.List, nobody)
-	p.storeOffer(f, false)
+	d.offers.policy.refused(f.Activity.Scheduled.List, nobody)
+	d.StoreOffer(f, false)
 }
 
-// storeOffer puts the task of an offer on its list, unless its outcome has come or its announcement
+// StoreOffer puts the task of an offer on its list, unless its outcome has come or its announcement
 // has done so.
-func (p *Partition) storeOffer(f *actor.Offer, ask bool) {
+func (d *Dispatch) StoreOffer(f *actor.Offer, ask bool) {
 	if f.EndIsComing() {
 		return
 	}
 	if a := f.Activity; f.Wanted() && f.Run.Open() && !f.Stored && (a.Started == 0 || a.Offered) {
-		p.dispatch(f.Run, a, f.Completion, true, ask)
+		d.Task(f.Run, a, f.Completion, true, ask)
 	}
-	p.mark(f.Run)
-	p.endOffer(f)
+	d.host.Mark(f.Run)
+	d.EndOffer(f)
 }
 
-// storeOffers puts every task on its list that is offered: the owner leaves.
-func (p *Partition) storeOffers() {
-	for _, f := range p.offers.queue {
+// StoreOffers puts every task on its list that is offered: the owner leaves.
+func (d *Dispatch) StoreOffers() {
+	for _, f := range d.offers.queue {
 		if !f.Over() {
-			p.storeOffer(f, true)
+			d.StoreOffer(f, true)
 		}
 	}
-	p.offers.queue = nil
+	d.offers.queue = nil
 }
 
 // expireOffers puts the tasks on their lists that were offered too long ago.
-func (p *Partition) expireOffers() {
-	o := &p.offers
+func (d *Dispatch) expireOffers() {
+	o := &d.offers
 	now, n := time.Now(), 0
 	for ; n < len(o.queue); n++ {
 		f := o.queue[n]
@@ -178,26 +196,26 @@ func (p *Partition) expireOffers() {
 			if f.Until.After(now) {
 				break
 			}
-			p.offers.policy.wasSlow(f.Activity.Scheduled.ActivityType)
-			p.storeOffer(f, true)
+			d.offers.policy.wasSlow(f.Activity.Scheduled.ActivityType)
+			d.StoreOffer(f, true)
 		}
 		o.queue[n] = nil
 	}
 	o.queue = o.queue[n:]
 	if o.timed = len(o.queue) > 0; o.timed {
-		p.loop.After(o.queue[0].Until.Sub(now), p.expireOffers)
+		d.loop.After(o.queue[0].Until.Sub(now), d.expireOffers)
 	}
 }
 
-func (p *Partition) copied(r *actor.Run, c actor.TaskCopy) {
+func (d *Dispatch) copied(r *actor.Run, c actor.TaskCopy) {
 	r.Tasks.Copies = append(r.Tasks.Copies, c)
 	if r.Inflight == nil && len(r.Pending) == 0 {
-		p.dropCopies(r)
+		d.DropCopies(r)
 	}
 }
 
-// dropCopies deletes the messages of attempts that are over. Everything of the run is committed.
-func (p *Partition) dropCopies(r *actor.Run) {
+// DropCopies deletes the messages of attempts that are over. Everything of the run is committed.
+func (d *Dispatch) DropCopies(r *actor.Run) {
 	r.Tasks.Copies = slices.DeleteFunc(r.Tasks.Copies, func(c actor.TaskCopy) bool {
 		var a *execution.Activity
 		if r.Live() && r.State.Run == c.Run {
@@ -210,7 +228,7 @@ func (p *Partition) dropCopies(r *actor.Run) {
 			return true // whoever was given it has begun with it: it is his now
 		}
 		// or it is dropped when it is delivered again
-		p.outside.Delete(p.b.NS.StreamTasks(c.List), c.Seq, func(error) {})
+		d.host.Outside().Delete(d.b.NS.StreamTasks(c.List), c.Seq, func(error) {})
 		return true
 	})
 	if len(r.Tasks.Copies) == 0 {
@@ -225,17 +243,17 @@ const (
 	inquireWait  = time.Second
 )
 
-// inquire asks a worker whether it is still at an attempt that came as an offer. It is asked again
+// Inquire asks a worker whether it is still at an attempt that came as an offer. It is asked again
 // by whoever is given the task next, so an owner that dies meanwhile owes nothing.
-func (p *Partition) inquire(r *actor.Run, f execution.Inquire) {
-	o := &p.offers
+func (d *Dispatch) Inquire(r *actor.Run, f execution.Inquire) {
+	o := &d.offers
 	if o.asking[f.Token] {
 		return
 	}
 	body, err := schemas.MarshalJSON(
 		&schemas.Control{V: schemas.Version, Kind: schemas.ControlHolds, Token: f.Token})
 	if err != nil {
-		p.log.WithError(err).Error("a worker cannot be asked")
+		d.log.WithError(err).Error("a worker cannot be asked")
 		return
 	}
 	if o.asking == nil {
@@ -244,17 +262,17 @@ func (p *Partition) inquire(r *actor.Run, f execution.Inquire) {
 	o.asking[f.Token] = true
 	wid, gone := r.WorkflowID,
 		execution.Gone{Run: r.State.Run, ScheduledID: f.ScheduledID, Attempt: f.Attempt}
-	p.b.Work.Go(func() {
-		holds := workerHas(p.b, f.Worker, body)
-		p.loop.Post(func() {
+	d.b.Work.Go(func() {
+		holds := workerHas(d.b, f.Worker, body)
+		d.loop.Post(func() {
 			delete(o.asking, f.Token)
-			if holds || p.leaving != nil || !p.lease.Valid() {
+			if holds || d.host.Leaving() || !d.host.Valid() {
 				return
 			}
-			p.log.WithField("workflow", wid).WithField("worker", f.Worker).
+			d.log.WithField("workflow", wid).WithField("worker", f.Worker).
 				Warn("a worker does not answer for an activity that it was at; it is interrupted")
-			p.deliver(p.get(wid),
-				&actor.Message{WorkflowID: wid, Event: gone, At: p.now(), Log: noLog})
+			d.host.Deliver(d.host.Get(wid),
+				&actor.Message{WorkflowID: wid, Event: gone, At: d.host.Now(), Log: intake.None})
 		})
 	})
 }

@@ -1,4 +1,4 @@
-package partition
+package dispatch
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/partition/watermark"
 )
 
 // An owner that dies while it makes a task list may leave a stream without consumers. From then on
@@ -19,28 +20,30 @@ import (
 // Rejected: to make the list anew for each task that is repeated. That is some eight requests, and
 // there may be a thousand lists; this is one.
 
-// ensureConsumers looks once whether a list to which a task is repeated has its consumers, and has
-// it made whole otherwise.
-func (p *Partition) ensureConsumers(r *actor.Run, e execution.Effect) {
-	d, ok := e.(execution.Dispatch)
+// EnsureConsumers looks once whether a list to which a task is repeated has its consumers, and has
+// it made whole otherwise. recovery is held until it is whole.
+func (d *Dispatch) EnsureConsumers(
+	r *actor.Run, e execution.Effect, recovery *watermark.Completion,
+) {
+	f, ok := e.(execution.Dispatch)
 	if !ok {
 		return
 	}
-	a := r.State.Activities[d.ScheduledID]
-	if a == nil || p.checkedLists[a.Scheduled.List] {
+	a := r.State.Activities[f.ScheduledID]
+	if a == nil || d.checkedLists[a.Scheduled.List] {
 		return
 	}
-	if p.checkedLists == nil {
-		p.checkedLists = make(map[string]bool)
+	if d.checkedLists == nil {
+		d.checkedLists = make(map[string]bool)
 	}
-	p.checkedLists[a.Scheduled.List] = true
-	p.recovery.Retain()
-	p.checkList(a.Scheduled.List)
+	d.checkedLists[a.Scheduled.List] = true
+	recovery.Retain()
+	d.checkList(a.Scheduled.List, recovery)
 }
 
-func (p *Partition) checkList(list string) {
-	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (full bool, err error) {
-		all, err := p.b.Reads.Consumers(ctx, p.b.NS.StreamTasks(list))
+func (d *Dispatch) checkList(list string, recovery *watermark.Completion) {
+	env.ReadAsync(d.b, d.loop, func(ctx context.Context) (full bool, err error) {
+		all, err := d.b.Reads.Consumers(ctx, d.b.NS.StreamTasks(list))
 		if errors.Is(err, natsconn.ErrNoStream) { // whoever publishes to it makes it
 			return true, nil
 		}
@@ -48,16 +51,16 @@ func (p *Partition) checkList(list string) {
 	}, func(full bool, err error) {
 		switch {
 		case err != nil:
-			p.log.WithError(err).
+			d.log.WithError(err).
 				WithField("list", list).
 				Debug("whether the list has its consumers is not known; looking again")
-			p.loop.After(loadRetry, func() { p.checkList(list) })
+			d.loop.After(env.LoadRetry, func() { d.checkList(list, recovery) })
 		case !full:
-			p.log.WithField("list", list).Info(
+			d.log.WithField("list", list).Info(
 				"a task list lacks consumers, as after the end of whoever was making it; it gets them")
-			p.openList(list, func() { p.checkList(list) })
+			d.openList(list, func() { d.checkList(list, recovery) })
 		default:
-			p.recovery.Release()
+			recovery.Release()
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package partition
+package dispatch
 
 import (
 	"time"
@@ -11,10 +11,10 @@ const (
 	// quickLimit is how long a type's tasks may take to be offered: well below what workers
 	// announce.
 	quickLimit = schemas.Duration(20 * time.Millisecond)
-	// absentPause and busyPause are how long a list gets no offers when nobody listens, or the
+	// absentPause and BusyPause are how long a list gets no offers when nobody listens, or the
 	// worker that was asked is busy.
 	absentPause = 100 * time.Millisecond
-	busyPause   = 2 * time.Millisecond
+	BusyPause   = 2 * time.Millisecond
 	// mostSkipped caps how many quick tasks a type must have after a slow one.
 	mostSkipped = 256
 	// mostQuick bounds the activity types that are known. The next task of one that is forgotten
@@ -49,7 +49,7 @@ func (o *offerPolicy) isAway(list string) bool {
 
 // refused notes that nobody of a list has taken an offer: nobody is there, or all are busy.
 func (o *offerPolicy) refused(list string, nobody bool) {
-	wait := busyPause
+	wait := BusyPause
 	if nobody {
 		wait = absentPause
 	}

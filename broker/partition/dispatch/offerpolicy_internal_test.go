@@ -1,4 +1,4 @@
-package partition
+package dispatch
 
 import (
 	"testing"
@@ -44,7 +44,7 @@ func TestOfferPolicyOfLists(t *testing.T) { // ADR 0023
 		for _, c := range []struct {
 			nobody bool
 			pause  time.Duration
-		}{{false, busyPause}, {true, absentPause}} {
+		}{{false, BusyPause}, {true, absentPause}} {
 			o := newOfferPolicy()
 			o.refused("main", c.nobody)
 			time.Sleep(c.pause - time.Nanosecond)
