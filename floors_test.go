@@ -89,6 +89,7 @@ var floors = map[string]int{
 	"broker/partition/repeats":   26, // reads histories of package runs
 	"broker/partition/replays":   26,
 	"broker/partition/dispatch":  26,
+	"broker/partition/large":     26,
 	"broker/partition/env":       24, // what the partitions of a broker share
 
 	// The parts of the decider worker.

@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/droverhq/drover/broker"
-	"github.com/droverhq/drover/broker/partition"
+	toolarge "github.com/droverhq/drover/broker/partition/large"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/cutwire"
@@ -43,7 +43,7 @@ func TestLargePayloadsOfStrangers(t *testing.T) {
 			case *schemas.Signal:
 				if ref := f.wantRef(a.Input, signal); !strings.HasPrefix(ref.Object, "signals-0-1-") {
 					t.Errorf("got object %s, want it named by its place", ref.Object)
-				} else if m, err := f.post.GetSeq(t.Context(), ns.StreamSignals(), 1); err != nil || partition.SpillNames(0, true, *m)[0] != ref.Object {
+				} else if m, err := f.post.GetSeq(t.Context(), ns.StreamSignals(), 1); err != nil || toolarge.SpillNames(0, true, *m)[0] != ref.Object {
 					t.Errorf("the signal does not stand for object %s: %v, %v", ref.Object, m, err)
 				}
 			case *schemas.ActivitySuccess:

@@ -3,8 +3,8 @@ package broker
 import (
 	"context"
 
-	"github.com/droverhq/drover/broker/partition"
 	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/partition/large"
 	"github.com/droverhq/drover/schemas"
 	"github.com/nats-io/nats.go/micro"
 )
@@ -43,7 +43,7 @@ func (b *Broker) referring(r micro.Request, references []named, goOn func()) {
 }
 
 func badReference(err error) *schemas.Error {
-	if partition.IsNothing(err) {
+	if large.IsNothing(err) {
 		return schemas.Errorf(schemas.CodeInvalid, "the reference is to nothing: %v", err).
 			WithHint("upload it again: a payload that no run names goes after a day")
 	}

@@ -427,7 +427,7 @@ func (p *Partition) conclude(
 			Identity: reply.Identity,
 		}
 	default:
-		p.judgeReply(r, reply, e, len(e.Body))
+		p.large.JudgeReply(r, reply, e, len(e.Body))
 		return
 	}
 	p.step(r, e)

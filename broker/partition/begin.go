@@ -8,6 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/partition/large"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -73,8 +74,8 @@ func (p *Partition) allowed(r *actor.Run, e *actor.Message, q *schemas.StartRequ
 			p.settleStart(r, e, actor.Verdict{Refused: refused})
 			return false
 		}
-		if large := largeOf(p.b, e, q, false); len(large) > 0 {
-			p.storeLarge(r, e, q, large)
+		if fields := p.large.OfStart(e, q, false); len(fields) > 0 {
+			p.large.StoreStart(r, e, q, fields)
 			return false
 		}
 		if e.Log == noLog {
@@ -99,8 +100,8 @@ func (p *Partition) conflict(r *actor.Run, e *actor.Message, q *schemas.StartReq
 		e.Verdict.Replaces = true
 		p.startLater(r, e)
 	case q.Signal != nil:
-		if large := largeOf(p.b, e, q, true); len(large) > 0 {
-			p.storeLarge(r, e, q, large)
+		if fields := p.large.OfStart(e, q, true); len(fields) > 0 {
+			p.large.StoreStart(r, e, q, fields)
 			return
 		}
 		e.Verdict = actor.Verdict{Run: r.State.Run}
@@ -123,7 +124,7 @@ func (p *Partition) settleStart(r *actor.Run, e *actor.Message, v actor.Verdict)
 		g.Answers = append(g.Answers, func() { e.Answer(r, nil) })
 	}
 	if v.Refused != nil {
-		g.Answers = append(g.Answers, func() { dropStored(p.b, e) })
+		g.Answers = append(g.Answers, func() { p.large.DropStart(e) })
 	}
 	if e.Log != noLog {
 		r.Positions[e.Log] = e.Position
@@ -287,7 +288,7 @@ func (p *Partition) limitIDs(q *schemas.StartRequest) {
 		return
 	}
 	// a little more than the checker wants to be there, whatever else the record has
-	quota := p.b.BodyLimit() + env.HeaderBudget/2 - firstRecord(q)
+	quota := p.b.BodyLimit() + env.HeaderBudget/2 - large.FirstRecord(q)
 	o.RequestIDs, quota = latestIDs(o.RequestIDs, quota)
 	o.SignalIDs, _ = latestIDs(o.SignalIDs, quota)
 }

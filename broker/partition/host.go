@@ -56,6 +56,10 @@ func (h host) OfferAhead(r *actor.Run, a *execution.Activity, t *completion) boo
 	return h.p.offerAhead(r, a, t)
 }
 
+func (h host) SettleStart(r *actor.Run, e *actor.Message, v actor.Verdict) {
+	h.p.settleStart(r, e, v)
+}
+
 func (h host) ReadResult(q *schemas.ExecutionRequest, reply func(any), otherwise func()) {
 	h.p.readResult(q, reply, otherwise)
 }

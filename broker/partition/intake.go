@@ -39,7 +39,7 @@ func (p *Partition) follow(ctx context.Context, in *intake.Log) (*natsconn.Reade
 	}
 	return p.b.Conn.Read(ctx, in.Stream, options, func(m natsconn.Stored) {
 		e := p.open(in, m)
-		if !p.lookUp(ctx, in, e) || !p.spill(ctx, in, m, e) ||
+		if !p.large.LookUp(ctx, in, e) || !p.large.Spill(ctx, in, m, e) ||
 			!in.Allowance.Take(ctx, len(e.Body)) {
 			return
 		}
@@ -50,66 +50,66 @@ func (p *Partition) follow(ctx context.Context, in *intake.Log) (*natsconn.Reade
 
 // open parses a message on the reader's goroutine. It never fails: what cannot be understood
 // becomes a dead letter.
-func (p *Partition) open(in *intake.Log, m natsconn.Stored) *opened {
+func (p *Partition) open(in *intake.Log, m natsconn.Stored) *actor.Opened {
 	e := &actor.Message{At: schemas.At(m.Time), Log: in.Number, Subject: m.Subject, Body: m.Data}
-	o := &opened{Message: e, seq: m.Seq}
+	o := &actor.Opened{Message: e, Seq: m.Seq}
 	if in.Number == signalLog {
-		o.foreign = isAnswer(m.Data) ||
+		o.Foreign = isAnswer(m.Data) ||
 			natsconn.GivenOfDrover(m.Header)+natsconn.GivenBody(m.Data) != ""
 		_, wid, name, err := subject.ParseSignalStored(m.Subject)
-		o.WorkflowID, o.err = wid, err
+		o.WorkflowID, o.Err = wid, err
 		e.Event = execution.Signal{Name: name, Input: m.Data, RequestID: requestIDOf(m.Header)}
 		return o
 	}
 	_, wid, kind, rest, err := subject.ParseIn(m.Subject)
 	if err != nil {
-		o.err = err
+		o.Err = err
 		return o
 	}
 	o.WorkflowID = wid
-	o.foreign = kind != actor.KindActivity && m.Header.Get(natsconn.HeaderSubject) != m.Subject ||
+	o.Foreign = kind != actor.KindActivity && m.Header.Get(natsconn.HeaderSubject) != m.Subject ||
 		natsconn.GivenOut(m.Header) != ""
 	switch kind {
 	case "start":
 		r := &schemas.StartRequest{}
-		o.err = schemas.Unmarshal(m.Data, r)
+		o.Err = schemas.Unmarshal(m.Data, r)
 		e.Event = execution.Start{Request: r}
 	case actor.KindActivity:
 		r := &schemas.Report{}
-		o.err = natsconn.Decode(m.Header, m.Data, r)
+		o.Err = natsconn.Decode(m.Header, m.Data, r)
 		if len(rest) != 1 {
-			o.err = fmt.Errorf("the subject %s names no list", m.Subject)
+			o.Err = fmt.Errorf("the subject %s names no list", m.Subject)
 			return o
 		}
 		e.Event = execution.Report{Report: r, List: rest[0]}
 	case "alarm":
 		r := &schemas.Ring{}
-		o.err = schemas.Unmarshal(m.Data, r)
-		o.fire = r
+		o.Err = schemas.Unmarshal(m.Data, r)
+		o.Fire = r
 		e.Event = execution.AlarmFired{}
 	case actor.KindChild:
 		r := &schemas.ChildReport{}
-		o.err = schemas.Unmarshal(m.Data, r)
+		o.Err = schemas.Unmarshal(m.Data, r)
 		e.Event = execution.Child{Report: r}
 	case actor.KindSignal:
 		r := &schemas.ExternalSignal{}
-		o.err = schemas.Unmarshal(m.Data, r)
+		o.Err = schemas.Unmarshal(m.Data, r)
 		e.Event = execution.Signal{Name: r.Name, Input: r.Input, External: r}
 	case actor.KindExternal:
 		r := &schemas.ExternalAnswer{}
-		o.err = schemas.Unmarshal(m.Data, r)
+		o.Err = schemas.Unmarshal(m.Data, r)
 		e.Event = execution.External{Answer: r}
 	default:
-		o.openRequest(kind, m.Data)
+		openRequest(o, kind, m.Data)
 	}
 	return o
 }
 
 // openRequest parses what operators ask for, and brokers in the name of a workflow.
-func (o *opened) openRequest(kind string, body []byte) {
+func openRequest(o *actor.Opened, kind string, body []byte) {
 	r := &schemas.ExecutionRequest{}
-	o.err = schemas.Unmarshal(body, r)
-	o.request = r
+	o.Err = schemas.Unmarshal(body, r)
+	o.Request = r
 	switch kind {
 	case "pause":
 		o.Event = execution.Pause{Request: r}
@@ -126,24 +126,12 @@ func (o *opened) openRequest(kind string, body []byte) {
 	case actor.KindBreakLock:
 		o.Event = execution.BreakLock{Request: r}
 	default:
-		o.err = fmt.Errorf("inbox messages of kind %q are not known", kind)
+		o.Err = fmt.Errorf("inbox messages of kind %q are not known", kind)
 	}
 }
 
-// opened is a parsed message, before its position is known.
-type opened struct {
-	*actor.Message
-	seq     uint64
-	fire    *schemas.Ring
-	request *schemas.ExecutionRequest
-	signal  schemas.Payload // while the input of a signal is spilled
-	spilled int             // bytes of the body that stand in the object store
-	foreign bool            // nobody has meant it for its subject
-	err     error
-}
-
 // takeMessage takes a message of a log, in the log's order.
-func (p *Partition) takeMessage(in *intake.Log, o *opened) {
+func (p *Partition) takeMessage(in *intake.Log, o *actor.Opened) {
 	if p.leaving != nil {
 		return // the next owner reads it
 	}
@@ -152,7 +140,7 @@ func (p *Partition) takeMessage(in *intake.Log, o *opened) {
 		// what waits for a run does so in its mailbox; nobody who is not trusted writes here
 		e.Judged()
 	}
-	e.Position, e.Completion = in.Enter(o.seq, e.At)
+	e.Position, e.Completion = in.Enter(o.Seq, e.At)
 	// The leader of this stream may be a server whose clock is ahead. Nothing is due by that, and
 	// nothing is to count from it (P-15).
 	e.At = min(e.At, p.b.Latest())
@@ -162,20 +150,20 @@ func (p *Partition) takeMessage(in *intake.Log, o *opened) {
 		e.Judged()
 		e.Completion.Release() // below the checkpoint: a new incarnation reads from the beginning
 		return
-	case o.err != nil:
-		p.bury(e, deadUndecodable, o.err.Error())
+	case o.Err != nil:
+		p.bury(e, deadUndecodable, o.Err.Error())
 		e.Completion.Release()
 		return
-	case o.foreign:
+	case o.Foreign:
 		p.bury(e, deadForeign,
 			"nobody has meant this message for its subject: it is the answer to a question that "+
 				"named the subject for it, or was published by hand")
 		e.Completion.Release()
 		return
-	case len(e.Body)-o.spilled > p.b.MessageLimit():
+	case len(e.Body)-o.Spilled > p.b.MessageLimit():
 		p.bury(e, deadTooLarge, fmt.Sprintf(
 			"%d bytes; at most %d fit into a decision task: pass a reference instead, or "+
-				"raise the server's max_payload", len(e.Body)-o.spilled, p.b.MessageLimit()))
+				"raise the server's max_payload", len(e.Body)-o.Spilled, p.b.MessageLimit()))
 		e.Completion.Release()
 		return
 	case in.Number == signalLog && p.isBuried(e):
@@ -193,10 +181,10 @@ func (p *Partition) takeMessage(in *intake.Log, o *opened) {
 			e.Answer = p.answerStart(e, msg.Request)
 		}
 	case execution.AlarmFired:
-		p.when(r, func() { p.alarms.Fired(r, o.fire, e.Completion, alarms.Stored) })
+		p.when(r, func() { p.alarms.Fired(r, o.Fire, e.Completion, alarms.Stored) })
 	case execution.Pause, execution.Resume, execution.Hold, execution.Release, execution.Cancel,
 		execution.Terminate, execution.BreakLock:
-		e.Answer = p.answerRequest(o.request)
+		e.Answer = p.answerRequest(o.Request)
 	}
 	p.deliver(r, e)
 }

@@ -36,7 +36,7 @@ func TestWhatTheCheckpointHasIsLeft(t *testing.T) { // P-9
 			t.Fatalf("incarnation %d, %v", lost, err)
 		}
 		p.b.RecordLimit.Store(1 << 20)
-		p.takeMessage(in, &opened{Message: &actor.Message{WorkflowID: "o", At: tc.at, Event: execution.Child{Report: &schemas.ChildReport{}}, Log: inboxLog}, seq: tc.seq})
+		p.takeMessage(in, &actor.Opened{Message: &actor.Message{WorkflowID: "o", At: tc.at, Event: execution.Child{Report: &schemas.ChildReport{}}, Log: inboxLog}, Seq: tc.seq})
 		if left := len(p.runs["o"].Mailbox) == 0; left != tc.left || in.At() != tc.seq {
 			t.Errorf("message %d of %d: left %v, read up to %d; want %v, and it", tc.seq, tc.at, left, in.At(), tc.left)
 		}

@@ -163,7 +163,7 @@ func (p *Partition) outOfTime() bool { return time.Since(p.leaving.since) > Leav
 // settledAll tells whether no write is on its way, and none is owed: an effect may wait for its
 // task list to be made, or to be tried again.
 func (p *Partition) settledAll() bool {
-	if p.commits > 0 || p.sends > 0 || p.dispatch.Busy() || p.alarms.Busy() || p.keys.Busy() ||
+	if p.commits > 0 || p.dispatch.Busy() || p.alarms.Busy() || p.keys.Busy() || p.large.Busy() ||
 		p.owing > 0 || p.checkpointing ||
 		p.hasOwed() && !p.recovering() {
 		// what was left to this one, the next one repeats

@@ -22,7 +22,7 @@ func TestOrphansKeepTheirAllowance(t *testing.T) {
 	body := make([]byte, 64<<20) // more than all that is allowed
 	log.Allowance.Take(ended, len(body))
 	e := &actor.Message{WorkflowID: "o", Event: execution.Signal{Name: "s", Input: body}, Log: signalLog, Body: body, Allowed: &log.Allowance}
-	p.takeMessage(log, &opened{Message: e, seq: 1})
+	p.takeMessage(log, &actor.Opened{Message: e, Seq: 1})
 	if p.intake.Early.Len() != 1 || !e.Kept {
 		t.Fatalf("%d wait, want the signal", p.intake.Early.Len())
 	}

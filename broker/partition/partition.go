@@ -18,6 +18,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/dispatch"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/intake"
+	"github.com/droverhq/drover/broker/partition/large"
 	"github.com/droverhq/drover/broker/partition/locking"
 	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/broker/partition/repeats"
@@ -57,7 +58,6 @@ type Partition struct {
 	subscriptions []natsconn.Subscription // to what may be left unheard while the owner changes
 	requests      requests
 	commits       int           // on their way
-	sends         int           // large replies whose payloads are being stored
 	owing         int           // messages, as in run
 	leaving       *leaving      // once the end is planned
 	departed      chan struct{} // closed when the partition may be handed over
@@ -95,6 +95,7 @@ type Partition struct {
 	alarms  *alarms.Alarms
 	repeats *repeats.Repeats
 	replays *replays.Replays
+	large   *large.Large
 
 	quota          env.Quota
 	repeatedStarts map[string]bool // children, by their run, whose start this owner has repeated
@@ -129,6 +130,7 @@ func New(b *env.Env, n int, lease *claims.Lease) *Partition {
 	p.dispatch = dispatch.New(host{p}, p.owner())
 	p.alarms = alarms.New(host{p}, p.owner(), &p.deadlines)
 	p.replays = replays.New(host{p}, p.owner())
+	p.large = large.New(host{p}, p.owner())
 	p.keys, p.deciders = locking.New(host{p}, p.owner()), deciders.New(deciderHost{p})
 	p.repeats = repeats.New(host{p}, p.owner())
 	return p

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/natsconn"
-	"github.com/droverhq/drover/broker/partition"
+	toolarge "github.com/droverhq/drover/broker/partition/large"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 
@@ -98,11 +98,11 @@ func TestMarkOne(t *testing.T) {
 		object string
 		named  bool
 	}{
-		"a large message in an inbox": {inbox, partition.SpillNames(2, false, inbox)[0], true},
-		"its second payload":          {inbox, partition.SpillNames(2, false, inbox)[1], true},
-		"a large signal":              {signal, partition.SpillNames(3, true, signal)[0], true},
-		"another partition":           {signal, partition.SpillNames(2, true, signal)[0], false},
-		"a message of no such size":   {small, partition.SpillNames(3, true, signal)[0], false},
+		"a large message in an inbox": {inbox, toolarge.SpillNames(2, false, inbox)[0], true},
+		"its second payload":          {inbox, toolarge.SpillNames(2, false, inbox)[1], true},
+		"a large signal":              {signal, toolarge.SpillNames(3, true, signal)[0], true},
+		"another partition":           {signal, toolarge.SpillNames(2, true, signal)[0], false},
+		"a message of no such size":   {small, toolarge.SpillNames(3, true, signal)[0], false},
 		"a packed record":             {natsconn.Stored{Subject: ns.History(0, "w", "r"), Seq: 1, Data: record}, "upload-in-record", true},
 		"a dead letter":               {natsconn.Stored{Subject: ns.Dead("x", "0"), Seq: 1, Data: letter}, "upload-in-letter", true},
 		"what somebody keeps":         {natsconn.Stored{Subject: "$KV.b.k", Seq: 1, Data: []byte("\x03 upload-in-bucket")}, "upload-in-bucket", true},

@@ -12,7 +12,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/droverhq/drover/broker/natsconn"
-	"github.com/droverhq/drover/broker/partition"
+	"github.com/droverhq/drover/broker/partition/large"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/sleep"
@@ -200,10 +200,10 @@ func (j *Janitor) markOne(f *finder, m natsconn.Stored) error {
 // spilled are the names of objects that a message stands for, though it does not name them.
 func (j *Janitor) spilled(m natsconn.Stored) []string {
 	if p, _, _, err := subject.ParseSignalStored(m.Subject); err == nil {
-		return partition.SpillNames(p, true, m)
+		return large.SpillNames(p, true, m)
 	}
 	if p, _, _, _, err := subject.ParseIn(m.Subject); err == nil {
-		return partition.SpillNames(p, false, m)
+		return large.SpillNames(p, false, m)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package partition
+package large
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/schemas"
 )
@@ -18,12 +19,12 @@ import (
 // refused after all, those objects go at once, and so does an input that its client has uploaded
 // for it.
 
-// largeOf are the payloads of a start that have to be stored before it happens: those of the new
+// OfStart are the payloads of a start that have to be stored before it happens: those of the new
 // run, or only the one of the signal.
-func largeOf(
-	b *env.Env, e *actor.Message, q *schemas.StartRequest, signalOnly bool,
+func (l *Large) OfStart(
+	e *actor.Message, q *schemas.StartRequest, signalOnly bool,
 ) []*schemas.Payload {
-	if e.Log != noLog || len(e.Body) <= b.SmallBody() { // the reader of a log has done it
+	if e.Log != intake.None || len(e.Body) <= l.b.SmallBody() { // the reader of a log has done it
 		return nil
 	}
 	fields := []*schemas.Payload{&q.Input, nil}
@@ -34,12 +35,12 @@ func largeOf(
 	if signalOnly {
 		size, fields = len(q.Signal.Input), fields[1:]
 	}
-	return b.Excess(fields, size)
+	return l.b.Excess(fields, size)
 }
 
-// storeLarge stores payloads of a start, which is then judged again. The workflow id waits
+// StoreStart stores payloads of a start, which is then judged again. The workflow id waits
 // meanwhile.
-func (p *Partition) storeLarge(
+func (l *Large) StoreStart(
 	r *actor.Run, e *actor.Message, q *schemas.StartRequest, fields []*schemas.Payload,
 ) {
 	r.Loading = true
@@ -49,13 +50,13 @@ func (p *Partition) storeLarge(
 	for i, f := range fields {
 		contents[i] = *f
 	}
-	env.ReadAsync(p.b, p.loop, func(ctx context.Context) ([]*schemas.PayloadRef, error) {
-		return p.b.StoreForStart(ctx, prefix, contents)
+	env.ReadAsync(l.b, l.loop, func(ctx context.Context) ([]*schemas.PayloadRef, error) {
+		return l.b.StoreForStart(ctx, prefix, contents)
 	}, func(refs []*schemas.PayloadRef, err error) {
 		r.Loading = false
 		if err != nil {
 			r.Mailbox = r.Mailbox[1:]
-			p.settleStart(r, e, actor.Verdict{Refused: notStored(err).About(q.WorkflowID, "")})
+			l.host.SettleStart(r, e, actor.Verdict{Refused: notStored(err).About(q.WorkflowID, "")})
 		} else {
 			for i, f := range fields {
 				*f = schemas.RefPayload(refs[i])
@@ -64,7 +65,7 @@ func (p *Partition) storeLarge(
 				e.Body = body
 			}
 		}
-		p.loadedNow(r)
+		l.host.Loaded(r)
 	})
 }
 
@@ -83,8 +84,8 @@ func notStored(err error) *schemas.Error {
 		WithHint("nothing was begun; try again")
 }
 
-// dropStored removes what was stored for a start that is refused, and for nothing else.
-func dropStored(b *env.Env, e *actor.Message) {
+// DropStart removes what was stored for a start that is refused, and for nothing else.
+func (l *Large) DropStart(e *actor.Message) {
 	start, ok := e.Event.(execution.Start)
 	if !ok || e.Verdict.Refused == nil {
 		return
@@ -100,5 +101,5 @@ func dropStored(b *env.Env, e *actor.Message) {
 			objects = append(objects, ref.Object)
 		}
 	}
-	b.RemoveObjects(objects)
+	l.b.RemoveObjects(objects)
 }

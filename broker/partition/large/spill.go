@@ -1,4 +1,4 @@
-package partition
+package large
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/payloads"
@@ -18,58 +19,61 @@ import (
 )
 
 const (
-	firstSpillRetry = 50 * time.Millisecond
-	lastSpillRetry  = 2 * time.Second
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = 2 * time.Second
 )
 
-// mostLarge is how many parts of a message may be large, see opened.payloads.
+// mostLarge is how many parts of a message may be large, see payloadsOf.
 const mostLarge = 2
 
-// spill moves payloads that came in whole, above the threshold or too large for a decider who has
+// Spill moves payloads that came in whole, above the threshold or too large for a decider who has
 // only JSON, into the object store, before any record can name them. It runs on the reader's
 // goroutine, so that the loop waits for nothing, and returns when it is done: after a message whose
 // payload is not stored the log must not advance. It tells whether that was before ctx ended.
 //
 // The object is named by where the message stands in its log, not by an id of this process: whoever
 // reads the message again finds the object and names it again.
-func (p *Partition) spill(ctx context.Context, in *intake.Log, m natsconn.Stored, o *opened) bool {
-	if len(m.Data) <= p.b.SmallBody() || o.err != nil {
+func (l *Large) Spill(
+	ctx context.Context, in *intake.Log, m natsconn.Stored, o *actor.Opened,
+) bool {
+	if len(m.Data) <= l.b.SmallBody() || o.Err != nil {
 		return true
 	}
-	fields := o.payloads()
-	moved := p.b.Excess(fields, len(m.Data))
+	var signal schemas.Payload
+	fields := payloadsOf(o, &signal)
+	moved := l.b.Excess(fields, len(m.Data))
 	for i, field := range fields {
 		if !slices.Contains(moved, field) {
 			continue
 		}
-		fits := len(m.Data)-o.spilled <= p.b.MessageLimit() && p.b.Outgrows(*field) == 0
-		ref, ok := p.store(ctx, objectName(p.n, in.Number, m, i), *field, fits)
+		fits := len(m.Data)-o.Spilled <= l.b.MessageLimit() && l.b.Outgrows(*field) == 0
+		ref, ok := l.store(ctx, objectName(l.n, in.Number, m, i), *field, fits)
 		if !ok {
 			return false
 		}
 		if ref == nil {
 			continue
 		}
-		o.spilled += len(*field)
+		o.Spilled += len(*field)
 		*field = schemas.RefPayload(ref)
 	}
 	if s, ok := o.Event.(execution.Signal); ok {
-		// a value, so the field that was changed is that of the signal below
-		s.Input = o.signal
+		// a value, so what was changed is not its field
+		s.Input = signal
 		if s.External != nil {
-			s.External.Input = o.signal
+			s.External.Input = signal
 		}
 		o.Event = s
 	}
-	if o.spilled > 0 {
-		o.spilled = max(len(m.Data)-o.left(), 0) // in JSON it took more than it has
+	if o.Spilled > 0 {
+		o.Spilled = max(len(m.Data)-left(o), 0) // in JSON it took more than it has
 	}
 	return true
 }
 
 // left is how many bytes a message takes once parts of it stand in the store.
-func (o *opened) left() int {
-	var v any = o.request
+func left(o *actor.Opened) int {
+	var v any = o.Request
 	switch msg := o.Event.(type) {
 	case execution.Start:
 		v = msg.Request
@@ -90,12 +94,12 @@ func (o *opened) left() int {
 // store stores an object, and tries until it is stored or ctx ends. If the store is full, and the
 // data fits a record, it returns nil: the log must not wait for room, since what makes some is read
 // from it.
-func (p *Partition) store(
+func (l *Large) store(
 	ctx context.Context, object string, data []byte, fits bool,
 ) (*schemas.PayloadRef, bool) {
-	for wait := firstSpillRetry; ; wait = min(2*wait, lastSpillRetry) {
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		once, cancel := context.WithTimeout(ctx, env.ReadTimeout)
-		ref, err := p.b.Store.Put(once, object, data)
+		ref, err := l.b.Store.Put(once, object, data)
 		cancel()
 		if err == nil {
 			return ref, true
@@ -104,8 +108,8 @@ func (p *Partition) store(
 			return nil, true
 		}
 		if ctx.Err() == nil {
-			p.log.WithError(err).
-				WithField("object", object).Warn("a large payload cannot be stored; its log waits")
+			l.log.WithError(err).WithField("object", object).
+				Warn("a large payload cannot be stored; its log waits")
 		}
 		if sleep.For(ctx, wait) != nil {
 			return nil, false
@@ -140,8 +144,9 @@ func SpillNames(p int, signals bool, m natsconn.Stored) []string {
 	return names
 }
 
-// payloads are the parts of a message that may be large, always in the same order.
-func (o *opened) payloads() []*schemas.Payload {
+// payloadsOf are the parts of a message that may be large, always in the same order. signal is where
+// the input of a signal is put, whose event is a value.
+func payloadsOf(o *actor.Opened, signal *schemas.Payload) []*schemas.Payload {
 	switch msg := o.Event.(type) {
 	case execution.Start:
 		fields := []*schemas.Payload{&msg.Request.Input}
@@ -150,15 +155,15 @@ func (o *opened) payloads() []*schemas.Payload {
 		}
 		return fields
 	case execution.Signal:
-		o.signal = msg.Input
-		return []*schemas.Payload{&o.signal}
+		*signal = msg.Input
+		return []*schemas.Payload{signal}
 	case execution.Report:
 		return []*schemas.Payload{&msg.Report.Result, &msg.Report.Details}
 	case execution.Child:
 		return []*schemas.Payload{&msg.Report.Result, &msg.Report.Details}
 	}
-	if o.request != nil {
-		return []*schemas.Payload{&o.request.Details}
+	if o.Request != nil {
+		return []*schemas.Payload{&o.Request.Details}
 	}
 	return nil
 }

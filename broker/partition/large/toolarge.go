@@ -1,4 +1,4 @@
-package partition
+package large
 
 import (
 	"cmp"
@@ -15,30 +15,27 @@ import (
 // too large would stop its partition, for nothing goes on without it.
 
 // tooLarge says why a reply of some size cannot be applied, "" if it can.
-func (p *Partition) tooLarge(
+func (l *Large) tooLarge(
 	s *execution.State, reply *schemas.DecisionReply, at schemas.Timestamp, size int,
 ) string {
-	return cmp.Or(p.tooLargeInJSON(reply, size), p.tooLargeForRecords(s, reply, at, size))
+	return cmp.Or(l.tooLargeInJSON(reply, size), l.tooLargeForRecords(s, reply, at, size))
 }
 
 // tooLargeInJSON says which payload of a reply of some size could not be sent on, since the task
 // that carries it is JSON, "" if all can. There it takes more, up to six times as much: bytes stand
 // in base64, and what is text with escapes.
-func (p *Partition) tooLargeInJSON(reply *schemas.DecisionReply, size int) string {
-	if 6*size <= p.b.BodyLimit() {
+func (l *Large) tooLargeInJSON(reply *schemas.DecisionReply, size int) string {
+	if 6*size <= l.b.BodyLimit() {
 		return ""
 	}
 	large := func(field string, v schemas.Payload) string {
-		n := p.b.Outgrows(v)
+		n := l.b.Outgrows(v)
 		if n == 0 {
 			return ""
 		}
 		return fmt.Sprintf(
 			"%s: it takes %d bytes in JSON, and no message has more than %d: pass a reference instead of data",
-			field,
-			n,
-			p.b.BodyLimit(),
-		)
+			field, n, l.b.BodyLimit())
 	}
 	if s := large("context", reply.Context); s != "" {
 		return s
@@ -80,11 +77,11 @@ const (
 // have words, and activities the retry policies of their types. And the first record of a next run
 // comes after the close, where nobody can refuse it any more. Only where that could be too much is
 // it tried, on a copy of the state.
-func (p *Partition) tooLargeForRecords(
+func (l *Large) tooLargeForRecords(
 	s *execution.State, reply *schemas.DecisionReply, at schemas.Timestamp, size int,
 ) string {
-	config, limit := p.b.Config(), p.b.BodyLimit()
-	if most := size + p.mostSaid(s, reply, config); most <= limit {
+	config, limit := l.b.Config(), l.b.BodyLimit()
+	if most := size + l.mostSaid(s, reply, config); most <= limit {
 		return ""
 	}
 	b, err := s.Snapshot()
@@ -104,17 +101,13 @@ func (p *Partition) tooLargeForRecords(
 	if len(body)+recordBudget > limit {
 		return fmt.Sprintf(
 			"the %d events of its %d decisions take %d bytes, and no record has more than %d: decide in several steps",
-			len(events),
-			len(reply.Decisions),
-			len(body),
-			limit,
-		)
+			len(events), len(reply.Decisions), len(body), limit)
 	}
 	next := try.Continuation()
 	if next == nil {
 		return ""
 	}
-	first := firstRecord(next)
+	first := FirstRecord(next)
 	if 2*len(next.Input) > limit {
 		// what is remembered shall not give way to data, which can be a reference
 		first += schemas.WordsSize(next.Origin.SignalIDs) +
@@ -131,7 +124,7 @@ func (p *Partition) tooLargeForRecords(
 }
 
 // mostSaid bounds what the events of a reply say beside it, and the first record of a next run.
-func (p *Partition) mostSaid(
+func (l *Large) mostSaid(
 	s *execution.State, reply *schemas.DecisionReply, config *execution.Config,
 ) (size int) {
 	for _, d := range reply.Decisions {
@@ -158,10 +151,10 @@ func (p *Partition) mostSaid(
 	return size
 }
 
-// firstRecord is what the first record of a continued run takes, but for the ids of requests that
+// FirstRecord is what the first record of a continued run takes, but for the ids of requests that
 // it remembers, of which the oldest are left out where they do not fit. It is 0 if the start cannot
 // be encoded, which the record would say as well.
-func firstRecord(q *schemas.StartRequest) int {
+func FirstRecord(q *schemas.StartRequest) int {
 	bare, origin := *q, *q.Origin
 	origin.SignalIDs, origin.RequestIDs, bare.Origin = nil, nil, &origin
 	b, err := schemas.Marshal(&bare)

@@ -1,4 +1,4 @@
-package partition
+package large
 
 import (
 	"context"
@@ -23,52 +23,48 @@ import (
 // with what they know of the server; what they cannot know, and what comes from other languages, is
 // seen to here.
 
-// judgeReply applies a reply of some bytes, or refuses it.
-func (p *Partition) judgeReply(
-	r *actor.Run, reply *schemas.DecisionReply, e *actor.Message, size int,
-) {
-	if unfit := p.unfit(r, reply, e.At, size); unfit == "" {
+// JudgeReply applies a reply of some bytes, or refuses it.
+func (l *Large) JudgeReply(r *actor.Run, reply *schemas.DecisionReply, e *actor.Message, size int) {
+	if unfit := l.unfit(r, reply, e.At, size); unfit == "" {
 		digest := sha256.Sum256(e.Body)
 		e.Event = execution.Reply{
 			Reply: reply, Digest: string(hex.AppendEncode(make([]byte, 0, 16), digest[:8])),
 		}
 	} else {
-		if moved := p.unfitting(r, reply, size); len(moved) > 0 {
-			p.storeReply(r, reply, e, moved, unfit)
+		if moved := l.unfitting(r, reply, size); len(moved) > 0 {
+			l.storeReply(r, reply, e, moved, unfit)
 			return
 		}
 		e.Event = execution.Refuse{Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity, Reason: unfit}
 	}
-	p.step(r, e)
+	l.host.Step(r, e)
 }
 
 // unfit says why a reply of some size cannot be applied, "" if it can.
-func (p *Partition) unfit(
+func (l *Large) unfit(
 	r *actor.Run, reply *schemas.DecisionReply, at schemas.Timestamp, size int,
 ) string {
-	if size+256*len(reply.Decisions) > p.b.BodyLimit() {
+	if size+256*len(reply.Decisions) > l.b.BodyLimit() {
 		return fmt.Sprintf(
 			"%d bytes in %d decisions do not fit one record of at most %d bytes; pass "+
 				"references instead of data, or decide in several steps", size,
-			len(reply.Decisions), p.b.BodyLimit())
+			len(reply.Decisions), l.b.BodyLimit())
 	}
-	return p.tooLarge(r.State, reply, at, size)
+	return l.tooLarge(r.State, reply, at, size)
 }
 
 // unfitting are the payloads of a reply that have to go for the rest to fit. The context goes last:
 // deciders in other languages may not expect a reference there. Nil if there are none.
-func (p *Partition) unfitting(
-	r *actor.Run, reply *schemas.DecisionReply, size int,
-) []*schemas.Payload {
+func (l *Large) unfitting(r *actor.Run, reply *schemas.DecisionReply, size int) []*schemas.Payload {
 	var fields []*schemas.Payload
 	for _, d := range reply.Decisions {
 		fields = append(fields, portions(d.Attributes)...)
 	}
-	most := p.b.BodyLimit() - recordBudget - max(p.mostSaid(r.State, reply, p.b.Config()),
+	most := l.b.BodyLimit() - recordBudget - max(l.mostSaid(r.State, reply, l.b.Config()),
 		256*len(reply.Decisions))
 	moved := payloads.Excess(fields, size, math.MaxInt, most)
 	for _, f := range fields {
-		if _, is := f.Ref(); !is && p.b.Outgrows(*f) > 0 && !slices.Contains(moved, f) {
+		if _, is := f.Ref(); !is && l.b.Outgrows(*f) > 0 && !slices.Contains(moved, f) {
 			moved = append(moved, f)
 		}
 	}
@@ -94,7 +90,7 @@ func portions(attributes schemas.DecisionAttributes) (all []*schemas.Payload) {
 
 // storeReply stores payloads of a reply, and judges it again. The run waits meanwhile. unfit is
 // what is said if they cannot be stored.
-func (p *Partition) storeReply(
+func (l *Large) storeReply(
 	r *actor.Run, reply *schemas.DecisionReply, e *actor.Message, moved []*schemas.Payload,
 	unfit string,
 ) {
@@ -103,10 +99,10 @@ func (p *Partition) storeReply(
 		contents[i] = *f
 	}
 	r.Loading = true
-	p.sends++ // an owner that leaves waits for it
-	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (refs []schemas.Payload, err error) {
+	l.sending++ // an owner that leaves waits for it
+	env.ReadAsync(l.b, l.loop, func(ctx context.Context) (refs []schemas.Payload, err error) {
 		for _, c := range contents {
-			ref, err := p.b.Store.Put(ctx, "reply-"+ulid.Make().String(), c)
+			ref, err := l.b.Store.Put(ctx, "reply-"+ulid.Make().String(), c)
 			if err != nil {
 				return nil, err
 			}
@@ -115,17 +111,17 @@ func (p *Partition) storeReply(
 		return refs, nil
 	}, func(refs []schemas.Payload, err error) {
 		r.Loading = false
-		if p.sends--; p.sealed() {
+		if l.sending--; l.host.Sealed() {
 			return // nobody has heard of the decision: the next owner asks again
 		}
-		e.At = p.now()
+		e.At = l.host.Now()
 		if err == nil {
 			for i, f := range moved {
 				*f = refs[i]
 			}
 			var body []byte
 			if body, err = schemas.Marshal(reply); err == nil {
-				p.judgeReply(r, reply, e, len(body))
+				l.JudgeReply(r, reply, e, len(body))
 			}
 		}
 		if err != nil {
@@ -133,10 +129,10 @@ func (p *Partition) storeReply(
 				Cause: schemas.CauseDecisionTooLarge, Identity: reply.Identity,
 				Reason: unfit + "; and it cannot be stored elsewhere: " + err.Error(),
 			}
-			p.step(r, e)
+			l.host.Step(r, e)
 		}
 		if !r.Loading {
-			p.loadedNow(r)
+			l.host.Loaded(r)
 		}
 	})
 }

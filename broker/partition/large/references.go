@@ -1,4 +1,4 @@
-package partition
+package large
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/payloads"
@@ -18,20 +19,20 @@ import (
 // for good. Size and digest have to fit as well, so whoever does not know a payload cannot have it
 // shown to a run.
 
-// lookUp looks for what a signal or an outcome names, which others than brokers have published. It
-// comes before [partition.spill], and like that runs on the reader's goroutine and tells whether it
+// LookUp looks for what a signal or an outcome names, which others than brokers have published. It
+// comes before [Large.Spill], and like that runs on the reader's goroutine and tells whether it
 // came to an end before ctx did. What was applied before is known by its position and judged no
 // more.
-func (p *Partition) lookUp(ctx context.Context, in *intake.Log, o *opened) bool {
-	if o.err != nil {
+func (l *Large) LookUp(ctx context.Context, in *intake.Log, o *actor.Opened) bool {
+	if o.Err != nil {
 		return true
 	}
 	switch m := o.Event.(type) {
 	case execution.Signal:
-		if in.Number == inboxLog { // a workflow's
+		if in.Number == intake.Inbox { // a workflow's
 			return true
 		}
-		bad, ok := p.nothing(ctx, m.Input)
+		bad, ok := l.nothing(ctx, m.Input)
 		if bad != "" {
 			m.Bad = "the body " + bad
 			o.Event = m
@@ -42,7 +43,7 @@ func (p *Partition) lookUp(ctx context.Context, in *intake.Log, o *opened) bool 
 			field   string
 			payload schemas.Payload
 		}{{"result", m.Report.Result}, {"details", m.Report.Details}} {
-			bad, ok := p.nothing(ctx, f.payload)
+			bad, ok := l.nothing(ctx, f.payload)
 			if !ok {
 				return false
 			}
@@ -57,14 +58,14 @@ func (p *Partition) lookUp(ctx context.Context, in *intake.Log, o *opened) bool 
 
 // nothing says what is wrong with a payload that is a reference to nothing. It is not ok if ctx
 // ended before that was known.
-func (p *Partition) nothing(ctx context.Context, payload schemas.Payload) (bad string, ok bool) {
+func (l *Large) nothing(ctx context.Context, payload schemas.Payload) (bad string, ok bool) {
 	ref, is := payload.Ref()
 	if !is {
 		return "", true
 	}
-	for wait := firstSpillRetry; ; wait = min(2*wait, lastSpillRetry) {
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		once, cancel := context.WithTimeout(ctx, env.ReadTimeout)
-		err := p.b.Store.Check(once, ref)
+		err := l.b.Store.Check(once, ref)
 		cancel()
 		switch {
 		case err == nil:
@@ -72,8 +73,7 @@ func (p *Partition) nothing(ctx context.Context, payload schemas.Payload) (bad s
 		case IsNothing(err):
 			return "is a reference to nothing: " + err.Error(), true
 		case ctx.Err() == nil:
-			p.log.WithError(err).
-				WithField("object", ref.Object).
+			l.log.WithError(err).WithField("object", ref.Object).
 				Warn("a large payload cannot be looked for; its log waits")
 		}
 		if sleep.For(ctx, wait) != nil {
