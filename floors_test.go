@@ -85,11 +85,12 @@ var floors = map[string]int{
 	"broker/partition/loop":      22,
 	"broker/partition/actor":     24, // what is known of a run
 	"broker/partition/locking":   26,
-	"broker/partition/alarms":    26,
+	"broker/partition/alarms":    25,
 	"broker/partition/repeats":   26, // reads histories of package runs
 	"broker/partition/replays":   26,
 	"broker/partition/dispatch":  26,
 	"broker/partition/large":     26,
+	"broker/partition/inspect":   26, // the alarms say when at the latest
 	"broker/partition/env":       24, // what the partitions of a broker share
 
 	// The parts of the decider worker.

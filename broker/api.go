@@ -12,6 +12,7 @@ import (
 	"github.com/droverhq/drover/broker/partition"
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/partition/inspect"
 	"github.com/droverhq/drover/broker/types"
 	"github.com/droverhq/drover/broker/validate"
 	"github.com/droverhq/drover/internal/runid"
@@ -33,7 +34,7 @@ var verbs = []struct {
 	{
 		"result",
 		"how an execution ended, waiting for it: ExecutionRequest → ResultResponse",
-		passOn(partition.VerbResult),
+		passOn(inspect.VerbResult),
 	},
 	{
 		"why",

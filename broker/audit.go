@@ -1,8 +1,8 @@
 package broker
 
 import (
-	"github.com/droverhq/drover/broker/partition"
 	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/partition/inspect"
 	"github.com/droverhq/drover/schemas"
 	"github.com/nats-io/nats.go/micro"
 )
@@ -20,7 +20,7 @@ func (b *Broker) serveAudit(r micro.Request) {
 		return
 	}
 	if err := b.Conn.PublishReply(b.NS.Owner(q.Partition), r.Reply(),
-		requestHeader(partition.VerbAudit, content(r)), r.Data()); err != nil {
+		requestHeader(inspect.VerbAudit, content(r)), r.Data()); err != nil {
 		b.refuse(r, env.Unavailable(err))
 	}
 }

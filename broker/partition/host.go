@@ -13,7 +13,7 @@ import (
 )
 
 // host is the partition as its parts see it: each declares the interface of what it needs. They
-// call it on the loop.
+// call it on the loop, LoadRun and SingleReplica from elsewhere too.
 type host struct{ p *Partition }
 
 // owner is what every part is made with.
@@ -61,7 +61,7 @@ func (h host) SettleStart(r *actor.Run, e *actor.Message, v actor.Verdict) {
 }
 
 func (h host) ReadResult(q *schemas.ExecutionRequest, reply func(any), otherwise func()) {
-	h.p.readResult(q, reply, otherwise)
+	h.p.inspector.ReadResult(q, reply, otherwise)
 }
 
 func (h host) WhenSettled(r *actor.Run, f func(*actor.Run)) {
@@ -71,4 +71,23 @@ func (h host) WhenSettled(r *actor.Run, f func(*actor.Run)) {
 func (h host) WhenSound(r *actor.Run, reply func(any), f func()) { h.p.whenSound(r, reply, f) }
 func (h host) LoadRun(ctx context.Context, wid, run string) (*runs.Run, error) {
 	return h.p.loadRun(ctx, wid, run)
+}
+
+func (h host) Wait(
+	r *actor.Run, wait schemas.Duration, ready func(*actor.Run) bool, answer func(*actor.Run),
+) {
+	h.p.wait(r, wait, ready, answer)
+}
+
+func (h host) SingleReplica() bool                          { return h.p.singleReplica() }
+func (h host) Recovering() bool                             { return h.p.recovering() }
+func (h host) InboxRead() uint64                            { return h.p.intake.Logs[inboxLog].At() }
+func (h host) RequestIDsSince(wid string) schemas.Timestamp { return h.p.repeats.Since(wid) }
+func (h host) InBacklog(wid string) bool                    { return h.p.deciders.Backlog.Has(wid) }
+func (h host) DeadLetter(s *execution.State) string         { return h.p.letters.Of(s) }
+func (h host) ListRefusal(list string) error                { return h.p.dispatch.ListRefusal(list) }
+func (h host) WantedAlarm(r *actor.Run) schemas.Timestamp   { return h.p.alarms.Wanted(r) }
+
+func (h host) KeysBusy(r *actor.Run) bool {
+	return h.p.keys.Locking(r) || h.p.keys.Stating(r)
 }

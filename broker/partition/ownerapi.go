@@ -2,17 +2,15 @@ package partition
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"slices"
 	"time"
 
 	"github.com/droverhq/drover/broker/execution"
-	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
-	"github.com/droverhq/drover/broker/runs"
+	"github.com/droverhq/drover/broker/partition/inspect"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -108,7 +106,7 @@ func (p *Partition) Serve(m natsconn.Msg) bool {
 			refuse(err)
 			break
 		}
-		p.whileOurs(func() { p.serveHistory(&q, reply) })
+		p.whileOurs(func() { p.inspector.History(&q, reply) })
 	case "signal":
 		var q schemas.SignalRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
@@ -123,13 +121,13 @@ func (p *Partition) Serve(m natsconn.Msg) bool {
 			break
 		}
 		p.whileOurs(func() { p.replays.Answer(&q, verb == actor.KindReplayForce, reply) })
-	case VerbAudit:
+	case inspect.VerbAudit:
 		var q schemas.AuditRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
 			refuse(err)
 			break
 		}
-		p.whileOurs(func() { p.audit(&q, reply) })
+		p.whileOurs(func() { p.inspector.Audit(&q, reply) })
 	default:
 		var q schemas.ExecutionRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
@@ -149,7 +147,7 @@ func (p *Partition) Serve(m natsconn.Msg) bool {
 			q.ReplyTo, q.Content = m.Reply, content
 			p.whileOurs(func() { p.operate(verb, &q, reply) })
 		default:
-			p.whileOurs(func() { p.serveExecution(verb, &q, reply) })
+			p.whileOurs(func() { p.inspector.Execution(verb, &q, reply) })
 		}
 	}
 	return true
@@ -159,120 +157,6 @@ func (p *Partition) Serve(m natsconn.Msg) bool {
 // nothing is answered: whoever asked asks again, and sees the run as the history has it.
 func (p *Partition) afterPending(r *actor.Run, answer func()) {
 	p.queue(r, actor.Group{Answers: []func(){answer}})
-}
-
-// serveExecution answers describe, result and why.
-func (p *Partition) serveExecution(verb string, q *schemas.ExecutionRequest, reply func(any)) {
-	if verb == VerbResult && q.Inline > 0 {
-		reply = inline(q.Inline, reply)
-	}
-	if verb == VerbResult && p.nothingKnown(q.WorkflowID) {
-		p.readResult(q, reply, func() { p.serveActor(verb, q, reply) })
-		return
-	}
-	p.serveActor(verb, q, reply)
-}
-
-// serveActor answers by the actor of the workflow id.
-func (p *Partition) serveActor(verb string, q *schemas.ExecutionRequest, reply func(any)) {
-	r := p.get(q.WorkflowID)
-	p.whenSound(r, reply, func() {
-		if q.Run != "" && (!r.Live() || r.State.Run != q.Run) {
-			p.serveOld(verb, q, reply)
-			return
-		}
-		if !r.Live() {
-			p.serveSoft(verb, q, reply)
-			return
-		}
-		if p.maybePurged(r) {
-			p.serveOld(verb, &schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: r.State.Run},
-				reply)
-			return
-		}
-		switch verb {
-		case VerbResult:
-			id := r.State.Run
-			p.wait(r, q.Wait, func(r *actor.Run) bool {
-				return r.State.Run != id ||
-					r.State.Closed() && r.Inflight == nil && len(r.Pending) == 0
-			}, func(r *actor.Run) {
-				if r.State.Run != id {
-					p.serveOld(verb, &schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: id},
-						reply)
-					return
-				}
-				if r.State.Closed() && (r.Inflight != nil || len(r.Pending) > 0) {
-					// decided, but not in the history yet
-					reply(&schemas.ResultResponse{
-						V: schemas.Version, Run: id, Status: schemas.StatusOpen,
-					})
-					return
-				}
-				reply(explain.Result(r.State))
-			})
-		case "why":
-			p.why(r, func(v any) { p.afterPending(r, func() { reply(v) }) })
-		default:
-			d := explain.Describe(r.State)
-			if r.Open() {
-				d.EventsLeft = p.b.Config().EventsLeft(r.State.LastID)
-			}
-			d.Partition, d.Owner, d.Alarm, d.Decision = p.n, p.b.Options.Node, r.Alarm.Due,
-				explain.Decision(r.State, p.situation(r))
-			d.RequestIDsSince = p.repeats.Since(r.WorkflowID)
-			p.afterPending(r, func() {
-				if d.Started.Replays == nil { // nothing repeats the latest run either
-					reply(d)
-					return
-				}
-				p.withAttempts(d, reply)
-			})
-		}
-	})
-}
-
-// serveOld answers for a run that is not the latest of its id: it is closed, so reading it once is
-// enough.
-func (p *Partition) serveOld(verb string, q *schemas.ExecutionRequest, reply func(any)) {
-	if verb == VerbResult {
-		p.readResult(q, reply, func() { p.foldOld(verb, q, reply) })
-		return
-	}
-	p.foldOld(verb, q, reply)
-}
-
-// foldOld is serveOld by all that the history says.
-func (p *Partition) foldOld(verb string, q *schemas.ExecutionRequest, reply func(any)) {
-	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
-		return p.loadRun(ctx, q.WorkflowID, q.Run)
-	}, func(l *runs.Run, err error) {
-		switch {
-		case err != nil:
-			reply(&schemas.AckResponse{V: schemas.Version, Error: env.Unavailable(err)})
-		case l == nil:
-			p.serveSoft(verb, q, reply)
-		case verb == VerbResult:
-			reply(explain.Result(l.State))
-		default:
-			d := explain.Describe(l.State)
-			d.Partition, d.Owner = p.n, p.b.Options.Node
-			p.withAttempts(d, func(v any) {
-				if verb == "why" && v == any(d) {
-					p.whyAlwaysOn(l.State, func(clause string) {
-						because := explain.Closed(l.State) +
-							explain.Replayed(runs.ReplayOf(d.Attempts, l.State.Run)) + clause
-						reply(&schemas.WhyResponse{
-							V: schemas.Version, Run: l.State.Run, Status: l.State.Status,
-							Because: because,
-						})
-					})
-					return
-				}
-				reply(v)
-			})
-		}
-	})
 }
 
 // requestIDOf is the id of a stored signal: one that bears the id of another that the run has is

@@ -17,6 +17,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/broker/partition/dispatch"
 	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/partition/inspect"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/partition/large"
 	"github.com/droverhq/drover/broker/partition/locking"
@@ -91,11 +92,12 @@ type Partition struct {
 	unrepeated []string
 	repeating  int
 
-	keys    *locking.Keys
-	alarms  *alarms.Alarms
-	repeats *repeats.Repeats
-	replays *replays.Replays
-	large   *large.Large
+	keys      *locking.Keys
+	alarms    *alarms.Alarms
+	repeats   *repeats.Repeats
+	replays   *replays.Replays
+	large     *large.Large
+	inspector *inspect.Inspector
 
 	quota          env.Quota
 	repeatedStarts map[string]bool // children, by their run, whose start this owner has repeated
@@ -131,6 +133,7 @@ func New(b *env.Env, n int, lease *claims.Lease) *Partition {
 	p.alarms = alarms.New(host{p}, p.owner(), &p.deadlines)
 	p.replays = replays.New(host{p}, p.owner())
 	p.large = large.New(host{p}, p.owner())
+	p.inspector = inspect.New(host{p}, p.owner())
 	p.keys, p.deciders = locking.New(host{p}, p.owner()), deciders.New(deciderHost{p})
 	p.repeats = repeats.New(host{p}, p.owner())
 	return p

@@ -75,6 +75,15 @@ func (p *Partition) activate(r *actor.Run) {
 	}
 }
 
+// nothingKnown tells whether nothing is known of a workflow id: none of its runs is open, or has
+// been looked at lately.
+func (p *Partition) nothingKnown(wid string) bool {
+	if p.runs[wid] != nil {
+		return false
+	}
+	return !p.deadlines.Passive.Has(wid)
+}
+
 // singleReplica tells whether the history has one copy. It is asked before each read: a server that
 // was no part of a cluster may become one, and only then can there be others.
 func (p *Partition) singleReplica() bool {

@@ -1,4 +1,4 @@
-package partition
+package inspect
 
 import (
 	"context"
@@ -21,13 +21,13 @@ type unread struct {
 
 // unreadOf is what the loop knows of the run in a place of a question. The run is empty if the
 // latest is meant.
-func (p *Partition) unreadOf(q *schemas.AuditRequest, place int) unread {
+func (ins *Inspector) unreadOf(q *schemas.AuditRequest, place int) unread {
 	wid := q.Workflows[place]
 	u := unread{
 		place:         place,
 		wid:           wid,
-		noPoller:      p.deciders.Backlog.Has(wid),
-		requestsSince: p.repeats.Since(wid),
+		noPoller:      ins.host.InBacklog(wid),
+		requestsSince: ins.host.RequestIDsSince(wid),
 	}
 	if place < len(q.Runs) {
 		u.run = q.Runs[place]
@@ -35,11 +35,11 @@ func (p *Partition) unreadOf(q *schemas.AuditRequest, place int) unread {
 	return u
 }
 
-// auditUnread answers for runs in their places. It reads one after another, by its subject.
-func (p *Partition) auditUnread(ctx context.Context, all []unread, answer []schemas.AuditRun) {
+// readAll answers for runs in their places. It reads one after another, by its subject.
+func (ins *Inspector) readAll(ctx context.Context, all []unread, answer []schemas.AuditRun) {
 	for _, u := range all {
-		l, err := p.loadStored(ctx, u.wid, u.run)
-		answer[u.place] = p.auditLoaded(&u, l, err)
+		l, err := ins.loadStored(ctx, u.wid, u.run)
+		answer[u.place] = ins.auditLoaded(&u, l, err)
 	}
 }
 
@@ -47,20 +47,20 @@ func (p *Partition) auditUnread(ctx context.Context, all []unread, answer []sche
 // its literal subject, which the server finds at once; an open one is the latest. In place of one
 // that has continued as new the latest is read, which is the same one only until its successor has
 // begun.
-func (p *Partition) loadStored(ctx context.Context, wid, run string) (*runs.Run, error) {
+func (ins *Inspector) loadStored(ctx context.Context, wid, run string) (*runs.Run, error) {
 	if run != "" {
-		if l, err := p.loadRun(ctx, wid, run); err != nil ||
+		if l, err := ins.host.LoadRun(ctx, wid, run); err != nil ||
 			l != nil && l.State.Status != schemas.StatusContinuedAsNew {
 			return l, err
 		}
 	}
-	return p.b.Histories.Latest(ctx, p.n, wid, p.singleReplica())
+	return ins.b.Histories.Latest(ctx, ins.n, wid, ins.host.SingleReplica())
 }
 
 // auditLoaded is what a run waits for that was read from its history. It was in no memory, so
 // nobody is asked for it, and nothing of it is on its way.
-func (p *Partition) auditLoaded(u *unread, l *runs.Run, err error) schemas.AuditRun {
-	b := p.b
+func (ins *Inspector) auditLoaded(u *unread, l *runs.Run, err error) schemas.AuditRun {
+	b := ins.b
 	a := schemas.AuditRun{WorkflowID: u.wid}
 	switch {
 	case err != nil:

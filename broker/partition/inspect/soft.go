@@ -1,4 +1,4 @@
-package partition
+package inspect
 
 import (
 	"context"
@@ -17,14 +17,14 @@ const purgedFrom = 10 * time.Second
 
 // maybePurged tells whether a closed run in memory must be looked for in the history before it is
 // told of.
-func (p *Partition) maybePurged(r *actor.Run) bool {
-	return r.State.Close != nil && p.ended(r) && p.now().Sub(r.State.Close.Time) >= purgedFrom
+func (ins *Inspector) maybePurged(r *actor.Run) bool {
+	return r.State.Close != nil && ins.ended(r) && ins.b.Now().Sub(r.State.Close.Time) >= purgedFrom
 }
 
 // serveSoft answers describe, result and why for a run that is not in the history.
-func (p *Partition) serveSoft(verb string, q *schemas.ExecutionRequest, reply func(any)) {
-	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
-		return p.b.Histories.Soft(ctx, p.n, q.WorkflowID, q.Run)
+func (ins *Inspector) serveSoft(verb string, q *schemas.ExecutionRequest, reply func(any)) {
+	env.ReadAsync(ins.b, ins.loop, func(ctx context.Context) (*runs.Run, error) {
+		return ins.b.Histories.Soft(ctx, ins.n, q.WorkflowID, q.Run)
 	}, func(l *runs.Run, err error) {
 		switch {
 		case err != nil:
@@ -38,8 +38,8 @@ func (p *Partition) serveSoft(verb string, q *schemas.ExecutionRequest, reply fu
 			reply(a)
 		default:
 			d := explain.Describe(l.State)
-			d.Partition, d.Owner, d.Soft = p.n, p.b.Options.Node, true
-			p.withAttempts(d, func(v any) {
+			d.Partition, d.Owner, d.Soft = ins.n, ins.b.Options.Node, true
+			ins.withAttempts(d, func(v any) {
 				if verb == "why" && v == any(d) {
 					because := explain.Closed(l.State) +
 						explain.Replayed(runs.ReplayOf(d.Attempts, l.State.Run)) +

@@ -1,4 +1,4 @@
-package partition
+package inspect
 
 import (
 	"context"
@@ -26,21 +26,12 @@ func inline(most int, reply func(any)) func(any) {
 	}
 }
 
-// nothingKnown tells whether nothing is known of a workflow id: none of its runs is open, or has
-// been looked at lately.
-func (p *Partition) nothingKnown(wid string) bool {
-	if p.runs[wid] != nil {
-		return false
-	}
-	return !p.deadlines.Passive.Has(wid)
-}
-
-// readResult answers how a run has ended, without a run the latest, or else does what is to be done
+// ReadResult answers how a run has ended, without a run the latest, or else does what is to be done
 // if it cannot be told like this.
-func (p *Partition) readResult(q *schemas.ExecutionRequest, reply func(any), otherwise func()) {
-	alone := p.singleReplica()
-	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*schemas.ResultResponse, error) {
-		s, err := p.b.Histories.Closed(ctx, p.n, q.WorkflowID, q.Run, alone)
+func (ins *Inspector) ReadResult(q *schemas.ExecutionRequest, reply func(any), otherwise func()) {
+	alone := ins.host.SingleReplica()
+	env.ReadAsync(ins.b, ins.loop, func(ctx context.Context) (*schemas.ResultResponse, error) {
+		s, err := ins.b.Histories.Closed(ctx, ins.n, q.WorkflowID, q.Run, alone)
 		if err != nil || s == nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package partition
+package inspect
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 )
 
 // withAttempts adds to the description of a run how it was replayed.
-func (p *Partition) withAttempts(d *schemas.DescribeResponse, reply func(any)) {
-	env.ReadAsync(p.b, p.loop, func(ctx context.Context) ([]schemas.ReplayAttempt, error) {
-		return p.b.Histories.Attempts(ctx, p.n, d.Execution.WorkflowID, d.Execution.Run)
+func (ins *Inspector) withAttempts(d *schemas.DescribeResponse, reply func(any)) {
+	env.ReadAsync(ins.b, ins.loop, func(ctx context.Context) ([]schemas.ReplayAttempt, error) {
+		return ins.b.Histories.Attempts(ctx, ins.n, d.Execution.WorkflowID, d.Execution.Run)
 	}, func(all []schemas.ReplayAttempt, err error) {
 		if err != nil {
 			reply(&schemas.AckResponse{V: schemas.Version, Error: env.Unavailable(err)})

@@ -1,4 +1,4 @@
-package partition
+package inspect
 
 import (
 	"context"
@@ -19,9 +19,9 @@ import (
 )
 
 // situation is what this owner knows of a run in memory beside its state.
-func (p *Partition) situation(r *actor.Run) *explain.Situation {
+func (ins *Inspector) situation(r *actor.Run) *explain.Situation {
 	in := &explain.Situation{
-		Now: p.now(), Namespace: p.b.Options.Namespace, Config: p.b.Config(), Lock: p.b.Locks.Get,
+		Now: ins.b.Now(), Namespace: ins.b.Options.Namespace, Config: ins.b.Config(), Lock: ins.b.Locks.Get,
 		Reasks: r.Decider.Reasks, NoPoller: r.Decider.NoPoller, BackingUp: r.Decider.BackingOff,
 	}
 	if r.Decider.Ask != nil {
@@ -32,44 +32,44 @@ func (p *Partition) situation(r *actor.Run) *explain.Situation {
 
 // why answers what a run waits for. If that is a worker, it looks first how the list stands; if
 // another attempt, how the last one went.
-func (p *Partition) why(r *actor.Run, reply func(any)) {
-	in := p.situation(r)
+func (ins *Inspector) why(r *actor.Run, reply func(any)) {
+	in := ins.situation(r)
 	a := &schemas.WhyResponse{V: schemas.Version, Run: r.State.Run, Status: r.State.Status}
-	a.Because = explain.Why(r.State, in) + p.letters.Of(r.State)
+	a.Because = explain.Why(r.State, in) + ins.host.DeadLetter(r.State)
 	add := func(clause string) {
 		a.Because += clause
 		reply(a)
 	}
 	if task := explain.WaitsForWorker(r.State, a.Because, in.Now); task != nil {
-		p.whyTaskList(task, add)
+		ins.whyTaskList(task, add)
 		return
 	}
 	if t := explain.TriesOf(r.State, in); t != nil {
-		p.whyFailed(r.WorkflowID, a.Run, t, add)
+		ins.whyFailed(r.WorkflowID, a.Run, t, add)
 		return
 	}
-	p.whyAlwaysOn(r.State, add)
+	ins.whyAlwaysOn(r.State, add)
 }
 
 // whyTaskList tells how the list of a task stands that no worker has taken.
-func (p *Partition) whyTaskList(task *schemas.ActivityScheduled, tell func(clause string)) {
+func (ins *Inspector) whyTaskList(task *schemas.ActivityScheduled, tell func(clause string)) {
 	list, consumer := task.List, subject.ConsumerOf(task.TaskPriority)
-	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*schemas.TaskListInfo, error) {
+	env.ReadAsync(ins.b, ins.loop, func(ctx context.Context) (*schemas.TaskListInfo, error) {
 		i := &schemas.TaskListInfo{List: list}
-		exists, err := p.b.WorkersOf(ctx, i)
+		exists, err := ins.b.WorkersOf(ctx, i)
 		if err != nil || !exists {
 			return nil, err
 		}
 		if len(i.Missing) > 0 {
-			p.b.LookAtList(list, 0)
+			ins.b.LookAtList(list, 0)
 		}
 		i.Missing = slices.DeleteFunc(i.Missing, func(name string) bool { return name != consumer })
 		return i, nil
 	}, func(i *schemas.TaskListInfo, err error) {
 		if err != nil {
-			p.log.WithError(err).WithField("list", list).Debug("how the list stands is not known")
+			ins.log.WithError(err).WithField("list", list).Debug("how the list stands is not known")
 		}
-		if refused := p.dispatch.ListRefusal(list); i == nil && err == nil && refused != nil {
+		if refused := ins.host.ListRefusal(list); i == nil && err == nil && refused != nil {
 			tell(fmt.Sprintf("; the list cannot be made: %v", refused))
 		} else {
 			tell(explain.TaskList(i))
@@ -78,12 +78,12 @@ func (p *Partition) whyTaskList(task *schemas.ActivityScheduled, tell func(claus
 }
 
 // whyFailed tells how the last attempt went of what a run tries again.
-func (p *Partition) whyFailed(wid, run string, t *explain.Tries, tell func(clause string)) {
-	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (string, error) {
-		return failed(p.b, ctx, p.n, wid, run, t)
+func (ins *Inspector) whyFailed(wid, run string, t *explain.Tries, tell func(clause string)) {
+	env.ReadAsync(ins.b, ins.loop, func(ctx context.Context) (string, error) {
+		return failed(ins.b, ctx, ins.n, wid, run, t)
 	}, func(clause string, err error) {
 		if err != nil {
-			p.log.WithError(err).
+			ins.log.WithError(err).
 				WithField("workflow", wid).
 				Debug("how the last attempt went is not known")
 		}
@@ -114,23 +114,23 @@ func failed(
 
 // whyAlwaysOn tells of a closed run of an always-on workflow when the next one begins, or why none
 // does. What is not known then is left out.
-func (p *Partition) whyAlwaysOn(s *execution.State, tell func(clause string)) {
+func (ins *Inspector) whyAlwaysOn(s *execution.State, tell func(clause string)) {
 	if mode := s.Start.Mode(); !s.Closed() ||
 		mode != schemas.ModeAutoStart && mode != schemas.ModeContinuation {
 		tell("")
 		return
 	}
 	wid, run := s.WorkflowID, s.Run
-	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*ops.AlwaysOnRecord, error) {
-		return alwaysOn(p.b, ctx, wid)
+	env.ReadAsync(ins.b, ins.loop, func(ctx context.Context) (*ops.AlwaysOnRecord, error) {
+		return alwaysOn(ins.b, ctx, wid)
 	}, func(r *ops.AlwaysOnRecord, err error) {
 		if err != nil {
-			p.log.WithError(err).
+			ins.log.WithError(err).
 				WithField("workflow", wid).
 				WithField("run", run).
 				Debug("how the always-on workflow stands is not known")
 		}
-		tell(explain.AlwaysOn(r, p.now()))
+		tell(explain.AlwaysOn(r, ins.b.Now()))
 	})
 }
 

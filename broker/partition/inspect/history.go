@@ -1,0 +1,68 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+
+	"github.com/droverhq/drover/broker/partition/actor"
+	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/runs"
+	"github.com/droverhq/drover/schemas"
+)
+
+// History answers a page of events; with a wait it holds the answer back until there is
+// something to say.
+func (ins *Inspector) History(q *schemas.HistoryRequest, reply func(any)) {
+	r := ins.host.Get(q.WorkflowID)
+	ins.host.WhenSound(r, reply, func() {
+		switch {
+		case !r.Live() || q.Run != "" && r.State.Run != q.Run:
+			ins.readPage(q, runs.PageOf{Run: q.Run, Closed: true}, reply)
+		case ins.maybePurged(r):
+			ins.readPage(q, runs.PageOf{Run: r.State.Run, Closed: true}, reply)
+		default:
+			id := r.State.Run
+			ins.host.Wait(r, q.Wait, func(r *actor.Run) bool {
+				return r.State.Run != id || r.Committed > q.After || ins.ended(r)
+			}, func(r *actor.Run) {
+				if r.State.Run == id && r.Committed <= q.After {
+					reply(&schemas.HistoryResponse{
+						V: schemas.Version, Run: id, Events: []schemas.Event{}, Closed: ins.ended(r),
+					})
+					return
+				}
+				if r.State.Run != id {
+					ins.readPage(q, runs.PageOf{Run: id, Closed: true}, reply)
+					return
+				}
+				of := runs.PageOf{
+					Run: id, Least: r.Committed, Closed: ins.ended(r), Last: r.End.Sequence,
+				}
+				ins.readPage(q, of, reply)
+			})
+		}
+	})
+}
+
+// ended tells whether the close is in the history.
+func (ins *Inspector) ended(r *actor.Run) bool {
+	return r.State.Closed() && r.Inflight == nil && len(r.Pending) == 0
+}
+
+// readPage answers with a page of a history.
+func (ins *Inspector) readPage(q *schemas.HistoryRequest, of runs.PageOf, reply func(any)) {
+	ins.b.Work.Go(func() {
+		ins.b.Readers.Enter()
+		defer ins.b.Readers.Leave()
+		ctx, cancel := context.WithTimeout(ins.b.Background, env.ReadTimeout)
+		defer cancel()
+		a, err := ins.b.Histories.Page(ctx, ins.n, q, of)
+		if err != nil {
+			a = &schemas.HistoryResponse{V: schemas.Version, Run: of.Run, Events: []schemas.Event{}}
+			if a.Error = env.Unavailable(err); errors.Is(err, runs.ErrNoRun) {
+				a.Error = env.NotFound(q.WorkflowID, of.Run)
+			}
+		}
+		reply(a)
+	})
+}
