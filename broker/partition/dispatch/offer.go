@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"context"
 	"slices"
 	"strconv"
 	"time"
@@ -9,10 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/deciders"
-	"github.com/droverhq/drover/broker/partition/env"
-	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/partition/watermark"
-	"github.com/droverhq/drover/internal/sleep"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -205,93 +201,4 @@ func (d *Dispatch) expireOffers() {
 	if o.timed = len(o.queue) > 0; o.timed {
 		d.loop.After(o.queue[0].Until.Sub(now), d.expireOffers)
 	}
-}
-
-func (d *Dispatch) copied(r *actor.Run, c actor.TaskCopy) {
-	r.Tasks.Copies = append(r.Tasks.Copies, c)
-	if r.Inflight == nil && len(r.Pending) == 0 {
-		d.DropCopies(r)
-	}
-}
-
-// DropCopies deletes the messages of attempts that are over. Everything of the run is committed.
-func (d *Dispatch) DropCopies(r *actor.Run) {
-	r.Tasks.Copies = slices.DeleteFunc(r.Tasks.Copies, func(c actor.TaskCopy) bool {
-		var a *execution.Activity
-		if r.Live() && r.State.Run == c.Run {
-			a = r.State.Activities[c.Scheduled]
-		}
-		switch {
-		case a != nil && a.Attempt == c.Attempt && (a.Started == 0 || a.Offered):
-			return false
-		case a != nil && a.TaskSequence == c.Seq:
-			return true // whoever was given it has begun with it: it is his now
-		}
-		// or it is dropped when it is delivered again
-		d.host.Outside().Delete(d.b.NS.StreamTasks(c.List), c.Seq, func(error) {})
-		return true
-	})
-	if len(r.Tasks.Copies) == 0 {
-		r.Tasks.Copies = nil
-	}
-}
-
-const (
-	// inquireTries is how often a worker is asked, and inquireWait how long each answer may take: a
-	// worker that reconnects must have the time for it.
-	inquireTries = 5
-	inquireWait  = time.Second
-)
-
-// Inquire asks a worker whether it is still at an attempt that came as an offer. It is asked again
-// by whoever is given the task next, so an owner that dies meanwhile owes nothing.
-func (d *Dispatch) Inquire(r *actor.Run, f execution.Inquire) {
-	o := &d.offers
-	if o.asking[f.Token] {
-		return
-	}
-	body, err := schemas.MarshalJSON(
-		&schemas.Control{V: schemas.Version, Kind: schemas.ControlHolds, Token: f.Token})
-	if err != nil {
-		d.log.WithError(err).Error("a worker cannot be asked")
-		return
-	}
-	if o.asking == nil {
-		o.asking = make(map[string]bool)
-	}
-	o.asking[f.Token] = true
-	wid, gone := r.WorkflowID,
-		execution.Gone{Run: r.State.Run, ScheduledID: f.ScheduledID, Attempt: f.Attempt}
-	d.b.Work.Go(func() {
-		holds := workerHas(d.b, f.Worker, body)
-		d.loop.Post(func() {
-			delete(o.asking, f.Token)
-			if holds || d.host.Leaving() || !d.host.Valid() {
-				return
-			}
-			d.log.WithField("workflow", wid).WithField("worker", f.Worker).
-				Warn("a worker does not answer for an activity that it was at; it is interrupted")
-			d.host.Deliver(d.host.Get(wid),
-				&actor.Message{WorkflowID: wid, Event: gone, At: d.host.Now(), Log: intake.None})
-		})
-	})
-}
-
-// workerHas asks a worker. Without a connection nobody is accused.
-func workerHas(b *env.Env, worker string, question []byte) bool {
-	for range inquireTries {
-		ctx, cancel := context.WithTimeout(b.Background, inquireWait)
-		began := time.Now()
-		m, err := b.Conn.Request(ctx, b.NS.Control(worker), nil, question)
-		cancel()
-		var a schemas.ControlAnswer
-		if b.Background.Err() != nil ||
-			err == nil && schemas.Unmarshal(m.Data, &a) == nil && a.Holds {
-			return true
-		}
-		if sleep.For(b.Background, inquireWait-time.Since(began)) != nil {
-			return true
-		}
-	}
-	return !b.Conn.NATS().IsConnected()
 }
