@@ -91,6 +91,7 @@ var floors = map[string]int{
 	"broker/partition/dispatch":  26,
 	"broker/partition/large":     26,
 	"broker/partition/inspect":   26, // the alarms say when at the latest
+	"broker/partition/decisions": 26,
 	"broker/partition/env":       24, // what the partitions of a broker share
 
 	// The parts of the decider worker.

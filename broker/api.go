@@ -248,7 +248,7 @@ func fullRequest(verb string) any {
 
 // requestHeader is that of a request to an owner, whose answer has the given content.
 func requestHeader(verb, content string) natsconn.Header {
-	h := natsconn.Header{partition.VerbHeader: {verb}}
+	h := natsconn.Header{actor.VerbHeader: {verb}}
 	if content != "" {
 		h.Set(schemas.ContentTypeHeader, content)
 	}

@@ -170,7 +170,7 @@ func limits(*testing.T) string {
 func TestHeaders(t *testing.T) {
 	paper := column(section(t, "reference/streams.md", "## Headers"), 0)
 	found := map[string]bool{schemas.ContentTypeHeader: true}
-	for _, dir := range []string{"broker", "broker/partition", "broker/partition/env", "broker/runs", "broker/topology", "signals", "decider", "activity", "schemas"} {
+	for _, dir := range []string{"broker", "broker/partition", "broker/partition/actor", "broker/partition/decisions", "broker/partition/env", "broker/runs", "broker/topology", "signals", "decider", "activity", "schemas"} {
 		for _, c := range source(t, dir).Constants {
 			if strings.HasPrefix(c.Value, "Drover-") || c.Value == "Nats-Msg-Id" {
 				found[c.Value] = true

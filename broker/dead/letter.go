@@ -18,6 +18,8 @@ var ErrInvalid = errors.New("invalid dead letter")
 
 // Reasons of the letters that are not written by the broker's core. Append-only.
 const (
+	// ReasonUndecodable is the reason of what came for a run and cannot be read.
+	ReasonUndecodable = "undecodable"
 	// ReasonUndecodableTask is the reason of an activity task that no worker can read.
 	ReasonUndecodableTask = "undecodable-task"
 	// ReasonUndecodableAlarm is the reason of an alarm that cannot be rung.

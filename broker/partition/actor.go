@@ -20,7 +20,7 @@ func (p *Partition) deliver(r *actor.Run, e *actor.Message) {
 	}
 	if len(r.Mailbox) > 0 || r.WaitsWith(e) {
 		r.Mailbox = append(r.Mailbox, e)
-		p.confirm(r)
+		p.decisions.Confirm(r)
 		return
 	}
 	p.step(r, e)
@@ -36,7 +36,7 @@ func (p *Partition) drain(r *actor.Run) {
 		}
 		p.step(r, e)
 	}
-	p.confirm(r)
+	p.decisions.Confirm(r)
 }
 
 // mark makes flush look at the run, which is in the memory until then.
@@ -116,7 +116,7 @@ func (p *Partition) happen(r *actor.Run, e *actor.Message) {
 		g.Answers = append(g.Answers, func() { e.Answer(r, events) })
 	}
 	p.queue(r, g)
-	p.expire(r)
+	p.decisions.Expire(r)
 }
 
 // repeated handles a message that the history has already: it is read again after a take-over.
@@ -219,9 +219,6 @@ func (p *Partition) unknown(r *actor.Run, e *actor.Message) {
 }
 
 const deadUnknown = "unknown-workflow"
-
-// deadUndecodable is that of what says nothing to anybody.
-const deadUndecodable = "undecodable"
 
 // deadForeign is that of what nobody has meant for its subject, deadTooLarge of what fits into no
 // task.

@@ -9,6 +9,7 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
+	"github.com/droverhq/drover/broker/partition/decisions"
 	"github.com/droverhq/drover/broker/partition/dispatch"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
@@ -48,17 +49,17 @@ func (p *Partition) offerAhead(r *actor.Run, a *execution.Activity, t *completio
 		of.Token = r.State.Run + "." + strconv.FormatInt(of.StartedID, 10) + "." +
 			strconv.FormatUint(p.fence, 36) + "." + rand.Text()
 		f.Ahead.Token = of.Token
-		task := p.task(r, of)
+		task := p.decisions.Task(r, of)
 		if task.More {
 			return errWindowIncomplete
 		}
 		task.Deadline = 0
-		p.scratch.ahead = schemas.AheadTask{
+		p.aheadTask = schemas.AheadTask{
 			Task:      p.dispatch.ActivityTask(r, a, false),
 			At:        of.At,
 			Scheduled: *r.State.NextDecider(p.b.Config()),
 		}
-		task.Ahead = &p.scratch.ahead
+		task.Ahead = &p.aheadTask
 		task.Ahead.Task.Input, task.Context = nil, nil // both stand in the window
 		to := p.b.NS.DecideSticky(r.State.Start.WorkflowType, r.Decider.Sticky)
 		return schemas.MarshalTo(task, func(body []byte) error {
@@ -74,7 +75,7 @@ func (p *Partition) offerAhead(r *actor.Run, a *execution.Activity, t *completio
 func (p *Partition) foreseeable(r *actor.Run, a *execution.Activity) bool {
 	s := r.State
 	if r.Decider.Sticky == "" ||
-		!p.deciders.Workers.TakesTasks(r.Decider.Sticky, a.Scheduled.List) {
+		!p.decisions.Deciders.Workers.TakesTasks(r.Decider.Sticky, a.Scheduled.List) {
 		return false
 	}
 	d := &s.Decision
@@ -89,8 +90,8 @@ func (p *Partition) foreseeable(r *actor.Run, a *execution.Activity) bool {
 		r.Window.From > d.Previous {
 		return false
 	}
-	return len(s.Context)+runs.SizeOfAll(r.Window.Events) <= min(deferSize, p.b.BodyLimit()/4) &&
-		!p.vain.Skip(aheadTypeOf(r, a))
+	return len(s.Context)+runs.SizeOfAll(r.Window.Events) <=
+		min(decisions.DeferSize, p.b.BodyLimit()/4) && !p.vain.Skip(aheadTypeOf(r, a))
 }
 
 // decideAhead lets the outcome of a task happen together with the decision that its worker sent
@@ -118,7 +119,7 @@ func (p *Partition) decideAhead(r *actor.Run, e *actor.Message) bool {
 		WorkflowID: r.WorkflowID, Event: execution.Taken{Identity: reply.Identity}, At: e.At,
 		Log: noLog,
 	})
-	p.conclude(r, reply, token, true, &actor.Message{
+	p.decisions.Conclude(r, reply, token, true, &actor.Message{
 		WorkflowID: r.WorkflowID,
 		At:         e.At,
 		Log:        noLog,
@@ -158,7 +159,7 @@ func (p *Partition) notedAhead(r *actor.Run, a *execution.Activity, worth bool) 
 
 // refusedAhead: the worker has no room, or has gone. Others may be idle.
 func (p *Partition) refusedAhead(f *actor.Offer, nobody bool) {
-	p.deciders.Workers.Refused(f.Ahead.Worker, nobody, dispatch.BusyPause)
+	p.decisions.Deciders.Workers.Refused(f.Ahead.Worker, nobody, dispatch.BusyPause)
 	p.notedAhead(f.Run, f.Activity, false) // or it does not know the type
 	if f.EndIsComing() {
 		return

@@ -19,7 +19,7 @@ const mostKept = 256
 // setAside lets nothing wait for a run whose history is damaged.
 func (p *Partition) setAside(r *actor.Run) {
 	p.sayDamaged(p.b.NS.HistoryOfWorkflow(p.n, r.WorkflowID), r.Damage.Err)
-	delete(p.inheriting, r.WorkflowID)
+	delete(p.decisions.Inheriting, r.WorkflowID)
 	p.alarms.Uncover(r)
 }
 

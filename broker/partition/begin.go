@@ -251,7 +251,7 @@ func (p *Partition) renew(r *actor.Run, q *schemas.StartRequest, mailbox []*acto
 func (p *Partition) continueAs(r *actor.Run) {
 	q := r.State.Continuation()
 	if q.Origin.UnreadSignals > 0 && r.Window.From > r.State.Decision.Previous {
-		p.loadWindow(r) // and again after it
+		p.decisions.LoadWindow(r) // and again after it
 		return
 	}
 	unread, sticky := r.State.Unread(r.Window.Events), r.Decider.Sticky

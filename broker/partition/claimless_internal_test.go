@@ -19,7 +19,7 @@ func TestOwnerWithoutClaimAnswersNothing(t *testing.T) {
 		p, lease := owned(t)
 		var stopped error
 		p.stop = func(cause error) { stopped = cause }
-		describe := natsconn.Msg{Reply: "answer", Header: natsconn.Header{VerbHeader: {"describe"}}, Data: []byte(`{"workflowId":"w"}`)}
+		describe := natsconn.Msg{Reply: "answer", Header: natsconn.Header{actor.VerbHeader: {"describe"}}, Data: []byte(`{"workflowId":"w"}`)}
 		taken := p.Serve(describe)
 		queued := p.loop.Take(nil)
 		if !taken || len(queued) != 1 {

@@ -17,7 +17,7 @@ func (p *Partition) settle(r *actor.Run) {
 		return
 	}
 	if len(r.Pending) > 0 {
-		if !p.deferRecord(r) {
+		if !p.decisions.DeferRecord(r) {
 			p.publish(r)
 		}
 		return
@@ -27,13 +27,13 @@ func (p *Partition) settle(r *actor.Run) {
 		return
 	}
 	if r.Open() {
-		p.consult(r)
+		p.decisions.Consult(r)
 	}
 	if r.Decider.Ask == nil && !r.Loading {
-		p.endRecall(r)
+		p.decisions.EndRecall(r)
 	}
 	p.alarms.Cover(r)
-	if r.Decider.Queued && (r.Decider.Ask != nil || p.leaving != nil || !p.wantsNow(r)) {
+	if r.Decider.Queued && (r.Decider.Ask != nil || p.leaving != nil || !p.decisions.WantsNow(r)) {
 		// an owner that leaves asks nobody
 		r.Decider.Queued = false
 	}
@@ -151,7 +151,7 @@ func (p *Partition) acked(r *actor.Run, c *actor.Commit, a natsconn.Ack) {
 	if len(r.Tasks.Copies) > 0 && len(r.Pending) == 0 {
 		p.dispatch.DropCopies(r)
 	}
-	if len(r.Pending) > 0 && p.wantsNow(r) {
+	if len(r.Pending) > 0 && p.decisions.WantsNow(r) {
 		// let the decider be asked once these are committed, however fast messages come in
 		r.Decider.Queued = true
 	}

@@ -57,7 +57,7 @@ func (p *Partition) unread(r *actor.Run, err error, again func()) {
 				"dead letters; drover verify says more")
 	}
 	r.Damage.Err, r.Damage.Aside = err, !later
-	p.endRecall(r)
+	p.decisions.EndRecall(r)
 	if r.Damage.Aside && !known {
 		p.setAside(r)
 	}

@@ -7,7 +7,7 @@ import (
 
 // DeadReasons are those of the letters that programs of this version write.
 var DeadReasons = []string{
-	deadUnknown, deadUndecodable, deadLostRecords, deadDamaged, deadForeign, deadTooLarge,
+	deadUnknown, dead.ReasonUndecodable, deadLostRecords, deadDamaged, deadForeign, deadTooLarge,
 	dead.ReasonUndecodableTask, dead.ReasonUndecodableAlarm,
 	execution.DeadClosedActivity, execution.DeadStaleToken, execution.DeadClosedWorkflow,
 	execution.DeadLateDecision, execution.DeadInvalid,

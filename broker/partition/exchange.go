@@ -122,10 +122,7 @@ func childReport(s *execution.State) *schemas.ChildReport {
 	report := &schemas.ChildReport{
 		V: schemas.Version, ParentRun: s.Start.ParentWorkflowExecution.Run,
 		ScheduledEventID: s.Start.ParentScheduledEventID,
-		Child: schemas.Execution{
-			WorkflowID: s.WorkflowID,
-			Run:        s.Run,
-		}, Status: schemas.StatusOpen,
+		Child:            schemas.Execution{WorkflowID: s.WorkflowID, Run: s.Run}, Status: schemas.StatusOpen,
 	}
 	if s.Closed() && s.Status != schemas.StatusContinuedAsNew {
 		end := explain.Result(s)
@@ -156,10 +153,7 @@ func startedReport(q *schemas.StartRequest) *schemas.ChildReport {
 	return &schemas.ChildReport{
 		V: schemas.Version, ParentRun: q.Origin.Parent.Run,
 		ScheduledEventID: q.Origin.ParentScheduledEventID,
-		Child: schemas.Execution{
-			WorkflowID: q.WorkflowID,
-			Run:        q.Run,
-		}, Status: schemas.StatusOpen,
+		Child:            schemas.Execution{WorkflowID: q.WorkflowID, Run: q.Run}, Status: schemas.StatusOpen,
 	}
 }
 

@@ -41,7 +41,8 @@ func (h host) Outside() *natsconn.Outbox                { return h.p.outside }
 func (h host) When(r *actor.Run, f func())              { h.p.when(r, f) }
 func (h host) Mark(r *actor.Run)                        { h.p.mark(r) }
 func (h host) Retire(r *actor.Run)                      { h.p.retire(r) }
-func (h host) BacklogApart() schemas.Duration           { return h.p.deciders.Backlog.Apart() }
+
+func (h host) BacklogApart() schemas.Duration           { return h.p.decisions.Deciders.Backlog.Apart() }
 func (h host) NothingKnown(wid string) bool             { return h.p.nothingKnown(wid) }
 func (h host) Valid() bool                              { return h.p.lease.Valid() }
 func (h host) Replies() string                          { return h.p.replies }
@@ -83,7 +84,7 @@ func (h host) SingleReplica() bool                          { return h.p.singleR
 func (h host) Recovering() bool                             { return h.p.recovering() }
 func (h host) InboxRead() uint64                            { return h.p.intake.Logs[inboxLog].At() }
 func (h host) RequestIDsSince(wid string) schemas.Timestamp { return h.p.repeats.Since(wid) }
-func (h host) InBacklog(wid string) bool                    { return h.p.deciders.Backlog.Has(wid) }
+func (h host) InBacklog(wid string) bool                    { return h.p.decisions.Deciders.Backlog.Has(wid) }
 func (h host) DeadLetter(s *execution.State) string         { return h.p.letters.Of(s) }
 func (h host) ListRefusal(list string) error                { return h.p.dispatch.ListRefusal(list) }
 func (h host) WantedAlarm(r *actor.Run) schemas.Timestamp   { return h.p.alarms.Wanted(r) }
@@ -91,3 +92,15 @@ func (h host) WantedAlarm(r *actor.Run) schemas.Timestamp   { return h.p.alarms.
 func (h host) KeysBusy(r *actor.Run) bool {
 	return h.p.keys.Locking(r) || h.p.keys.Stating(r)
 }
+func (h host) Settling() bool {
+	return h.p.leaving != nil && h.p.leaving.stage == settling
+}
+func (h host) Runs() map[string]*actor.Run                  { return h.p.runs }
+func (h host) Drain(r *actor.Run)                           { h.p.drain(r) }
+func (h host) LoadedNow(r *actor.Run)                       { h.p.loadedNow(r) }
+func (h host) Unread(r *actor.Run, err error, again func()) { h.p.unread(r, err, again) }
+func (h host) IsIntact(r *actor.Run) bool                   { return h.p.isIntact(r) }
+func (h host) JudgeReply(r *actor.Run, reply *schemas.DecisionReply, e *actor.Message, size int) {
+	h.p.large.JudgeReply(r, reply, e, size)
+}
+func (h host) Bury(e *actor.Message, reason, details string) { h.p.bury(e, reason, details) }

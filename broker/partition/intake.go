@@ -151,7 +151,7 @@ func (p *Partition) takeMessage(in *intake.Log, o *actor.Opened) {
 		e.Completion.Release() // below the checkpoint: a new incarnation reads from the beginning
 		return
 	case o.Err != nil:
-		p.bury(e, deadUndecodable, o.Err.Error())
+		p.bury(e, dead.ReasonUndecodable, o.Err.Error())
 		e.Completion.Release()
 		return
 	case o.Foreign:

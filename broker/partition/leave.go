@@ -3,14 +3,10 @@ package partition
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/droverhq/drover/broker/natsconn"
-	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -33,17 +29,6 @@ const (
 	leaveOffers = time.Second / 2
 	// leaveLook is how often it looks whether it may go.
 	leaveLook = 20 * time.Millisecond
-	// passRetry is how soon an answer is passed on again that the next owner has not confirmed.
-	passRetry = 25 * time.Millisecond
-	// lateGrace is how long after its deadline an answer is still waited for.
-	lateGrace = schemas.Duration(2 * time.Second)
-	// mostHanded bounds what a checkpoint tells. What is beyond is found by its alarm.
-	mostHanded = 4096
-
-	passedPrefix = "f"
-	// tokenHeader names the decision task that a passed on answer is for.
-	tokenHeader = "Drover-Token"
-	verbDecided = "decided"
 )
 
 // errLeft ends the loop of an owner that has left and has nothing more to pass on.
@@ -90,7 +75,7 @@ func (p *Partition) leave(cause error) {
 			w.Answer(r)
 		}
 		if a := r.Decider.Ask; a != nil && !a.Confirmed {
-			p.sendMarker(a)
+			p.decisions.SendMarker(a)
 		}
 		if len(r.Uncovered) > 0 || r.Decider.Deferral.Waits() {
 			p.mark(r)
@@ -129,8 +114,8 @@ func (p *Partition) part() {
 			p.seal()
 		}
 	case handed:
-		p.giveUp()
-		if len(p.asks) == 0 {
+		p.decisions.GiveUp()
+		if len(p.decisions.Asks) == 0 {
 			p.stop(errLeft)
 		}
 	}
@@ -143,18 +128,12 @@ func (p *Partition) decidersFirst() bool {
 		time.Since(p.leaving.began) > p.b.Options.DrainTimeout {
 		return false
 	}
-	for _, r := range p.asks {
-		if !p.overdue(r, 0) {
+	for _, r := range p.decisions.Asks {
+		if !p.decisions.Overdue(r, 0) {
 			return true
 		}
 	}
 	return false
-}
-
-// overdue tells whether the deadline of a decision has passed by more than grace.
-func (p *Partition) overdue(r *actor.Run, grace schemas.Duration) bool {
-	by := p.answerBy(r, r.Decider.Ask)
-	return by != 0 && by.Add(grace) < p.now()
 }
 
 // outOfTime tells whether the owner goes whatever is open.
@@ -169,7 +148,7 @@ func (p *Partition) settledAll() bool {
 		// what was left to this one, the next one repeats
 		return false
 	}
-	for _, r := range p.asks {
+	for _, r := range p.decisions.Asks {
 		if !r.Decider.Ask.Confirmed {
 			return false
 		}
@@ -202,8 +181,8 @@ func (p *Partition) seal() {
 		p.log.Info("leaving with open effects: the next owner repeats them")
 	}
 	l.checkpoint = p.positions()
-	l.checkpoint.Handed = p.handedDecisions()
-	l.passes = len(p.asks) > 0
+	l.checkpoint.Handed = p.decisions.Handed()
+	l.passes = len(p.decisions.Asks) > 0
 	l.stage = handed
 	for reply, m := range p.requests.take() {
 		// out of time: the next owner answers, or the server says that there is none
@@ -212,100 +191,6 @@ func (p *Partition) seal() {
 	p.refuseReports()
 	p.alarms.Refuse()
 	close(p.departed)
-}
-
-// handedDecisions tells which decisions are wanted, and forgets those whose answers the next owner
-// would not expect.
-func (p *Partition) handedDecisions() *schemas.Handed {
-	h := &schemas.Handed{Replies: p.replies}
-	for _, d := range p.inheriting {
-		h.Wanted = append(h.Wanted, d)
-	}
-	for _, r := range p.asks {
-		d := schemas.HandedDecision{
-			WorkflowID: r.WorkflowID, Run: r.State.Run, Token: r.Decider.Ask.Token,
-			StartedID: r.Decider.Ask.StartedID, At: r.Decider.Ask.At, Replies: r.Decider.Ask.Former,
-		}
-		stands := r.Decider.Ask.Confirmed && r.State.Decision.Started == r.Decider.Ask.StartedID &&
-			r.Committed >= r.Decider.Ask.StartedID
-		if !stands || len(h.Wanted) >= mostHanded {
-			p.unask(r)
-			continue
-		}
-		h.Wanted = append(h.Wanted, d)
-		if r.Decider.Ask.Former != "" {
-			p.unask(r) // its answer comes to somebody else
-		}
-	}
-	for _, r := range p.runs {
-		if len(h.Wanted) >= mostHanded {
-			break
-		}
-		if r.Loading || r.Decider.Ask != nil || !r.Open() {
-			continue
-		}
-		if _, wanted := r.State.WantsDecider(p.b.Config()); wanted && !slices.ContainsFunc(h.Wanted,
-			func(d schemas.HandedDecision) bool { return d.WorkflowID == r.WorkflowID }) {
-			h.Wanted = append(h.Wanted,
-				schemas.HandedDecision{WorkflowID: r.WorkflowID, Run: r.State.Run})
-		}
-	}
-	for wid := range p.deciders.Backlog.Oldest() {
-		if len(h.Wanted) >= mostHanded {
-			break
-		}
-		if p.runs[wid] == nil {
-			h.Wanted = append(h.Wanted, schemas.HandedDecision{WorkflowID: wid})
-		}
-	}
-	if len(h.Wanted) == 0 {
-		h.Replies = ""
-	}
-	return h // also if it says nothing: the next owner learns that nobody waits for this one
-}
-
-// passOn hands the answer of a decider to the partition's new owner, again and again until that has
-// confirmed it.
-func (p *Partition) passOn(a *actor.Ask, m natsconn.Msg) {
-	if a.Passing {
-		return // a decider that answers twice
-	}
-	a.Passing = true
-	h := maps.Clone(m.Header)
-	if h == nil {
-		h = natsconn.Header{}
-	}
-	h.Set(VerbHeader, verbDecided)
-	h.Set(tokenHeader, a.Token)
-	var send func()
-	send = func() {
-		if p.asks[a.ID] == nil {
-			return
-		}
-		err := p.b.Conn.PublishReply(p.b.NS.Owner(p.n),
-			p.replies+passedPrefix+"."+strconv.FormatUint(a.ID, 36), h, m.Data)
-		if err != nil {
-			p.log.WithError(err).Debug("a decision cannot be passed on now")
-		}
-		p.loop.After(passRetry, send)
-	}
-	send()
-}
-
-// passed: the new owner has the answer.
-func (p *Partition) passed(id uint64) {
-	if r := p.asks[id]; r != nil && p.sealed() {
-		p.unask(r)
-	}
-}
-
-// giveUp forgets the decisions whose time is over.
-func (p *Partition) giveUp() {
-	for _, r := range p.asks {
-		if p.overdue(r, lateGrace) {
-			p.unask(r)
-		}
-	}
 }
 
 // requests are those that were received and not answered. They are kept by their reply subject.

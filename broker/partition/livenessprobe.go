@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/schemas"
 )
@@ -33,17 +32,14 @@ const (
 	manyProbes = 4096
 	// leaveTaking is how much later than the end of its subject the last word of a worker that has
 	// stopped in good order may be heard.
-	leaveTaking = 50 * time.Millisecond
-	// mostTwice bounds the questions whose second answer is expected. That of others becomes a dead
-	// letter.
-	mostTwice         = 4096
+	leaveTaking       = 50 * time.Millisecond
 	probeWorkerPrefix = "c"
 )
 
 // scheduleProbes looks for silent workers in a while, or sooner if that was said before. It is
 // called with deciders.ProbeAfter when something was given to one.
 func (p *Partition) scheduleProbes(in time.Duration) {
-	in *= time.Duration(1 + len(p.asks)/manyProbes)
+	in *= time.Duration(1 + len(p.decisions.Asks)/manyProbes)
 	at := time.Now().Add(in)
 	if !p.nextProbes.IsZero() && !p.nextProbes.After(at) {
 		return
@@ -62,7 +58,7 @@ func (p *Partition) scheduleProbes(in time.Duration) {
 
 // probeOverdue probes the workers that have been silent for too long.
 func (p *Partition) probeOverdue() {
-	due, again := p.deciders.Workers.Probes(p.waitsForWorkers())
+	due, again := p.decisions.Deciders.Workers.Probes(p.waitsForWorkers())
 	for _, w := range due {
 		p.probeWorker(w)
 	}
@@ -74,7 +70,7 @@ func (p *Partition) probeOverdue() {
 // waitsForWorkers tells who is waited for.
 func (p *Partition) waitsForWorkers() *deciders.Waits {
 	s, wall, now := &deciders.Waits{}, time.Now(), p.now()
-	for _, r := range p.asks {
+	for _, r := range p.decisions.Asks {
 		a := r.Decider.Ask
 		if a.Former != "" {
 			continue
@@ -110,18 +106,18 @@ func (p *Partition) workerGone(number uint64) {
 	if p.leaving != nil || p.sealed() {
 		return
 	}
-	h := p.deciders.Workers.Gone(number)
+	h := p.decisions.Deciders.Workers.Gone(number)
 	if h == nil {
 		return
 	}
 	name := h.Name
 	asked, offered, now := 0, 0, p.now()
-	for _, r := range p.asks {
+	for _, r := range p.decisions.Asks {
 		a := r.Decider.Ask
 		young := time.Duration(now.Sub(a.At)) <= deciders.YoungTask
 		if a.Former == "" && (a.Sticky && r.Decider.Sticky == name ||
 			!a.Sticky && young && slices.Contains(h.Types, r.State.Start.WorkflowType)) {
-			p.askAgain(r)
+			p.decisions.AskAgain(r)
 			asked++
 		}
 	}
@@ -139,29 +135,4 @@ func (p *Partition) workerGone(number uint64) {
 	}
 	p.log.WithField("worker", name).WithField("decisions", asked).WithField("tasks", offered).
 		Info("a worker is gone: others are asked for what it may have had")
-}
-
-// askAgain sends a decision task to whoever listens, though somebody may be at it.
-func (p *Partition) askAgain(r *actor.Run) {
-	a := r.Decider.Ask
-	r.Decider.Sticky, a.Sticky = "", false
-	if r.Window.From > r.State.Decision.Previous { // the window must be read first
-		p.unask(r)
-		p.mark(r)
-		return
-	}
-	body, err := schemas.MarshalJSON(p.task(r, a))
-	if err != nil {
-		p.log.WithError(err).
-			WithField("workflow", r.WorkflowID).Error("a decision task cannot be encoded")
-		return
-	}
-	if p.twice == nil || len(p.twice) >= mostTwice {
-		p.twice = make(map[uint64]struct{})
-	}
-	p.twice[a.ID] = struct{}{}
-	if err := p.b.Conn.PublishReply(p.b.NS.Decide(r.State.Start.WorkflowType),
-		p.replies+strconv.FormatUint(a.ID, 36), nil, body); err != nil {
-		p.log.WithError(err).Warn("a decision task cannot be sent")
-	}
 }

@@ -88,12 +88,12 @@ func (p *Partition) ready(r *actor.Run, l *runs.Run) {
 		} else {
 			r.Alarm.Due, r.Alarm.Seq = r.Passive.Due, r.Passive.Alarm
 			r.State.Dispatched(r.Passive.Waits)
-			p.remember(r, r.Passive.Worker)
+			p.decisions.Remember(r, r.Passive.Worker)
 			r.Passive = nil
 		}
 	}
-	p.rejoinBacklog(r)
-	p.inheritAsk(r)
+	p.decisions.RejoinBacklog(r)
+	p.decisions.MeetInherited(r)
 	switch { // its owner is gone: before anything else, what it had promised (P-4)
 	case r.Continues():
 		if p.continueAs(r); r.Loading {

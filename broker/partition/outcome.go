@@ -95,9 +95,9 @@ func (p *Partition) tellOutcome(to string, sequence uint64, why *schemas.Error) 
 	if !subject.Answerable(to) {
 		return
 	}
-	err := schemas.MarshalJSONTo(
-		&schemas.OutcomeAnswer{V: schemas.Version, Sequence: sequence, Error: why},
-		func(body []byte) error { return p.b.Conn.Publish(to, nil, body) })
+	err := schemas.MarshalJSONTo(&schemas.OutcomeAnswer{
+		V: schemas.Version, Sequence: sequence, Error: why,
+	}, func(body []byte) error { return p.b.Conn.Publish(to, nil, body) })
 	if err != nil {
 		p.log.WithError(err).
 			Debug("a worker is not told what became of its outcome; it puts it into the inbox")

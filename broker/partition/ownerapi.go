@@ -9,6 +9,7 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
+	"github.com/droverhq/drover/broker/partition/decisions"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/inspect"
 	"github.com/droverhq/drover/schemas"
@@ -88,10 +89,10 @@ func (p *Partition) Serve(m natsconn.Msg) bool {
 	}
 	// that is a part of every answer
 	refuse := func(err error) { reply(&schemas.AckResponse{V: schemas.Version, Error: env.Invalid(err)}) }
-	switch verb := m.Header.Get(VerbHeader); verb {
-	case verbDecided:
+	switch verb := m.Header.Get(actor.VerbHeader); verb {
+	case decisions.VerbDecided:
 		p.requests.done(m.Reply)
-		p.decided(m)
+		p.decisions.Decided(m)
 	case actor.KindStart:
 		var q schemas.StartRequest
 		if err := schemas.Unmarshal(m.Data, &q); err != nil {
@@ -178,14 +179,15 @@ func (p *Partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
 		case !r.Live():
 			a.Error = env.NotFound(q.WorkflowID, "")
 		case r.Closed():
-			p.repeats.HadBefore(r, execution.RequestID{Signal: true, ID: q.RequestID}, func(known bool) {
-				// Of a repeat the first was stored, its answer was lost, and the run has ended
-				// since (P-5).
-				if a.Run = r.State.Run; !known {
-					a.Error = closedError(r.WorkflowID, r.State)
-				}
-				p.afterPending(r, func() { reply(a) })
-			})
+			p.repeats.HadBefore(r, execution.RequestID{Signal: true, ID: q.RequestID},
+				func(known bool) {
+					// Of a repeat the first was stored, its answer was lost, and the run has ended
+					// since (P-5).
+					if a.Run = r.State.Run; !known {
+						a.Error = closedError(r.WorkflowID, r.State)
+					}
+					p.afterPending(r, func() { reply(a) })
+				})
 			return
 		case p.full():
 			a.Run, a.Error = r.State.Run, p.refusal().About(r.WorkflowID, r.State.Run)

@@ -15,6 +15,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/alarms"
 	"github.com/droverhq/drover/broker/partition/deadlines"
 	"github.com/droverhq/drover/broker/partition/deciders"
+	"github.com/droverhq/drover/broker/partition/decisions"
 	"github.com/droverhq/drover/broker/partition/dispatch"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/inspect"
@@ -43,14 +44,14 @@ type Partition struct {
 	history *natsconn.Outbox
 	outside *natsconn.Outbox // tasks, alarms, dead letters
 
-	runs    map[string]*actor.Run
-	dirty   []*actor.Run
-	clean   []*actor.Run // what dirty was in the round before: its memory
-	groups  groupPool
-	scratch scratch
-	head    natsconn.Header // of the record that is being sent
-	closed  []*actor.Run    // the latest closed runs, the oldest first
-	letters explain.Letters
+	runs      map[string]*actor.Run
+	dirty     []*actor.Run
+	clean     []*actor.Run // what dirty was in the round before: its memory
+	groups    groupPool
+	aheadTask schemas.AheadTask // of the task that is being sent
+	head      natsconn.Header   // of the record that is being sent
+	closed    []*actor.Run      // the latest closed runs, the oldest first
+	letters   explain.Letters
 
 	intake    intake.Intake[*actor.Message]
 	deadlines deadlines.Deadlines[*actor.Run]
@@ -64,24 +65,15 @@ type Partition struct {
 	departed      chan struct{} // closed when the partition may be handed over
 
 	// What the former owner has told: see inherit.go.
-	before        uint64                            // its fence; 0 if there was none
-	orderly       bool                              // it has left in good order
-	inheriting    map[string]schemas.HandedDecision // by workflow id, until the run is loaded
-	inherited     map[string]string                 // workflow ids by token; empty once answered
-	formers       []string
-	probingFormer bool
+	before  uint64 // its fence; 0 if there was none
+	orderly bool   // it has left in good order
 
-	asks       map[uint64]*actor.Run
 	feed       closedFeed
 	dispatch   *dispatch.Dispatch
-	reports    map[string]struct{} // outcomes that were sent here, by where their answers go
-	deciders   deciders.Deciders
+	reports    map[string]struct{}      // outcomes that were sent here, by where their answers go
 	vain       adapt.Backoff[aheadType] // decisions that came with outcomes
-	nextAsk    uint64
-	twice      map[uint64]struct{} // asks that were sent a second time
-	nextProbes time.Time           // when it will be looked for silent workers
-	replies    string              // prefix of the subjects that deciders answer to
-	sweeping   bool
+	nextProbes time.Time                // when it will be looked for silent workers
+	replies    string                   // prefix of the subjects that deciders answer to
 	// workflow ids and their runs met at take-over, until their effects are repeated
 	recovered map[string]map[string]bool
 	recovery  *completion
@@ -98,6 +90,7 @@ type Partition struct {
 	replays   *replays.Replays
 	large     *large.Large
 	inspector *inspect.Inspector
+	decisions *decisions.Decisions
 
 	quota          env.Quota
 	repeatedStarts map[string]bool // children, by their run, whose start this owner has repeated
@@ -123,18 +116,17 @@ func New(b *env.Env, n int, lease *claims.Lease) *Partition {
 	p := &Partition{
 		b: b, n: n, lease: lease, loop: loop.New(), log: b.Options.Logger.WithField("partition", n),
 		runs: make(map[string]*actor.Run), deadlines: deadlines.New[*actor.Run](),
-		asks:    make(map[uint64]*actor.Run),
 		vain:    adapt.Backoff[aheadType]{Most: deciders.MostPatience},
 		reports: make(map[string]struct{}), recovered: make(map[string]map[string]bool),
-		repeatedStarts: make(map[string]bool),
-		departed:       make(chan struct{}), head: make(natsconn.Header, 6),
+		repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
+		head: make(natsconn.Header, 6),
 	}
 	p.dispatch = dispatch.New(host{p}, p.owner())
 	p.alarms = alarms.New(host{p}, p.owner(), &p.deadlines)
 	p.replays = replays.New(host{p}, p.owner())
 	p.large = large.New(host{p}, p.owner())
 	p.inspector = inspect.New(host{p}, p.owner())
-	p.keys, p.deciders = locking.New(host{p}, p.owner()), deciders.New(deciderHost{p})
+	p.keys, p.decisions = locking.New(host{p}, p.owner()), decisions.New(host{p}, p.owner())
 	p.repeats = repeats.New(host{p}, p.owner())
 	return p
 }
@@ -321,7 +313,7 @@ func (p *Partition) retire(r *actor.Run) {
 
 func (p *Partition) forget(r *actor.Run) {
 	p.passivate(r)
-	p.endRecall(r)
+	p.decisions.EndRecall(r)
 	p.deadlines.Usage.Remove(&r.Use)
 	delete(p.runs, r.WorkflowID)
 }

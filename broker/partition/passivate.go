@@ -59,7 +59,7 @@ func (p *Partition) passivate(r *actor.Run) {
 	}
 	k := deadlines.Run{
 		RunID: r.State.Run, Sequence: r.End.Sequence, Alarm: armed,
-		Worker: p.deciders.Workers.Number(r.Decider.Sticky), Due: r.Alarm.Due,
+		Worker: p.decisions.Deciders.Workers.Number(r.Decider.Sticky), Due: r.Alarm.Due,
 		Delayed: r.State.Delayed(),
 	}
 	if k.Complete = r.End.Complete && len(r.End.Hash) > 0; k.Complete {

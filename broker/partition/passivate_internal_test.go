@@ -5,6 +5,8 @@ import (
 
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/deadlines"
+	"github.com/droverhq/drover/broker/partition/decisions"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -23,7 +25,7 @@ func TestWhatIsKeptOfAnAlarm(t *testing.T) { // P-10, I15
 		{"of a run without a record", func(r *actor.Run) { r.End.Sequence = 0 }, 0, false},
 		{"of a run that has ended", func(r *actor.Run) { r.State.Status = schemas.StatusCompleted }, 0, false},
 	} {
-		p, r := &Partition{deadlines: deadlines.New[*actor.Run]()}, openRun()
+		p, r := &Partition{deadlines: deadlines.New[*actor.Run](), decisions: decisions.New(nil, env.Owner{})}, openRun()
 		r.Alarm = actor.Alarm{Due: 100, Seq: 7}
 		tc.change(r)
 		p.passivate(r)

@@ -65,7 +65,7 @@ func (p *Partition) repairRun(r *actor.Run) {
 		p.perform(r, actor.Effect{Effect: e}, nil)
 	}
 	p.keys.JudgeLocksOf(r)
-	p.leaveBacklog(r) // ask again: a decider may listen by now
+	p.decisions.LeaveBacklog(r) // ask again: a decider may listen by now
 	if r.Alarm.Way == nil {
 		r.Alarm.Due = 0 // what was armed may be gone; arming it again finds out
 	}

@@ -10,9 +10,6 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// VerbHeader names the API verb of a request that a broker passes on to the owner of a partition.
-const VerbHeader = "Drover-Verb"
-
 // listen subscribes to everything the owner of a partition must hear, then begins to read the two
 // logs. It returns what undoes it, even with an error.
 func (p *Partition) listen(ctx context.Context) (closers []func(), err error) {
@@ -40,10 +37,10 @@ func (p *Partition) listen(ctx context.Context) (closers []func(), err error) {
 		}
 		var a schemas.Announcement
 		if schemas.Unmarshal(m.Data, &a) == nil && a.Left != "" {
-			p.loop.Post(func() { p.deciders.Workers.Leave(a.Left) })
+			p.loop.Post(func() { p.decisions.Deciders.Workers.Leave(a.Left) })
 			return
 		}
-		p.loop.Post(func() { p.deciders.Backlog.Announced(typ) })
+		p.loop.Post(func() { p.decisions.Deciders.Backlog.Announced(typ) })
 	})
 	if err != nil {
 		return closers, err
@@ -57,7 +54,7 @@ func (p *Partition) listen(ctx context.Context) (closers []func(), err error) {
 		p.readers = append(p.readers, reader)
 		p.watch(reader)
 	}
-	p.loop.Post(p.meetHanded)
+	p.loop.Post(p.decisions.MeetHanded)
 	p.loop.Post(p.progress)
 	return closers, nil
 }

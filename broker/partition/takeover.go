@@ -75,7 +75,7 @@ func (p *Partition) readCheckpoint(ctx context.Context) error {
 	}
 	p.checkpointRev = rev
 	p.orderly = p.checkpointed.Handed != nil && p.checkpointed.Fence == p.before
-	p.inherit(p.checkpointed.Handed)
+	p.decisions.Inherit(p.checkpointed.Handed)
 	p.checkpointed.Handed = nil
 	p.intake.Effects.StartAt(schemas.Position{Sequence: min(p.checkpointed.Effects, p.fence)})
 	return nil

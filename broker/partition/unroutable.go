@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/schemas"
@@ -16,7 +17,7 @@ func (p *Partition) lookForUnroutable() {
 	}
 	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, intake.BuryUnroutable(ctx, p.b.Reads, p.b.NS, p.lease.Valid,
-			deadUndecodable, func(l *schemas.DeadLetter) {
+			dead.ReasonUndecodable, func(l *schemas.DeadLetter) {
 				p.log.WithField("subject", l.Subject).WithField("reason", l.Reason).
 					Warn("dead letter: " + l.Details)
 			})

@@ -18,3 +18,6 @@ const (
 	KindReplay      = "replay"
 	KindReplayForce = "replayForce"
 )
+
+// VerbHeader names the API verb of a request that a broker passes on to the owner of a partition.
+const VerbHeader = "Drover-Verb"

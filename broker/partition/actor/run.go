@@ -72,6 +72,10 @@ type Window struct {
 	From   int64
 }
 
+// ManyReasks is after how many questions in vain a run is asked about, and looked at, as seldom as
+// any.
+const ManyReasks = 8
+
 // Decider is what is known of asking the run's decider.
 type Decider struct {
 	Ask      *Ask              // a decision task on its way; nil: none

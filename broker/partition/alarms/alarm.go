@@ -18,8 +18,6 @@ const (
 	AskCover = schemas.Duration(10 * time.Second)
 	// maxReask caps the alarm of a run that nobody listens for.
 	maxReask = schemas.Duration(time.Minute)
-	// ManyReasks is after how many questions in vain it is at that cap, at least.
-	ManyReasks = 8
 )
 
 // Wanted is the earliest instant at which somebody must look at the run, even if this owner is
@@ -33,7 +31,7 @@ func (a *Alarms) Wanted(r *actor.Run) schemas.Timestamp {
 	case !wanted || w.Started:
 		return due
 	default:
-		wait := min(AskCover<<min(r.Decider.Reasks, ManyReasks), maxReask)
+		wait := min(AskCover<<min(r.Decider.Reasks, actor.ManyReasks), maxReask)
 		if r.Decider.NoPoller {
 			wait = max(wait, a.host.BacklogApart())
 		}

@@ -92,7 +92,8 @@ func (a *Alarms) fire(q *schemas.DueRing, at schemas.Timestamp, t *watermark.Com
 	fire := schemas.Ring{Run: q.Run, Due: q.Due, Sequence: q.Sequence}
 	a.host.When(r, func() { a.Fired(r, &fire, t, direct) })
 	a.host.Deliver(r, &actor.Message{
-		WorkflowID: q.WorkflowID, Event: execution.AlarmFired{}, At: at, Log: intake.None, Completion: t,
+		WorkflowID: q.WorkflowID, Event: execution.AlarmFired{}, At: at, Log: intake.None,
+		Completion: t,
 	})
 }
 

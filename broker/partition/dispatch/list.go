@@ -31,8 +31,8 @@ func (d *Dispatch) openList(list string, then func()) {
 				// told already: somebody must change something first
 				level = logrus.DebugLevel
 			}
-			d.log.WithError(err).
-				WithField("list", list).Log(level, "the task list cannot be made; trying again")
+			d.log.WithError(err).WithField("list", list).Log(level,
+				"the task list cannot be made; trying again")
 			delay = 5 * env.EffectRetry
 		}
 		for _, f := range waiting {

@@ -51,8 +51,7 @@ func (d *Dispatch) checkList(list string, recovery *watermark.Completion) {
 	}, func(full bool, err error) {
 		switch {
 		case err != nil:
-			d.log.WithError(err).
-				WithField("list", list).
+			d.log.WithError(err).WithField("list", list).
 				Debug("whether the list has its consumers is not known; looking again")
 			d.loop.After(env.LoadRetry, func() { d.checkList(list, recovery) })
 		case !full:

@@ -77,11 +77,7 @@ func (d *Dispatch) ActivityTask(
 		Attempt: a.Attempt, ScheduledEventID: a.ScheduledID, ScheduledAt: a.ScheduledBase,
 		NotIdempotent:  o.NotIdempotent || ask,
 		IdempotencyKey: execution.Token(r.State.Run, a.ScheduledID, 0),
-		Token: execution.Token(
-			r.State.Run,
-			a.ScheduledID,
-			a.Attempt,
-		), HeartbeatDetails: a.Resume,
+		Token:          execution.Token(r.State.Run, a.ScheduledID, a.Attempt), HeartbeatDetails: a.Resume,
 		Fence: d.host.Fence(), Report: d.b.NS.ActOutcome(d.n, r.WorkflowID, o.List),
 		Beat: d.b.NS.Beat(d.n, r.WorkflowID, o.List), StartToClose: max(o.StartToCloseTimeout, 0),
 		Heartbeat: max(o.HeartbeatTimeout, 0),

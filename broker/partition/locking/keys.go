@@ -109,12 +109,8 @@ func (h keyHost) Fenced(ctx context.Context) error {
 		return fmt.Errorf("read the fence: %w", err)
 	}
 	if last.Seq != ks.host.Fence() {
-		return fmt.Errorf(
-			"%w: it is message %d, ours is %d",
-			env.ErrNewerFence,
-			last.Seq,
-			ks.host.Fence(),
-		)
+		return fmt.Errorf("%w: it is message %d, ours is %d",
+			env.ErrNewerFence, last.Seq, ks.host.Fence())
 	}
 	return nil
 }

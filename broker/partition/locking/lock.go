@@ -76,9 +76,7 @@ func (ks *Keys) EnterLock(r *actor.Run, l *execution.Lock, t *watermark.Completi
 }
 
 // LeaveLock gives a place back.
-func (ks *Keys) LeaveLock(
-	lock, scope string, at keyed.Place, t *watermark.Completion, heal bool,
-) {
+func (ks *Keys) LeaveLock(lock, scope string, at keyed.Place, t *watermark.Completion, heal bool) {
 	place := schemas.LockPlace{
 		WorkflowID: at.WorkflowID, Run: at.Asked.Run, EventID: at.Asked.EventID,
 	}

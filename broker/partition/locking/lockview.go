@@ -69,10 +69,8 @@ func (ks *Keys) judgeNow(r *actor.Run, key string, at keyed.Place) {
 	switch j.Verdict {
 	case keyed.Agree:
 	case keyed.TakeOut:
-		ks.log.WithField("workflow", at.WorkflowID).
-			WithField("lock", j.Lock.Lock).
-			WithField("scope",
-				j.Lock.Scope).
+		ks.log.WithField("workflow", at.WorkflowID).WithField("lock", j.Lock.Lock).
+			WithField("scope", j.Lock.Scope).
 			Info("taking out of a lock a run that has closed, let go, or never asked")
 		ks.LeaveLock(j.Lock.Lock, j.Lock.Scope, at, nil, true)
 	case keyed.Tell:
@@ -99,10 +97,8 @@ func (ks *Keys) tellLock(wid string, m execution.Message) {
 	r := ks.host.Get(wid)
 	ks.host.WhenKnown(r, func() {
 		if r.Live() {
-			ks.host.Deliver(
-				r,
-				&actor.Message{WorkflowID: wid, Event: m, At: ks.host.Now(), Log: intake.None},
-			)
+			ks.host.Deliver(r,
+				&actor.Message{WorkflowID: wid, Event: m, At: ks.host.Now(), Log: intake.None})
 		}
 	}, func() {})
 }

@@ -77,8 +77,8 @@ func (ks *Keys) AskState(
 	}
 	require, err := requirement.Parse(a.Require)
 	if err != nil { // the core has read it
-		ks.log.WithError(err).
-			WithField("workflow", r.WorkflowID).Error("a requirement cannot be read")
+		ks.log.WithError(err).WithField("workflow", r.WorkflowID).
+			Error("a requirement cannot be read")
 		return
 	}
 	op := &stateOp{

@@ -52,8 +52,7 @@ func (ks *Keys) askLock(q *lockAsk) {
 		var holders []schemas.LockPlace
 		switch {
 		case err != nil:
-			ks.log.WithError(err).
-				WithField("lock", q.lock).WithField("scope", q.scope).
+			ks.log.WithError(err).WithField("lock", q.lock).WithField("scope", q.scope).
 				Warn("a lock cannot be read; trying again")
 			if env.Undecodable(err) {
 				ks.askLockAgain(q, keyed.MendPause)
@@ -137,12 +136,8 @@ func (ks *Keys) breakHolder(q *lockAsk, h *schemas.LockPlace) {
 	ks.host.Tell(h.WorkflowID, actor.KindBreakLock, &schemas.ExecutionRequest{
 		V: schemas.Version, WorkflowID: h.WorkflowID, Run: h.Run, Lock: q.lock, Scope: q.scope,
 		RequestID: fmt.Sprintf("%s.%d", q.asked.Run, q.asked.EventID),
-		Reason: fmt.Sprintf(
-			"workflow %q has cleared the key %s",
-			q.wid,
-			schemas.LockState(q.lock),
-		),
-		Identity: "workflow " + q.wid,
+		Reason:    fmt.Sprintf("workflow %q has cleared the key %s", q.wid, schemas.LockState(q.lock)),
+		Identity:  "workflow " + q.wid,
 		Origin: &schemas.RequestOrigin{
 			Execution:        &schemas.Execution{WorkflowID: q.wid, Run: q.asked.Run},
 			ScheduledEventID: q.asked.EventID, Cause: schemas.CauseClearedByWorkflow,

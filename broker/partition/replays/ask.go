@@ -17,11 +17,10 @@ func (rs *Replays) ask(ctx context.Context, y *replay) error {
 	s := y.old
 	task := &schemas.DecisionTask{
 		V: schemas.Version, Namespace: rs.b.Options.Namespace, WorkflowID: s.WorkflowID, Run: s.Run,
-		Type:        s.Start.WorkflowType,
-		TypeVersion: s.Start.WorkflowTypeVersion, Token: s.Run + ".replay." + y.run,
-		Events: []schemas.Event{}, Context: s.Context, Attempt: 1,
-		Deadline: rs.b.Now().Add(askWait),
-		Replay:   &schemas.ReplayQuestion{From: y.from(), Force: y.force},
+		Type: s.Start.WorkflowType, TypeVersion: s.Start.WorkflowTypeVersion,
+		Token: s.Run + ".replay." + y.run, Events: []schemas.Event{}, Context: s.Context,
+		Attempt: 1, Deadline: rs.b.Now().Add(askWait),
+		Replay: &schemas.ReplayQuestion{From: y.from(), Force: y.force},
 	}
 	body, err := schemas.MarshalJSON(task)
 	if err != nil {
@@ -37,20 +36,17 @@ func (rs *Replays) ask(ctx context.Context, y *replay) error {
 	}
 	switch {
 	case errors.Is(err, natsconn.ErrNoResponders):
-		return schemas.Errorf(
-			schemas.CodeConflict,
+		return schemas.Errorf(schemas.CodeConflict,
 			"no decider for type %q is listening, and only it can tell where run %s may begin again",
-			task.Type,
-			s.Run,
-		).
+			task.Type, s.Run).
 			About(s.WorkflowID, s.Run).WithHint(
 			"start one in namespace %q, or begin anew with: drover start %s --id %s",
 			rs.b.Options.Namespace, task.Type, s.WorkflowID)
 	case errors.Is(err, natsconn.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		return schemas.Errorf(schemas.CodeTimeout,
 			"the decider of type %q did not tell within %v where run %s may begin again",
-			task.Type, askWait.Std(), s.Run).
-			About(s.WorkflowID, s.Run).WithHint("look at its log; asking again does no harm")
+			task.Type, askWait.Std(), s.Run).About(s.WorkflowID, s.Run).
+			WithHint("look at its log; asking again does no harm")
 	case err != nil:
 		return err
 	}
@@ -73,11 +69,9 @@ func (y *replay) answered(typ string, reply *schemas.DecisionReply) error {
 			typ, y.old.Run, reply.Error.Reason).
 			About(y.q.WorkflowID, y.old.Run).WithHint("look at its log; asking again does no harm")
 	case a == nil && y.from() != schemas.ReplayFromStart:
-		return schemas.Errorf(
-			schemas.CodeConflict,
+		return schemas.Errorf(schemas.CodeConflict,
 			"the decider of type %q keeps no replay points: a run of it can be replayed from start only",
-			typ,
-		).
+			typ).
 			InField("from").About(y.q.WorkflowID, y.old.Run).
 			WithHint("say --from start: the new run begins with the same input")
 	case a == nil:

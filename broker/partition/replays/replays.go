@@ -49,7 +49,8 @@ func (rs *Replays) Answer(q *schemas.ReplayRequest, force bool, reply func(any))
 	rs.host.WhenSound(r, reply, func() {
 		if !r.Live() {
 			reply(&schemas.ReplayResponse{
-				V: schemas.Version, WorkflowID: q.WorkflowID, Error: env.NotFound(q.WorkflowID, q.Run),
+				V: schemas.Version, WorkflowID: q.WorkflowID,
+				Error: env.NotFound(q.WorkflowID, q.Run),
 			})
 			return
 		}

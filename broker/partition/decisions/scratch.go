@@ -1,4 +1,4 @@
-package partition
+package decisions
 
 import (
 	"github.com/droverhq/drover/schemas"
@@ -10,7 +10,6 @@ import (
 type scratch struct {
 	task    schemas.DecisionTask
 	base    schemas.DecisionBase
-	ahead   schemas.AheadTask
 	started schemas.DeciderStarted
 	events  []schemas.Event
 }

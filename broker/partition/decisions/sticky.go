@@ -1,4 +1,4 @@
-package partition
+package decisions
 
 import (
 	"github.com/droverhq/drover/broker/partition/actor"
@@ -12,18 +12,18 @@ const mostPreferred = 64
 
 // stick notes which worker wants the run's next tasks. An answer that a former owner has passed on
 // does not say that its worker is there: it may have left before this owner listened.
-func (p *Partition) stick(r *actor.Run, reply *schemas.DecisionReply, firstHand bool) {
+func (ds *Decisions) stick(r *actor.Run, reply *schemas.DecisionReply, firstHand bool) {
 	if firstHand {
-		r.Decider.Sticky = p.deciders.Workers.Answered(r.State.Start.WorkflowType, reply)
+		r.Decider.Sticky = ds.Deciders.Workers.Answered(r.State.Start.WorkflowType, reply)
 	} else {
-		r.Decider.Sticky = p.deciders.Workers.PassedOn(reply)
+		r.Decider.Sticky = ds.Deciders.Workers.PassedOn(reply)
 	}
 }
 
-// remember makes a run sticky that has left the memory: its worker has not forgotten it, perhaps,
+// Remember makes a run sticky that has left the memory: its worker has not forgotten it, perhaps,
 // and is asked in the short encoding.
-func (p *Partition) remember(r *actor.Run, number uint64) {
-	if name := p.deciders.Workers.Remembers(number); name != "" {
+func (ds *Decisions) Remember(r *actor.Run, number uint64) {
+	if name := ds.Deciders.Workers.Remembers(number); name != "" {
 		r.Decider.Sticky, r.Decider.Slept = name, true
 	}
 }
@@ -33,9 +33,9 @@ func (p *Partition) remember(r *actor.Run, number uint64) {
 // run to the worker whose turn it is, while few questions are open and its record waits for the
 // answer (defer.go) after another that came in time. With slow deciders it would stand in line with
 // one worker while others are idle.
-func (p *Partition) route(r *actor.Run, waits bool) {
+func (ds *Decisions) route(r *actor.Run, waits bool) {
 	d, typ := &r.State.Decision, r.State.Start.WorkflowType
-	prefers := waits && !p.deciders.Deferrals.Failing(typ) && len(p.asks) < mostPreferred
+	prefers := waits && !ds.Deciders.Deferrals.Failing(typ) && len(ds.Asks) < mostPreferred
 	if r.Decider.Slept && !prefers {
 		r.Decider.Sticky = ""
 	}
@@ -43,5 +43,5 @@ func (p *Partition) route(r *actor.Run, waits bool) {
 	if !prefers || r.Decider.Sticky != "" || d.Previous != 0 || d.Failures != 0 {
 		return
 	}
-	r.Decider.Sticky = p.deciders.Workers.First(typ)
+	r.Decider.Sticky = ds.Deciders.Workers.First(typ)
 }
