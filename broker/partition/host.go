@@ -92,6 +92,7 @@ func (h host) WantedAlarm(r *actor.Run) schemas.Timestamp   { return h.p.alarms.
 func (h host) KeysBusy(r *actor.Run) bool {
 	return h.p.keys.Locking(r) || h.p.keys.Stating(r)
 }
+
 func (h host) Settling() bool {
 	return h.p.leaving != nil && h.p.leaving.stage == settling
 }
