@@ -17,7 +17,8 @@ import (
 // at once.
 func (b *Broker) SuggestContinuations(ctx context.Context) (asked int, err error) {
 	b.mu.Lock()
-	parts := slices.SortedFunc(maps.Values(b.parts), func(p, q *partition.Partition) int { return p.Number() - q.Number() })
+	parts := slices.SortedFunc(maps.Values(b.parts),
+		func(p, q *partition.Partition) int { return p.Number() - q.Number() })
 	b.mu.Unlock()
 	for _, p := range parts {
 		n, failed := p.SuggestContinuations(ctx)

@@ -64,7 +64,7 @@ type Partition struct {
 	leaving       *leaving      // once the end is planned
 	departed      chan struct{} // closed when the partition may be handed over
 
-	// What the former owner has told: see inherit.go.
+	// What is known of the former owner.
 	before  uint64 // its fence; 0 if there was none
 	orderly bool   // it has left in good order
 

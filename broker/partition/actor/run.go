@@ -134,8 +134,8 @@ func (r *Run) waits() bool {
 		r.Continues() || r.Owing > 0 && (r.Open() || !r.IsSettled())
 }
 
-// WaitsWith tells whether a message must wait in the mailbox. Where nothing but a start makes a record, the others need not
-// wait for each other's letters.
+// WaitsWith tells whether a message must wait in the mailbox. Where nothing but a start makes a
+// record, the others need not wait for each other's letters.
 func (r *Run) WaitsWith(e *Message) bool {
 	_, isStart := e.Event.(execution.Start)
 	return r.waits() || r.Owing > 0 && isStart

@@ -29,7 +29,7 @@ type lockAsk struct {
 	completion  *watermark.Completion
 	tries       int
 	seen        bool                // who holds the lock
-	told        []schemas.LockPlace // holders that were asked to let go
+	notified    []schemas.LockPlace // holders that were asked to let go
 }
 
 const (
@@ -107,13 +107,13 @@ func (ks *Keys) breakHolders(q *lockAsk, holders []schemas.LockPlace) {
 		q.seen = true
 		for _, h := range holders {
 			if !q.heal || h.Since < q.at {
-				q.told = append(q.told, h)
+				q.notified = append(q.notified, h)
 				ks.breakHolder(q, &h)
 			}
 		}
 	}
 	known := func(h schemas.LockPlace) bool {
-		return slices.ContainsFunc(q.told, func(t schemas.LockPlace) bool { return t.Is(&h) })
+		return slices.ContainsFunc(q.notified, func(t schemas.LockPlace) bool { return t.Is(&h) })
 	}
 	if q.tries > 0 && q.tries%4 == 0 {
 		// who had not been told that it holds the lock let the request pass

@@ -15,12 +15,12 @@ import (
 )
 
 // The index of a chain is made from its records, the latest first, until one is older than ten
-// minutes, or the chain has begun, or there is no room for more. They are read in stretches of the
+// minutes, or the chain has begun, or there is no room for more. They are read in ranges of the
 // history, which are longer where they have few ids.
 
 const (
-	firstStretch, longestStretch = 256, 1 << 16 // sequences
-	// manyFound is how many ids in a stretch make the next one no longer.
+	firstRange, longestRange = 256, 1 << 16 // sequences
+	// manyFound is how many ids in a range make the next one no longer.
 	manyFound = 10_000
 )
 
@@ -34,7 +34,7 @@ type readingBack struct {
 	// sequence of the first that is new enough; 0 if that is not known yet
 	first        uint64
 	end          uint64 // what is after it has been read
-	stretch      uint64
+	length       uint64
 	found        []foundID // the latest first
 	cut          schemas.Timestamp
 	reachedFirst bool // of the chain was found
@@ -60,14 +60,14 @@ func (rp *Repeats) backwardsFrom(r *actor.Run, at schemas.Timestamp) *readingBac
 	return &readingBack{
 		filter: rp.b.NS.HistoryOfWorkflow(rp.n, r.WorkflowID), chain: r.State.FirstRun(),
 		run: r.State.Run, from: at.Add(-RememberFor - schemas.Duration(env.ClockSkew)),
-		end: r.End.Sequence, stretch: firstStretch,
+		end: r.End.Sequence, length: firstRange,
 	}
 }
 
 // readBack makes the index and calls then on the loop.
 func (rp *Repeats) readBack(r *actor.Run, b *readingBack, then func(error)) {
 	env.ReadAsync(rp.b, rp.loop, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, rp.readStretch(ctx, b)
+		return struct{}{}, rp.readRange(ctx, b)
 	}, func(_ struct{}, err error) {
 		switch {
 		case err != nil:
@@ -94,8 +94,8 @@ func (rp *Repeats) enter(wid string, b *readingBack) {
 	}
 }
 
-// readStretch reads the next stretch.
-func (rp *Repeats) readStretch(ctx context.Context, b *readingBack) error {
+// readRange reads the next range of sequences.
+func (rp *Repeats) readRange(ctx context.Context, b *readingBack) error {
 	stream := rp.b.NS.StreamHistory(rp.n)
 	if b.first == 0 {
 		s, err := rp.b.Reads.FirstSince(ctx, stream, b.filter, b.from.Time())
@@ -108,7 +108,7 @@ func (rp *Repeats) readStretch(ctx context.Context, b *readingBack) error {
 		}
 		b.first = s.Seq
 	}
-	start := max(b.first, b.end-min(b.end, b.stretch)+1)
+	start := max(b.first, b.end-min(b.end, b.length)+1)
 	var records []foundRecord
 	options := natsconn.ReadOptions{
 		FilterSubjects: []string{b.filter}, StartSeq: start, EndSeq: b.end,
@@ -131,7 +131,7 @@ func (rp *Repeats) readStretch(ctx context.Context, b *readingBack) error {
 	}
 	b.end = start - 1
 	if len(b.found)-before < manyFound {
-		b.stretch = min(2*b.stretch, longestStretch)
+		b.length = min(2*b.length, longestRange)
 	}
 	return nil
 }

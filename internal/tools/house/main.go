@@ -74,7 +74,7 @@ func run(root, words string, onlyTags bool) error {
 			largest(packages, true),
 		},
 		{"largest package without, lines", "5500", largest(packages, false)},
-		{"fields of partition", "15", fieldsOf(structs, "partition")},
+		{"fields of Partition", "15", fieldsOf(structs, "Partition")},
 		{"largest struct that is not stored or sent, fields", "25", largestStruct(structs)},
 		{"pairs of package and word left", "0", fmt.Sprint(len(left))},
 		{"lines over 120 columns", "0", fmt.Sprint(wide.over120)},
