@@ -1,0 +1,92 @@
+package partition
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/partition/intake"
+)
+
+// tick writes the checkpoint and tidies the logs.
+func (p *Partition) tick() {
+	p.loop.After(p.b.Options.CheckpointEvery, p.tick)
+	if p.leaving != nil || !p.canWrite() {
+		return
+	}
+	p.deadlines.Usage.Tick()
+	if p.checkpointing {
+		return
+	}
+	if p.unwanted++; p.b.Share.Mine(p.n) {
+		p.unwanted = 0
+	} else if time.Duration(p.unwanted)*p.b.Options.CheckpointEvery > 2*p.b.Options.Claims.LookEvery() {
+		p.log.Info("handing the partition over: another broker is preferred")
+		p.leave(ErrElsewhere)
+		return
+	}
+	if id := p.b.Conn.NATS().ConnectedServerId(); id != "" && id != p.server && !p.replicated &&
+		!p.b.Options.Synced {
+		p.log.Info("the NATS server is another one: taking over anew, to see what it has")
+		p.stop(fmt.Errorf("%w: the server has changed", ErrRefused))
+		return
+	}
+	p.checkQuota()
+	p.lookForUnroutable()
+	p.ageRepeats()
+	next := p.positions()
+	if next == p.checkpointed {
+		p.tidy()
+		return
+	}
+	p.checkpointing = true
+	env.WriteAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
+		return p.writeCheckpoint(ctx, next)
+	}, func(rev uint64, err error) {
+		if p.sealed() {
+			return
+		}
+		p.checkpointing = false
+		if err != nil {
+			// Whoever wrote it is the owner now; if it was our own lost acknowledgement, taking
+			// over again is cheap.
+			p.fail("write the checkpoint: %w", err)
+			return
+		}
+		p.checkpointed, p.checkpointRev = next, rev
+		p.tidy()
+	})
+}
+
+// tidy purges both logs up to the checkpoint. The message at the checkpoint stays: it is the
+// witness of the stream's incarnation (P-9). A log of a new incarnation is left alone until its
+// checkpoint belongs to it.
+func (p *Partition) tidy() {
+	if p.intake.Purging {
+		return
+	}
+	rest := intake.RestEvery
+	if p.quota.Limit > 0 {
+		rest = min(rest, env.QuotaEvery) // few large messages fill a limited log too
+	}
+	for number, log := range p.intake.Logs {
+		keep := p.positionOf(number)
+		if !log.ToPurge(keep, time.Now(), rest) {
+			continue
+		}
+		p.intake.Purging = true
+		env.WriteAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, p.b.Conn.Purge(ctx, log.Stream, log.Filter, keep.Sequence)
+		}, func(_ struct{}, err error) {
+			p.intake.Purging = false
+			if err != nil {
+				p.log.WithError(err).
+					WithField("stream", log.Stream).Warn("consumed messages cannot be purged")
+				return
+			}
+			log.Purged(keep.Sequence)
+		})
+		return
+	}
+}
