@@ -50,7 +50,7 @@ var floors = map[string]int{
 	"broker/runs":      22,
 	"broker/types":     23,
 	"broker/validate":  21,
-	"broker":           28,
+	"broker":           29,
 	"decider":          30,
 	"activity":         30,
 	"timers":           30,
@@ -79,7 +79,7 @@ var floors = map[string]int{
 	"broker/namespaces": 22, // a service on topology
 
 	// The parts of a partition, which do not know it.
-	"broker/partition":           27, // the owner of a partition
+	"broker/partition":           28, // the owner of a partition
 	"broker/partition/":          23,
 	"broker/partition/watermark": 22, // all of them use it
 	"broker/partition/loop":      22,
@@ -92,6 +92,7 @@ var floors = map[string]int{
 	"broker/partition/large":     26,
 	"broker/partition/inspect":   26, // the alarms say when at the latest
 	"broker/partition/decisions": 26,
+	"broker/partition/handover":  27,
 	"broker/partition/env":       24, // what the partitions of a broker share
 
 	// The parts of the decider worker.

@@ -13,6 +13,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition"
 	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/partition/handover"
 	"github.com/droverhq/drover/broker/payloads"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/internal/sleep"
@@ -165,7 +166,7 @@ func (b *Broker) ownPartition(ctx context.Context, n int) {
 				switch {
 				case err == nil || ctx.Err() != nil || errors.Is(err, partition.ErrElsewhere):
 					return nil
-				case errors.Is(err, partition.ErrNewerFence):
+				case errors.Is(err, handover.ErrNewerFence):
 					b.Options.Logger.WithError(err).WithField("partition", n).
 						Warn("another broker owns the partition")
 					return err
@@ -250,8 +251,8 @@ func (b *Broker) Owned() []int {
 // nothing its holder may still send is stored. The health master calls it before it deletes the
 // claim (P-16).
 func (b *Broker) Fence(ctx context.Context, n int, claim uint64) error {
-	_, err := partition.Fence(ctx, b.Conn, b.NS, n, claim, b.Options.Node)
-	if errors.Is(err, partition.ErrNewerFence) {
+	_, err := handover.Fence(ctx, b.Conn, b.NS, n, claim, b.Options.Node)
+	if errors.Is(err, handover.ErrNewerFence) {
 		return nil
 	}
 	return err

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/droverhq/drover/broker/partition"
+	"github.com/droverhq/drover/broker/partition/handover"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -69,7 +69,7 @@ func (f *fleet) fencedWritesNothing(prefix string) {
 	for tries.Load() == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	if _, err := partition.Fence(f.t.Context(), f.post, ns, 0, 1<<40, "other"); err != nil {
+	if _, err := handover.Fence(f.t.Context(), f.post, ns, 0, 1<<40, "other"); err != nil {
 		f.t.Fatal(err)
 	}
 	time.Sleep(time.Minute)

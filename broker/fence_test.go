@@ -5,7 +5,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
-	"github.com/droverhq/drover/broker/partition"
+	"github.com/droverhq/drover/broker/partition/handover"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/schemas"
@@ -26,7 +26,7 @@ func TestFenceWithPaddingIsRead(t *testing.T) {
 	if _, err := conn.PublishSync(t.Context(), ns.Fence(0), nil, body); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := partition.Fence(t.Context(), conn, ns, 0, 2, "node"); err != nil {
+	if _, err := handover.Fence(t.Context(), conn, ns, 0, 2, "node"); err != nil {
 		t.Fatal(err)
 	}
 	m, err := conn.LastBySubject(t.Context(), ns.StreamHistory(0), ns.Fence(0))

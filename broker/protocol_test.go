@@ -11,7 +11,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/natsconn"
-	"github.com/droverhq/drover/broker/partition"
+	"github.com/droverhq/drover/broker/partition/handover"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
 )
@@ -150,16 +150,16 @@ func TestForeignWriteForksNothing(t *testing.T) { // P-2
 func TestFenceNeedsALaterClaim(t *testing.T) { // P-2
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		fence := func(claim uint64, owner string) error {
-			_, err := partition.Fence(t.Context(), f.post, ns, 0, claim, owner)
+			_, err := handover.Fence(t.Context(), f.post, ns, 0, claim, owner)
 			return err
 		}
 		if err := fence(7, "new"); err != nil {
 			t.Fatal(err)
 		}
-		if err := fence(5, "old"); !errors.Is(err, partition.ErrNewerFence) {
+		if err := fence(5, "old"); !errors.Is(err, handover.ErrNewerFence) {
 			t.Fatalf("an older claim fenced after a newer one: %v", err)
 		}
-		if err := fence(7, "other"); !errors.Is(err, partition.ErrNewerFence) {
+		if err := fence(7, "other"); !errors.Is(err, handover.ErrNewerFence) {
 			t.Fatalf("another owner fenced with the same claim: %v", err)
 		}
 		if err := fence(7, "new"); err != nil {
@@ -176,7 +176,7 @@ func TestFenceNeedsALaterClaim(t *testing.T) { // P-2
 		})
 		slow, late := embeddedtest.Through(t, wire), make(chan error)
 		go func() {
-			_, err := partition.Fence(t.Context(), slow, ns, 0, 8, "slow")
+			_, err := handover.Fence(t.Context(), slow, ns, 0, 8, "slow")
 			late <- err
 		}()
 		synctest.Wait()

@@ -20,7 +20,7 @@ import (
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/natsconn"
-	"github.com/droverhq/drover/broker/partition"
+	"github.com/droverhq/drover/broker/partition/handover"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/cutwire"
 )
@@ -193,7 +193,7 @@ func (r *rival) hold(ctx context.Context, l *claims.Lease, until time.Time) {
 		var at uint64
 		if !r.trace.do(r.id, fences{l.Number()}, func() (out outcome) {
 			at, out = r.sent(func(ctx context.Context) (uint64, error) {
-				return partition.Fence(ctx, r.conn, history, 0, l.Number(), r.Node())
+				return handover.Fence(ctx, r.conn, history, 0, l.Number(), r.Node())
 			})
 			return out
 		}).ok {

@@ -20,6 +20,8 @@ var ErrInvalid = errors.New("invalid dead letter")
 const (
 	// ReasonUndecodable is the reason of what came for a run and cannot be read.
 	ReasonUndecodable = "undecodable"
+	// ReasonLostRecords is the reason of the letter which says that a history has lost its end.
+	ReasonLostRecords = "lost-records"
 	// ReasonUndecodableTask is the reason of an activity task that no worker can read.
 	ReasonUndecodableTask = "undecodable-task"
 	// ReasonUndecodableAlarm is the reason of an alarm that cannot be rung.

@@ -47,7 +47,7 @@ func (p *Partition) offerAhead(r *actor.Run, a *execution.Activity, t *completio
 		}
 		// Random for each offer: a decider that is shown one knows nothing of those of other types.
 		of.Token = r.State.Run + "." + strconv.FormatInt(of.StartedID, 10) + "." +
-			strconv.FormatUint(p.fence, 36) + "." + rand.Text()
+			strconv.FormatUint(p.handover.Fence, 36) + "." + rand.Text()
 		f.Ahead.Token = of.Token
 		task := p.decisions.Task(r, of)
 		if task.More {

@@ -155,6 +155,6 @@ func (p *Partition) sayDamaged(subj string, err error) {
 		p.log.WithError(err).Error("a dead letter cannot be encoded")
 		return
 	}
-	p.recovery.Retain()
-	p.dispatch.Send(to, "", h, body, func(uint64) { p.recovery.Release() })
+	p.handover.Recovery.Retain()
+	p.dispatch.Send(to, "", h, body, func(uint64) { p.handover.Recovery.Release() })
 }

@@ -80,7 +80,7 @@ func (p *Partition) childOfOld(e *actor.Message, c *schemas.ChildReport, tries i
 		return p.loadRun(ctx, e.WorkflowID, c.ParentRun)
 	}, func(l *runs.Run, err error) {
 		switch {
-		case errors.Is(err, runs.ErrDamaged) && !errors.Is(err, runs.ErrLater) && tries >= damagedTries:
+		case errors.Is(err, runs.ErrDamaged) && !errors.Is(err, runs.ErrLater) && tries >= env.DamagedTries:
 			p.log.WithError(err).
 				WithField("workflow", e.WorkflowID).Error(
 				"the history of a parent is damaged: a child that began after its end is left alone")

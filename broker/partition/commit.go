@@ -49,7 +49,7 @@ func (p *Partition) publish(r *actor.Run) {
 	record := &schemas.Record{
 		WorkflowID: r.WorkflowID, Run: r.State.Run, First: c.First, Events: c.Events,
 		Inbox: c.Positions[inboxLog], Signals: c.Positions[signalLog],
-		Fence: p.fence, Previous: r.End.Hash, SnapshotSequence: r.End.Snapshot,
+		Fence: p.handover.Fence, Previous: r.End.Hash, SnapshotSequence: r.End.Snapshot,
 	}
 	if r.End.Since+len(c.Events) >= p.b.Options.SnapshotEvents && len(r.Pending) == 0 &&
 		!r.State.Closed() {
@@ -134,7 +134,7 @@ func (p *Partition) acked(r *actor.Run, c *actor.Commit, a natsconn.Ack) {
 	r.Inflight, r.Unproved = nil, false
 	r.Committed = c.First + int64(len(c.Events)) - 1
 	r.End.Append(c.Sequence, c.Hash, p.b.Latest(), c.First, len(c.Events), c.Snapshot)
-	p.reached(c.Sequence, c.Hash)
+	p.handover.Reached(c.Sequence, c.Hash)
 	p.noteClosing(r, c)
 	p.repeats.Note(r, c)
 	r.State.Rebase(c.First, r.End.At)

@@ -14,7 +14,7 @@ import (
 // before it. Such a run does not go on: whatever was added to it would follow from something that
 // did not happen.
 //
-// It is read again at once, damagedTries times: a replica may be late. Then whoever asks about it
+// It is read again at once, env.DamagedTries times: a replica may be late. Then whoever asks about it
 // is told so, and it is set aside (ADR 0065): a dead letter names it, what comes for it goes to the
 // dead letters, and no position waits for it. It is looked at every damagedRetry, and at each
 // repair; once it can be read it goes on, and its open effects are repeated.
@@ -23,8 +23,6 @@ import (
 // wait for a server that can read it, and the positions wait with them.
 
 const (
-	// damagedTries is how often a damaged history is read again at once: a replica may lag.
-	damagedTries = 25
 	// damagedRetry is how often it is looked at after that. It does not heal by itself, but an
 	// operator may restore it.
 	damagedRetry = time.Minute
@@ -37,8 +35,8 @@ func (p *Partition) unloaded(r *actor.Run, err error) { p.unread(r, err, func() 
 func (p *Partition) unread(r *actor.Run, err error, again func()) {
 	log := p.log.WithError(err).WithField("workflow", r.WorkflowID)
 	r.Damage.Tries++
-	if !errors.Is(err, runs.ErrDamaged) || r.Damage.Tries < damagedTries {
-		if r.Damage.Tries == 1 || r.Damage.Tries%damagedTries == 0 {
+	if !errors.Is(err, runs.ErrDamaged) || r.Damage.Tries < env.DamagedTries {
+		if r.Damage.Tries == 1 || r.Damage.Tries%env.DamagedTries == 0 {
 			log.Warn("a run cannot be loaded; trying again")
 		}
 		p.loop.After(loadRetry, again)

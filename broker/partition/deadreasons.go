@@ -7,9 +7,8 @@ import (
 
 // DeadReasons are those of the letters that programs of this version write.
 var DeadReasons = []string{
-	deadUnknown, dead.ReasonUndecodable, deadLostRecords, deadDamaged, deadForeign, deadTooLarge,
-	dead.ReasonUndecodableTask, dead.ReasonUndecodableAlarm,
+	deadUnknown, dead.ReasonUndecodable, dead.ReasonLostRecords, deadDamaged, deadForeign,
+	deadTooLarge, dead.ReasonUndecodableTask, dead.ReasonUndecodableAlarm,
 	execution.DeadClosedActivity, execution.DeadStaleToken, execution.DeadClosedWorkflow,
-	execution.DeadLateDecision, execution.DeadInvalid,
-	execution.DeadForeignList,
+	execution.DeadLateDecision, execution.DeadInvalid, execution.DeadForeignList,
 }

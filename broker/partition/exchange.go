@@ -183,7 +183,7 @@ func (p *Partition) reportOld(e *actor.Message, q *schemas.StartRequest, tries i
 		return p.loadRun(ctx, q.WorkflowID, q.Run)
 	}, func(l *runs.Run, err error) {
 		switch {
-		case errors.Is(err, runs.ErrDamaged) && !errors.Is(err, runs.ErrLater) && tries >= damagedTries:
+		case errors.Is(err, runs.ErrDamaged) && !errors.Is(err, runs.ErrLater) && tries >= env.DamagedTries:
 			p.bury(e, deadDamaged, err.Error())
 		case err != nil:
 			p.log.WithError(err).

@@ -24,7 +24,7 @@ func (p *Partition) owner() env.Owner {
 func (h host) Now() schemas.Timestamp                   { return h.p.now() }
 func (h host) CanWrite() bool                           { return h.p.canWrite() }
 func (h host) Leaving() bool                            { return h.p.leaving != nil }
-func (h host) Fence() uint64                            { return h.p.fence }
+func (h host) Fence() uint64                            { return h.p.handover.Fence }
 func (h host) Fail(format string, args ...any)          { h.p.fail(format, args...) }
 func (h host) Get(wid string) *actor.Run                { return h.p.get(wid) }
 func (h host) InMemory(wid string) *actor.Run           { return h.p.runs[wid] }
@@ -80,14 +80,21 @@ func (h host) Wait(
 	h.p.wait(r, wait, ready, answer)
 }
 
-func (h host) SingleReplica() bool                          { return h.p.singleReplica() }
-func (h host) Recovering() bool                             { return h.p.recovering() }
+func (h host) SingleReplica() bool { return h.p.singleReplica() }
+func (h host) Recovering() bool    { return h.p.handover.Recovering() }
+
 func (h host) InboxRead() uint64                            { return h.p.intake.Logs[inboxLog].At() }
 func (h host) RequestIDsSince(wid string) schemas.Timestamp { return h.p.repeats.Since(wid) }
-func (h host) InBacklog(wid string) bool                    { return h.p.decisions.Deciders.Backlog.Has(wid) }
-func (h host) DeadLetter(s *execution.State) string         { return h.p.letters.Of(s) }
-func (h host) ListRefusal(list string) error                { return h.p.dispatch.ListRefusal(list) }
-func (h host) WantedAlarm(r *actor.Run) schemas.Timestamp   { return h.p.alarms.Wanted(r) }
+
+func (h host) InBacklog(wid string) bool {
+	return h.p.decisions.Deciders.Backlog.Has(wid)
+}
+func (h host) DeadLetter(s *execution.State) string { return h.p.letters.Of(s) }
+
+func (h host) ListRefusal(list string) error {
+	return h.p.dispatch.ListRefusal(list)
+}
+func (h host) WantedAlarm(r *actor.Run) schemas.Timestamp { return h.p.alarms.Wanted(r) }
 
 func (h host) KeysBusy(r *actor.Run) bool {
 	return h.p.keys.Locking(r) || h.p.keys.Stating(r)
@@ -105,3 +112,15 @@ func (h host) JudgeReply(r *actor.Run, reply *schemas.DecisionReply, e *actor.Me
 	h.p.large.JudgeReply(r, reply, e, size)
 }
 func (h host) Bury(e *actor.Message, reason, details string) { h.p.bury(e, reason, details) }
+
+func (h host) Perform(r *actor.Run, e actor.Effect, t *completion) { h.p.perform(r, e, t) }
+
+func (h host) Exchange(s *execution.State, e actor.Effect, t *completion) { h.p.exchange(s, e, t) }
+
+func (h host) SayDamaged(subj string, err error) { h.p.sayDamaged(subj, err) }
+
+func (h host) OpenLog(
+	ctx context.Context, log int, stream, filter string, witness schemas.Position,
+) error {
+	return h.p.openLog(ctx, log, stream, filter, witness)
+}

@@ -191,15 +191,15 @@ func (p *Partition) takeMessage(in *intake.Log, o *actor.Opened) {
 
 func (p *Partition) positionOf(log int) schemas.Position {
 	if log == inboxLog {
-		return p.checkpointed.Inbox
+		return p.handover.Checkpointed.Inbox
 	}
-	return p.checkpointed.Signals
+	return p.handover.Checkpointed.Signals
 }
 
 // progress looks whether what waits for the end of a log can go on.
 func (p *Partition) progress() {
-	if p.recovered != nil && p.intake.BacklogDone() {
-		p.backlogRead()
+	if p.handover.Recovered != nil && p.intake.BacklogDone() {
+		p.handover.BacklogRead()
 	}
 	if p.intake.Early.Len() > 0 {
 		p.adopt()

@@ -7,6 +7,7 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/partition/handover"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/schemas"
 )
@@ -27,10 +28,10 @@ func TestWhatTheCheckpointHasIsLeft(t *testing.T) { // P-9
 	}{
 		{9, 99, true}, {10, 100, true}, {11, 100, false}, {3, 101, false},
 	} {
-		p := &Partition{b: &env.Env{}, runs: map[string]*actor.Run{"o": {WorkflowID: "o", Loading: true}}}
-		p.checkpointed.Inbox = schemas.Position{Sequence: 10, Time: 100}
+		p := &Partition{b: &env.Env{}, handover: &handover.Handover{}, runs: map[string]*actor.Run{"o": {WorkflowID: "o", Loading: true}}}
+		p.handover.Checkpointed.Inbox = schemas.Position{Sequence: 10, Time: 100}
 		in, lost, err := intake.Open(t.Context(), shortStream{}, intake.Place{
-			Number: inboxLog, Checkpoint: p.checkpointed.Inbox, Witness: p.checkpointed.Inbox,
+			Number: inboxLog, Checkpoint: p.handover.Checkpointed.Inbox, Witness: p.handover.Checkpointed.Inbox,
 		})
 		if lost != 1 || err != nil {
 			t.Fatalf("incarnation %d, %v", lost, err)

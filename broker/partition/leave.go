@@ -143,8 +143,7 @@ func (p *Partition) outOfTime() bool { return time.Since(p.leaving.since) > Leav
 // task list to be made, or to be tried again.
 func (p *Partition) settledAll() bool {
 	if p.commits > 0 || p.dispatch.Busy() || p.alarms.Busy() || p.keys.Busy() || p.large.Busy() ||
-		p.owing > 0 || p.checkpointing ||
-		p.hasOwed() && !p.recovering() {
+		p.owing > 0 || p.handover.Checkpointing || p.hasOwed() && !p.handover.Recovering() {
 		// what was left to this one, the next one repeats
 		return false
 	}
@@ -157,7 +156,9 @@ func (p *Partition) settledAll() bool {
 }
 
 // hasOwed tells whether effects of committed records are open.
-func (p *Partition) hasOwed() bool { return p.intake.Effects.Position().Sequence < p.top.sequence }
+func (p *Partition) hasOwed() bool {
+	return p.intake.Effects.Position().Sequence < p.handover.Top.Sequence
+}
 
 // closeSubscriptions closes the subscriptions for requests; what has come by then is still heard.
 func (p *Partition) closeSubscriptions() {
@@ -180,7 +181,7 @@ func (p *Partition) seal() {
 	if p.hasOwed() {
 		p.log.Info("leaving with open effects: the next owner repeats them")
 	}
-	l.checkpoint = p.positions()
+	l.checkpoint = p.handover.Positions()
 	l.checkpoint.Handed = p.decisions.Handed()
 	l.passes = len(p.decisions.Asks) > 0
 	l.stage = handed

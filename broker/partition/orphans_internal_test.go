@@ -7,12 +7,13 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/partition/handover"
 	"github.com/droverhq/drover/broker/partition/intake"
 )
 
 // A signal that waits for the end of the inbox keeps what it has of its log's allowance until it is judged. (E8)
 func TestOrphansKeepTheirAllowance(t *testing.T) {
-	p := &Partition{b: &env.Env{}, runs: map[string]*actor.Run{"o": {WorkflowID: "o"}}}
+	p := &Partition{b: &env.Env{}, handover: &handover.Handover{}, runs: map[string]*actor.Run{"o": {WorkflowID: "o"}}}
 	p.intake.Logs = [2]*intake.Log{{Number: inboxLog}, {Number: signalLog}}
 	p.intake.Early.Ask()
 	p.b.RecordLimit.Store(1 << 30)

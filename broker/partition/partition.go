@@ -18,6 +18,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/decisions"
 	"github.com/droverhq/drover/broker/partition/dispatch"
 	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/partition/handover"
 	"github.com/droverhq/drover/broker/partition/inspect"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/partition/large"
@@ -39,7 +40,6 @@ type Partition struct {
 	loop  *loop.Loop
 	stop  context.CancelCauseFunc
 
-	fence   uint64 // sequence of our fence record
 	last    uint64 // predicted last sequence of the history stream
 	history *natsconn.Outbox
 	outside *natsconn.Outbox // tasks, alarms, dead letters
@@ -64,25 +64,12 @@ type Partition struct {
 	leaving       *leaving      // once the end is planned
 	departed      chan struct{} // closed when the partition may be handed over
 
-	// What is known of the former owner.
-	before  uint64 // its fence; 0 if there was none
-	orderly bool   // it has left in good order
-
 	feed       closedFeed
 	dispatch   *dispatch.Dispatch
 	reports    map[string]struct{}      // outcomes that were sent here, by where their answers go
 	vain       adapt.Backoff[aheadType] // decisions that came with outcomes
 	nextProbes time.Time                // when it will be looked for silent workers
 	replies    string                   // prefix of the subjects that deciders answer to
-	// workflow ids and their runs met at take-over, until their effects are repeated
-	recovered map[string]map[string]bool
-	recovery  *completion
-	// toRepeat is what of them is left once the backlog is read, unrepeated their ids in the order
-	// of their records, in which they are read from one block of the history after the other;
-	// repeating is how many are being loaded.
-	toRepeat   map[string]map[string]bool
-	unrepeated []string
-	repeating  int
 
 	keys      *locking.Keys
 	alarms    *alarms.Alarms
@@ -91,20 +78,12 @@ type Partition struct {
 	large     *large.Large
 	inspector *inspect.Inspector
 	decisions *decisions.Decisions
+	handover  *handover.Handover
 
 	quota          env.Quota
 	repeatedStarts map[string]bool // children, by their run, whose start this owner has repeated
 
-	server  string // the NATS server at take-over
-	written string // the one that the checkpoint may name
-	// replicated streams are the same whichever server of the cluster we have reached.
-	replicated bool
-
-	top           top // the highest record that is committed
-	checkpointed  schemas.Checkpoint
-	checkpointRev uint64
-	checkpointing bool
-	unwanted      int // ticks since another broker became the preferred one
+	unwanted int // ticks since another broker became the preferred one
 }
 
 var (
@@ -117,9 +96,8 @@ func New(b *env.Env, n int, lease *claims.Lease) *Partition {
 		b: b, n: n, lease: lease, loop: loop.New(), log: b.Options.Logger.WithField("partition", n),
 		runs: make(map[string]*actor.Run), deadlines: deadlines.New[*actor.Run](),
 		vain:    adapt.Backoff[aheadType]{Most: deciders.MostPatience},
-		reports: make(map[string]struct{}), recovered: make(map[string]map[string]bool),
-		repeatedStarts: make(map[string]bool), departed: make(chan struct{}),
-		head: make(natsconn.Header, 6),
+		reports: make(map[string]struct{}), repeatedStarts: make(map[string]bool),
+		departed: make(chan struct{}), head: make(natsconn.Header, 6),
 	}
 	p.dispatch = dispatch.New(host{p}, p.owner())
 	p.alarms = alarms.New(host{p}, p.owner(), &p.deadlines)
@@ -128,6 +106,10 @@ func New(b *env.Env, n int, lease *claims.Lease) *Partition {
 	p.inspector = inspect.New(host{p}, p.owner())
 	p.keys, p.decisions = locking.New(host{p}, p.owner()), decisions.New(host{p}, p.owner())
 	p.repeats = repeats.New(host{p}, p.owner())
+	p.handover = handover.New(host{p}, p.owner(), handover.Parts{
+		Lease: lease, Intake: &p.intake, Deadlines: &p.deadlines, Decisions: p.decisions,
+		Dispatch: p.dispatch, Alarms: p.alarms,
+	})
 	return p
 }
 
@@ -155,9 +137,12 @@ func (p *Partition) Run(outer context.Context, own func(*Partition) (disown func
 		return err
 	}
 	defer p.outside.Close()
-	if err := p.takeOver(outer); err != nil {
+	if err := p.handover.TakeOver(outer); err != nil {
 		return fmt.Errorf("partition %d: take-over: %w", p.n, err)
 	}
+	p.last = p.handover.Fence
+	// the fence is told of with the records after it, so that nobody reads it
+	p.feed.from, p.feed.to = p.last, p.last
 	closers, err := p.listen(ctx)
 	hangUp := func() {
 		for _, c := range closers {
@@ -173,8 +158,8 @@ func (p *Partition) Run(outer context.Context, own func(*Partition) (disown func
 		return fmt.Errorf("partition %d: %w", p.n, err)
 	}
 	p.log.WithFields(logrus.Fields{
-		"fence": p.fence, "took": time.Since(began).Round(time.Millisecond),
-		"recovered": len(p.recovered),
+		"fence": p.handover.Fence, "took": time.Since(began).Round(time.Millisecond),
+		"recovered": len(p.handover.Recovered),
 	}).Info("partition owned")
 	defer own(p)()
 	p.tellOwned()
@@ -193,7 +178,7 @@ func (p *Partition) Run(outer context.Context, own func(*Partition) (disown func
 	case <-looped: // out of order: what is in memory may be ahead of the history
 		p.refuseReports()
 		p.alarms.Refuse()
-		p.handOver(context.WithoutCancel(ctx), p.positions())
+		p.handover.WriteLast(context.WithoutCancel(ctx), p.handover.Positions())
 		if cause := context.Cause(ctx); errors.Is(cause, ErrRefused) ||
 			errors.Is(cause, ErrElsewhere) {
 			return cause
@@ -202,7 +187,7 @@ func (p *Partition) Run(outer context.Context, own func(*Partition) (disown func
 	case <-p.departed:
 	}
 	l := p.leaving
-	p.handOver(context.WithoutCancel(ctx), l.checkpoint)
+	p.handover.WriteLast(context.WithoutCancel(ctx), l.checkpoint)
 	p.log.WithField("took", time.Since(l.began).Round(time.Millisecond)).
 		Info("partition handed over")
 	if passes = l.passes; passes {

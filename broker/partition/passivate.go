@@ -87,5 +87,5 @@ func (p *Partition) nothingKnown(wid string) bool {
 // singleReplica tells whether the history has one copy. It is asked before each read: a server that
 // was no part of a cluster may become one, and only then can there be others.
 func (p *Partition) singleReplica() bool {
-	return !p.replicated && p.b.Reads.NATS().ConnectedClusterName() == ""
+	return !p.handover.Replicated && p.b.Reads.NATS().ConnectedClusterName() == ""
 }

@@ -74,7 +74,7 @@ func (p *Partition) watch(reader *natsconn.Reader) {
 // before asks again (ADR 0041), and who gets a task that was given to somebody before asks first
 // (ADR 0049). One that has left in good order, and nothing undone, owes nobody an answer.
 func (p *Partition) tellOwned() {
-	if p.orderly && len(p.recovered) == 0 || p.before == 0 {
+	if p.handover.Orderly && len(p.handover.Recovered) == 0 || p.handover.Before == 0 {
 		return
 	}
 	if err := p.b.Conn.Publish(p.b.NS.Owned(p.n), nil, nil); err != nil {

@@ -16,7 +16,7 @@ func (p *Partition) tick() {
 		return
 	}
 	p.deadlines.Usage.Tick()
-	if p.checkpointing {
+	if p.handover.Checkpointing {
 		return
 	}
 	if p.unwanted++; p.b.Share.Mine(p.n) {
@@ -26,8 +26,8 @@ func (p *Partition) tick() {
 		p.leave(ErrElsewhere)
 		return
 	}
-	if id := p.b.Conn.NATS().ConnectedServerId(); id != "" && id != p.server && !p.replicated &&
-		!p.b.Options.Synced {
+	if id := p.b.Conn.NATS().ConnectedServerId(); id != "" && id != p.handover.Server &&
+		!p.handover.Replicated && !p.b.Options.Synced {
 		p.log.Info("the NATS server is another one: taking over anew, to see what it has")
 		p.stop(fmt.Errorf("%w: the server has changed", ErrRefused))
 		return
@@ -35,26 +35,26 @@ func (p *Partition) tick() {
 	p.checkQuota()
 	p.lookForUnroutable()
 	p.ageRepeats()
-	next := p.positions()
-	if next == p.checkpointed {
+	next := p.handover.Positions()
+	if next == p.handover.Checkpointed {
 		p.tidy()
 		return
 	}
-	p.checkpointing = true
+	p.handover.Checkpointing = true
 	env.WriteAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
-		return p.writeCheckpoint(ctx, next)
+		return p.handover.Write(ctx, next)
 	}, func(rev uint64, err error) {
 		if p.sealed() {
 			return
 		}
-		p.checkpointing = false
+		p.handover.Checkpointing = false
 		if err != nil {
 			// Whoever wrote it is the owner now; if it was our own lost acknowledgement, taking
 			// over again is cheap.
 			p.fail("write the checkpoint: %w", err)
 			return
 		}
-		p.checkpointed, p.checkpointRev = next, rev
+		p.handover.Checkpointed, p.handover.CheckpointRev = next, rev
 		p.tidy()
 	})
 }

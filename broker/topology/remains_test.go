@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker/embedded"
-	"github.com/droverhq/drover/broker/partition"
+	"github.com/droverhq/drover/broker/partition/handover"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/google/go-cmp/cmp"
 )
@@ -94,7 +94,7 @@ func TestClaimsBeginAboveTheFences(t *testing.T) {
 		t.Fatal(err)
 	}
 	for p, claim := range []uint64{900_000, 700_000} { // nobody has owned the third
-		if _, err := partition.Fence(t.Context(), conn, ns.Name, p, claim, "n1"); err != nil {
+		if _, err := handover.Fence(t.Context(), conn, ns.Name, p, claim, "n1"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -110,7 +110,7 @@ func TestClaimsBeginAboveTheFences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := partition.Fence(t.Context(), conn, ns.Name, 0, rev, "n2"); err != nil {
+	if _, err := handover.Fence(t.Context(), conn, ns.Name, 0, rev, "n2"); err != nil {
 		t.Fatalf("the first claim of the new bucket has number %d: %v", rev, err)
 	}
 }

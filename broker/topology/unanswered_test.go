@@ -11,7 +11,7 @@ import (
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/natsconn"
-	"github.com/droverhq/drover/broker/partition"
+	"github.com/droverhq/drover/broker/partition/handover"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/cutwire"
 )
@@ -151,7 +151,7 @@ func TestNoAnswerBeginsNoFencesBelow(t *testing.T) { // P-2
 			t.Fatal(err)
 		}
 		const given = 900_000
-		if _, err := partition.Fence(t.Context(), well, ns.Name, 1, given, "n"); err != nil {
+		if _, err := handover.Fence(t.Context(), well, ns.Name, 1, given, "n"); err != nil {
 			t.Fatal(err)
 		}
 		history(t, well, ns.Name, "w", "open")

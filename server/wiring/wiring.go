@@ -12,7 +12,7 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/natsconn"
-	"github.com/droverhq/drover/broker/partition"
+	"github.com/droverhq/drover/broker/partition/handover"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/ops"
 	"github.com/droverhq/drover/timers"
@@ -54,8 +54,8 @@ func (w *Wiring) Timers() *timers.Worker {
 func (w *Wiring) Master(o ops.MasterOptions) (*ops.Master, error) {
 	o.Claims, o.Logger = w.Claims, w.Logger
 	o.Fence = func(ctx context.Context, n int, claim uint64) error {
-		_, err := partition.Fence(ctx, w.Conn, w.Namespace, n, claim, w.Claims.Node())
-		if errors.Is(err, partition.ErrNewerFence) {
+		_, err := handover.Fence(ctx, w.Conn, w.Namespace, n, claim, w.Claims.Node())
+		if errors.Is(err, handover.ErrNewerFence) {
 			return nil
 		}
 		return err

@@ -25,3 +25,6 @@ const EffectRetry = 200 * time.Millisecond
 
 // LoadRetry is how soon the history is read again that could not be read.
 const LoadRetry = 200 * time.Millisecond
+
+// DamagedTries is how often a damaged history is read again at once: a replica may lag.
+const DamagedTries = 25

@@ -35,11 +35,8 @@ func (ins *Inspector) serveActor(verb string, q *schemas.ExecutionRequest, reply
 			return
 		}
 		if ins.maybePurged(r) {
-			ins.serveOld(
-				verb,
-				&schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: r.State.Run},
-				reply,
-			)
+			ins.serveOld(verb,
+				&schemas.ExecutionRequest{WorkflowID: q.WorkflowID, Run: r.State.Run}, reply)
 			return
 		}
 		switch verb {

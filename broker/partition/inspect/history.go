@@ -27,7 +27,8 @@ func (ins *Inspector) History(q *schemas.HistoryRequest, reply func(any)) {
 			}, func(r *actor.Run) {
 				if r.State.Run == id && r.Committed <= q.After {
 					reply(&schemas.HistoryResponse{
-						V: schemas.Version, Run: id, Events: []schemas.Event{}, Closed: ins.ended(r),
+						V: schemas.Version, Run: id, Events: []schemas.Event{},
+						Closed: ins.ended(r),
 					})
 					return
 				}

@@ -21,8 +21,9 @@ import (
 // situation is what this owner knows of a run in memory beside its state.
 func (ins *Inspector) situation(r *actor.Run) *explain.Situation {
 	in := &explain.Situation{
-		Now: ins.b.Now(), Namespace: ins.b.Options.Namespace, Config: ins.b.Config(), Lock: ins.b.Locks.Get,
-		Reasks: r.Decider.Reasks, NoPoller: r.Decider.NoPoller, BackingUp: r.Decider.BackingOff,
+		Now: ins.b.Now(), Namespace: ins.b.Options.Namespace, Config: ins.b.Config(),
+		Lock: ins.b.Locks.Get, Reasks: r.Decider.Reasks, NoPoller: r.Decider.NoPoller,
+		BackingUp: r.Decider.BackingOff,
 	}
 	if r.Decider.Ask != nil {
 		in.Asked, in.AskedAt, in.Confirmed = true, r.Decider.Ask.At, r.Decider.Ask.Confirmed
@@ -83,8 +84,7 @@ func (ins *Inspector) whyFailed(wid, run string, t *explain.Tries, tell func(cla
 		return failed(ins.b, ctx, ins.n, wid, run, t)
 	}, func(clause string, err error) {
 		if err != nil {
-			ins.log.WithError(err).
-				WithField("workflow", wid).
+			ins.log.WithError(err).WithField("workflow", wid).
 				Debug("how the last attempt went is not known")
 		}
 		tell(clause)
@@ -125,9 +125,7 @@ func (ins *Inspector) whyAlwaysOn(s *execution.State, tell func(clause string)) 
 		return alwaysOn(ins.b, ctx, wid)
 	}, func(r *ops.AlwaysOnRecord, err error) {
 		if err != nil {
-			ins.log.WithError(err).
-				WithField("workflow", wid).
-				WithField("run", run).
+			ins.log.WithError(err).WithField("workflow", wid).WithField("run", run).
 				Debug("how the always-on workflow stands is not known")
 		}
 		tell(explain.AlwaysOn(r, ins.b.Now()))

@@ -1,4 +1,4 @@
-package partition
+package handover
 
 import (
 	"context"
@@ -16,9 +16,10 @@ import (
 // writeFence writes the fence record: from its sequence on, every write that an earlier owner
 // predicted is refused. It is written only above a claim that is older than ours, and only if
 // nobody wrote another since it was read (P-2).
-func (p *Partition) writeFence(ctx context.Context) error {
+func (ho *Handover) writeFence(ctx context.Context) error {
 	for {
-		seq, before, err := fence(ctx, p.b.Conn, p.b.NS, p.n, p.lease.Number(), p.b.Options.Node)
+		seq, before, err := fence(ctx, ho.b.Conn, ho.b.NS, ho.n, ho.lease.Number(),
+			ho.b.Options.Node)
 		if errors.Is(err, natsconn.ErrInFlight) {
 			if err := sleep.For(ctx, 5*time.Millisecond); err != nil {
 				return err
@@ -28,9 +29,7 @@ func (p *Partition) writeFence(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		p.fence, p.last, p.before = seq, seq, before
-		// it is told of with the records after it, so that nobody reads it
-		p.feed.from, p.feed.to = seq, seq
+		ho.Fence, ho.Before = seq, before
 		return nil
 	}
 }

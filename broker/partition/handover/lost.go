@@ -1,4 +1,4 @@
-package partition
+package handover
 
 import (
 	"context"
@@ -15,15 +15,15 @@ import (
 
 // top is the highest record that is known to be committed.
 type top struct {
-	sequence uint64
+	Sequence uint64
 	digest   string
 }
 
-// reached notes a committed record. It goes into the checkpoint as the witness of the history's
+// Reached notes a committed record. It goes into the checkpoint as the witness of the history's
 // incarnation.
-func (p *Partition) reached(sequence uint64, hash []byte) {
-	if sequence > p.top.sequence {
-		p.top = top{sequence: sequence, digest: digestOf(hash)}
+func (ho *Handover) Reached(sequence uint64, hash []byte) {
+	if sequence > ho.Top.Sequence {
+		ho.Top = top{Sequence: sequence, digest: digestOf(hash)}
 	}
 }
 
@@ -39,21 +39,21 @@ func digestOf(hash []byte) string { return hex.EncodeToString(hash[:min(len(hash
 // again.
 //
 // A gap further up is not seen here: the runs around it tell, see fold.
-func (p *Partition) lostRecords(ctx context.Context) (bool, error) {
-	c := &p.checkpointed
-	p.top = top{sequence: c.History, digest: c.Witness}
+func (ho *Handover) lostRecords(ctx context.Context) (bool, error) {
+	c := &ho.Checkpointed
+	ho.Top = top{Sequence: c.History, digest: c.Witness}
 	why := ""
 	if c.History == 0 { // of an earlier version, or of an owner before the first record
-		if end := max(c.Effects, c.Fence); p.fence <= end {
-			why = fmt.Sprintf("records %d to %d were acknowledged and are gone", p.fence, end)
+		if end := max(c.Effects, c.Fence); ho.Fence <= end {
+			why = fmt.Sprintf("records %d to %d were acknowledged and are gone", ho.Fence, end)
 		}
 	} else {
 		// The number alone says nothing: a late write of the former owner may stand after our
 		// fence.
-		m, err := p.b.Conn.GetSeq(ctx, p.b.NS.StreamHistory(p.n), c.History)
+		m, err := ho.b.Conn.GetSeq(ctx, ho.b.NS.StreamHistory(ho.n), c.History)
 		switch {
-		case errors.Is(err, natsconn.ErrNotFound) && p.fence <= c.History:
-			why = fmt.Sprintf("records %d to %d were acknowledged and are gone", p.fence, c.History)
+		case errors.Is(err, natsconn.ErrNotFound) && ho.Fence <= c.History:
+			why = fmt.Sprintf("records %d to %d were acknowledged and are gone", ho.Fence, c.History)
 		case errors.Is(err, natsconn.ErrNotFound):
 			why = fmt.Sprintf("record %d was acknowledged and is gone, and what stood before it perhaps", c.History)
 		case err != nil:
@@ -67,34 +67,31 @@ func (p *Partition) lostRecords(ctx context.Context) (bool, error) {
 	if why == "" {
 		return false, nil
 	}
-	p.top = top{}
-	return true, p.sayLost(ctx, why)
+	ho.Top = top{}
+	return true, ho.sayLost(ctx, why)
 }
 
 // sayLost writes down that something is lost, where an operator finds it after the log is gone.
-func (p *Partition) sayLost(ctx context.Context, why string) error {
-	stream := p.b.NS.StreamHistory(p.n)
-	p.log.WithField("stream", stream).
+func (ho *Handover) sayLost(ctx context.Context, why string) error {
+	stream := ho.b.NS.StreamHistory(ho.n)
+	ho.log.WithField("stream", stream).
 		Error("the history has lost its end: " + why + "; the messages that are still in the " +
 			"inbox and the signals are read again")
 	place := dead.Place{
-		Partition: strconv.Itoa(p.n), Stream: "history",
-		Incarnation: strconv.FormatInt(int64(p.now()), 10), Sequence: p.fence,
+		Partition: strconv.Itoa(ho.n), Stream: "history",
+		Incarnation: strconv.FormatInt(int64(ho.host.Now()), 10), Sequence: ho.Fence,
 	}
-	return dead.Bury(ctx, p.b.Conn, p.b.NS, place, schemas.DeadLetter{
-		Reason: deadLostRecords, Subject: p.b.NS.AllHistory(p.n), Time: p.now(),
-		Details: "partition " + strconv.Itoa(p.n) + ": " + why +
+	return dead.Bury(ctx, ho.b.Conn, ho.b.NS, place, schemas.DeadLetter{
+		Reason: dead.ReasonLostRecords, Subject: ho.b.NS.AllHistory(ho.n), Time: ho.host.Now(),
+		Details: "partition " + strconv.Itoa(ho.n) + ": " + why +
 			". Runs that were in them only are begun again if their start is still " +
 			"in the inbox; of the others nothing is known any more",
 	})
 }
 
-// deadLostRecords is that of the letter which says that a history has lost its end.
-const deadLostRecords = "lost-records"
-
 // readAgain forgets what the checkpoint says of both logs. Every message that is still there comes
 // again: the positions in the runs' own records tell what each has consumed, and the dead letters
 // what none will.
-func (p *Partition) readAgain() {
-	p.checkpointed.Inbox, p.checkpointed.Signals = schemas.Position{}, schemas.Position{}
+func (ho *Handover) readAgain() {
+	ho.Checkpointed.Inbox, ho.Checkpointed.Signals = schemas.Position{}, schemas.Position{}
 }
