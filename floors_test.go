@@ -92,6 +92,7 @@ var floors = map[string]int{
 	"broker/partition/large":     26,
 	"broker/partition/inspect":   26, // the alarms say when at the latest
 	"broker/partition/decisions": 26,
+	"broker/partition/exchange":  27,
 	"broker/partition/handover":  27,
 	"broker/partition/env":       24, // what the partitions of a broker share
 

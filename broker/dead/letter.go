@@ -22,6 +22,9 @@ const (
 	ReasonUndecodable = "undecodable"
 	// ReasonLostRecords is the reason of the letter which says that a history has lost its end.
 	ReasonLostRecords = "lost-records"
+	// ReasonDamaged is the reason of the letter which names a damaged history, and of what came for its
+	// run.
+	ReasonDamaged = "damaged"
 	// ReasonUndecodableTask is the reason of an activity task that no worker can read.
 	ReasonUndecodableTask = "undecodable-task"
 	// ReasonUndecodableAlarm is the reason of an alarm that cannot be rung.

@@ -67,7 +67,7 @@ func (p *Partition) judge(r *actor.Run, e *actor.Message) {
 		e.Refuse()
 		return
 	}
-	if p.aboutAnotherRun(r, e) {
+	if p.exchange.AboutAnotherRun(r, e) {
 		return
 	}
 	start, isStart := e.Event.(execution.Start)
@@ -126,7 +126,7 @@ func (p *Partition) repeated(r *actor.Run, e *actor.Message) {
 	case execution.Start:
 		switch {
 		case m.Request.Origin != nil:
-			p.answerChildLate(r, e, m.Request)
+			p.exchange.AnswerChildLate(r, e, m.Request)
 		case e.Answer != nil && execution.SameStart(r.State.Start, m.Request):
 			e.Verdict = actor.Verdict{Run: r.State.Start.Run}
 			e.Answer(r, nil)
@@ -183,7 +183,7 @@ func (p *Partition) unknown(r *actor.Run, e *actor.Message) {
 	case execution.AlarmFired, execution.Child, execution.External:
 	case execution.Cancel:
 		if o := m.Request.Origin; o != nil && o.Execution != nil && o.ScheduledEventID != 0 {
-			p.answerUnknown(e, *o.Execution, o.ScheduledEventID)
+			p.exchange.AnswerUnknown(e, *o.Execution, o.ScheduledEventID)
 		}
 		if e.Answer != nil {
 			e.Answer(r, nil)
@@ -205,7 +205,7 @@ func (p *Partition) unknown(r *actor.Run, e *actor.Message) {
 		p.bury(e, deadUnknown, env.UnknownID(r.WorkflowID))
 	case execution.Signal:
 		if m.External != nil {
-			p.answerUnknown(e, m.External.Source, m.External.ScheduledEventID)
+			p.exchange.AnswerUnknown(e, m.External.Source, m.External.ScheduledEventID)
 			break
 		}
 		p.owe(r, e)

@@ -9,9 +9,6 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// deadDamaged is that of the letter which names a damaged history, and of what came for its run.
-const deadDamaged = "damaged"
-
 // mostKept bounds what waits in the mailbox of a run that a later version may have written. What is
 // beyond is read again, by the next owner or after the recovery: its position waits.
 const mostKept = 256
@@ -115,7 +112,7 @@ func (p *Partition) turnAway(r *actor.Run, e *actor.Message) {
 		}
 	}
 	p.owe(r, e)
-	p.bury(e, deadDamaged, r.Damage.Err.Error())
+	p.bury(e, dead.ReasonDamaged, r.Damage.Err.Error())
 }
 
 // requestIn is what an operator asks for, or a broker in the name of a workflow; nil if the message
@@ -144,7 +141,7 @@ func requestIn(m execution.Message) *schemas.ExecutionRequest {
 // once for each damage, whichever owner meets it. The effects position waits for it.
 func (p *Partition) sayDamaged(subj string, err error) {
 	letter := schemas.DeadLetter{
-		Reason: deadDamaged, Subject: subj, Time: p.now(), Details: err.Error(),
+		Reason: dead.ReasonDamaged, Subject: subj, Time: p.now(), Details: err.Error(),
 	}
 	place := dead.Place{
 		Partition: strconv.Itoa(p.n), Stream: "history",

@@ -199,7 +199,7 @@ func (p *Partition) checkFresh(r *actor.Run, e *actor.Message, q *schemas.StartR
 // answerOld repeats the answer to a start whose run is not the latest of its id any more.
 func (p *Partition) answerOld(e *actor.Message, q *schemas.StartRequest) {
 	if q.Origin != nil {
-		p.reportOld(e, q, 0)
+		p.exchange.ReportOld(e, q, 0)
 		return
 	}
 	p.tellStarter(q,

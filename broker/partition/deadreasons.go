@@ -7,7 +7,7 @@ import (
 
 // DeadReasons are those of the letters that programs of this version write.
 var DeadReasons = []string{
-	deadUnknown, dead.ReasonUndecodable, dead.ReasonLostRecords, deadDamaged, deadForeign,
+	deadUnknown, dead.ReasonUndecodable, dead.ReasonLostRecords, dead.ReasonDamaged, deadForeign,
 	deadTooLarge, dead.ReasonUndecodableTask, dead.ReasonUndecodableAlarm,
 	execution.DeadClosedActivity, execution.DeadStaleToken, execution.DeadClosedWorkflow,
 	execution.DeadLateDecision, execution.DeadInvalid, execution.DeadForeignList,

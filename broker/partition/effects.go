@@ -26,7 +26,7 @@ func (p *Partition) perform(r *actor.Run, e actor.Effect, t *completion) {
 	case execution.Inquire:
 		p.dispatch.Inquire(r, f)
 	case execution.CancelRunning:
-		p.control(f)
+		p.exchange.Control(f)
 	case execution.EnterLock:
 		if l := r.State.LockOf(f.Key, f.Asked); l != nil && r.Open() {
 			p.keys.EnterLock(r, l, t, e.Cause == nil)
@@ -38,7 +38,7 @@ func (p *Partition) perform(r *actor.Run, e actor.Effect, t *completion) {
 	case execution.LeaveLock:
 		p.keys.LeaveLock(f.Lock, f.Scope, keyed.Place{WorkflowID: r.WorkflowID, Asked: f.Asked}, t, e.Cause == nil)
 	default:
-		p.exchange(r.State, e, t)
+		p.exchange.Perform(r.State, e, t)
 	}
 }
 

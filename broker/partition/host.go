@@ -35,7 +35,7 @@ func (h host) Loaded(r *actor.Run)                      { h.p.loadedNow(r) }
 func (h host) Step(r *actor.Run, e *actor.Message)      { h.p.step(r, e) }
 func (h host) Drop(r *actor.Run, e *actor.Message)      { h.p.dropRepeat(r, e) }
 func (h host) Deliver(r *actor.Run, e *actor.Message)   { h.p.deliver(r, e) }
-func (h host) Tell(wid, kind string, v any)             { h.p.tell(wid, kind, v) }
+func (h host) Tell(wid, kind string, v any)             { h.p.exchange.Tell(wid, kind, v) }
 func (h host) Sealed() bool                             { return h.p.sealed() }
 func (h host) Outside() *natsconn.Outbox                { return h.p.outside }
 func (h host) When(r *actor.Run, f func())              { h.p.when(r, f) }
@@ -115,7 +115,9 @@ func (h host) Bury(e *actor.Message, reason, details string) { h.p.bury(e, reaso
 
 func (h host) Perform(r *actor.Run, e actor.Effect, t *completion) { h.p.perform(r, e, t) }
 
-func (h host) Exchange(s *execution.State, e actor.Effect, t *completion) { h.p.exchange(s, e, t) }
+func (h host) Exchange(s *execution.State, e actor.Effect, t *completion) {
+	h.p.exchange.Perform(s, e, t)
+}
 
 func (h host) SayDamaged(subj string, err error) { h.p.sayDamaged(subj, err) }
 
@@ -124,3 +126,5 @@ func (h host) OpenLog(
 ) error {
 	return h.p.openLog(ctx, log, stream, filter, witness)
 }
+
+func (h host) Owe(r *actor.Run, e *actor.Message) { h.p.owe(r, e) }

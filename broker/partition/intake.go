@@ -175,7 +175,7 @@ func (p *Partition) takeMessage(in *intake.Log, o *actor.Opened) {
 	switch msg := e.Event.(type) {
 	case execution.Start:
 		if o := msg.Request.Origin; o != nil && o.Parent != nil {
-			e.Answer = p.answerChild(e, msg.Request)
+			e.Answer = p.exchange.AnswerChild(e, msg.Request)
 		} else {
 			msg.Request.Origin, msg.Request.Replays = nil, nil // replays begin at the owner
 			e.Answer = p.answerStart(e, msg.Request)

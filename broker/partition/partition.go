@@ -18,6 +18,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/decisions"
 	"github.com/droverhq/drover/broker/partition/dispatch"
 	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/partition/exchange"
 	"github.com/droverhq/drover/broker/partition/handover"
 	"github.com/droverhq/drover/broker/partition/inspect"
 	"github.com/droverhq/drover/broker/partition/intake"
@@ -79,9 +80,9 @@ type Partition struct {
 	inspector *inspect.Inspector
 	decisions *decisions.Decisions
 	handover  *handover.Handover
+	exchange  *exchange.Exchange
 
-	quota          env.Quota
-	repeatedStarts map[string]bool // children, by their run, whose start this owner has repeated
+	quota env.Quota
 
 	unwanted int // ticks since another broker became the preferred one
 }
@@ -96,10 +97,11 @@ func New(b *env.Env, n int, lease *claims.Lease) *Partition {
 		b: b, n: n, lease: lease, loop: loop.New(), log: b.Options.Logger.WithField("partition", n),
 		runs: make(map[string]*actor.Run), deadlines: deadlines.New[*actor.Run](),
 		vain:    adapt.Backoff[aheadType]{Most: deciders.MostPatience},
-		reports: make(map[string]struct{}), repeatedStarts: make(map[string]bool),
-		departed: make(chan struct{}), head: make(natsconn.Header, 6),
+		reports: make(map[string]struct{}), departed: make(chan struct{}),
+		head: make(natsconn.Header, 6),
 	}
 	p.dispatch = dispatch.New(host{p}, p.owner())
+	p.exchange = exchange.New(host{p}, p.owner(), p.dispatch)
 	p.alarms = alarms.New(host{p}, p.owner(), &p.deadlines)
 	p.replays = replays.New(host{p}, p.owner())
 	p.large = large.New(host{p}, p.owner())

@@ -1,10 +1,11 @@
-package partition
+package exchange
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 
+	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
@@ -15,33 +16,33 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// exchange performs the effects that reach other workflows. They go into the inbox of the workflow
+// Perform performs the effects that reach other workflows. They go into the inbox of the workflow
 // that is meant, whoever owns it; t is held until they are there.
-func (p *Partition) exchange(s *execution.State, e actor.Effect, t *completion) {
+func (x *Exchange) Perform(s *execution.State, e actor.Effect, t *watermark.Completion) {
 	switch f := e.Effect.(type) {
 	case execution.StartChild:
 		if c := s.Children[f.ScheduledID]; c != nil {
 			if e.Cause == nil {
-				p.repeatedStarts[c.Scheduled.Run] = true
+				x.repeatedStarts[c.Scheduled.Run] = true
 			}
-			p.startChild(s, c, t)
+			x.startChild(s, c, t)
 		}
 	case execution.Request:
-		if x := s.Externals[f.ScheduledID]; x != nil {
-			kind, target, body := s.RequestOf(x)
-			p.tell(target, kind, body, t)
+		if action := s.Externals[f.ScheduledID]; action != nil {
+			kind, target, body := s.RequestOf(action)
+			x.Tell(target, kind, body, t)
 		}
 	case execution.Answer:
 		f.Answer.V = schemas.Version
 		// What is answered stands in the inbox, not in the state: its place there is kept until the
 		// answer is safe.
-		p.tell(f.To.WorkflowID, actor.KindExternal, &f.Answer, e.Cause.Completion)
+		x.Tell(f.To.WorkflowID, actor.KindExternal, &f.Answer, e.Cause.Completion)
 	case execution.EndChild:
 		kind := actor.KindEnd
 		if f.Policy == schemas.ChildRequestCancel {
 			kind = actor.KindCancel
 		}
-		p.tell(f.Child.WorkflowID, kind, &schemas.ExecutionRequest{
+		x.Tell(f.Child.WorkflowID, kind, &schemas.ExecutionRequest{
 			V: schemas.Version, WorkflowID: f.Child.WorkflowID, Run: f.Child.Run,
 			Reason: "the parent ended: " + string(s.Status),
 			Origin: &schemas.RequestOrigin{
@@ -50,7 +51,7 @@ func (p *Partition) exchange(s *execution.State, e actor.Effect, t *completion) 
 			},
 		}, t, completionOf(e.Cause))
 	case execution.Closed:
-		p.reportChild(s, t)
+		x.reportChild(s, t)
 	}
 }
 
@@ -58,64 +59,64 @@ func (p *Partition) exchange(s *execution.State, e actor.Effect, t *completion) 
 // is sent again only while the parent has no answer: after the refusal of the first the second
 // might begin a child that nobody expects. Else the refusal may be that of the first while the
 // second begins it, as after a take-over, and is probed.
-func (p *Partition) startChild(s *execution.State, c *execution.ChildRun, t *completion) {
+func (x *Exchange) startChild(s *execution.State, c *execution.ChildRun, t *watermark.Completion) {
 	q := s.ChildStart(c)
 	body, err := schemas.Marshal(q)
 	if err != nil {
-		p.log.WithError(err).
-			WithField("workflow", q.WorkflowID).Error("the start of a child cannot be encoded")
+		x.log.WithError(err).WithField("workflow", q.WorkflowID).
+			Error("the start of a child cannot be encoded")
 		return
 	}
 	t.Retain()
-	to := p.b.NS.In(p.b.PartitionOf(q.WorkflowID), q.WorkflowID, actor.KindStart)
-	p.dispatch.SendUntil(to, "", natsconn.Addressed(to), body, func(uint64) { t.Release() },
+	to := x.b.NS.In(x.b.PartitionOf(q.WorkflowID), q.WorkflowID, actor.KindStart)
+	x.dispatch.SendUntil(to, "", natsconn.Addressed(to), body, func(uint64) { t.Release() },
 		func(again func()) {
-			r := p.get(s.WorkflowID)
-			p.whenKept(r, func() {
+			r := x.host.Get(s.WorkflowID)
+			x.host.WhenKept(r, func() {
 				if r.Live() && r.State.Run == s.Run {
 					if now := r.State.Children[c.ScheduledID]; now == nil || now.Started != 0 {
 						t.Release()
 						return
 					}
 				}
-				p.repeatedStarts[q.Run] = true
+				x.repeatedStarts[q.Run] = true
 				again()
 			}, t.Release)
 		})
 }
 
-func completionOf(e *actor.Message) *completion {
+func completionOf(e *actor.Message) *watermark.Completion {
 	if e == nil {
 		return nil
 	}
 	return e.Completion
 }
 
-// tell puts a message into the inbox of a workflow.
-func (p *Partition) tell(wid, kind string, v any, completions ...*completion) {
+// Tell puts a message into the inbox of a workflow.
+func (x *Exchange) Tell(wid, kind string, v any, completions ...*watermark.Completion) {
 	body, err := schemas.Marshal(v)
 	if err != nil {
-		p.log.WithError(err).
-			WithField("workflow", wid).Error("a message between workflows cannot be encoded")
+		x.log.WithError(err).WithField("workflow", wid).
+			Error("a message between workflows cannot be encoded")
 		return
 	}
 	for _, t := range completions {
 		t.Retain()
 	}
-	to := p.b.NS.In(p.b.PartitionOf(wid), wid, kind)
-	p.dispatch.Send(to, "", natsconn.Addressed(to), body, func(uint64) {
+	to := x.b.NS.In(x.b.PartitionOf(wid), wid, kind)
+	x.dispatch.Send(to, "", natsconn.Addressed(to), body, func(uint64) {
 		watermark.Release(completions)
 	})
 }
 
 // reportChild tells the parent of a run where it stands. A run that continued as new is open for
 // its parent.
-func (p *Partition) reportChild(s *execution.State, completions ...*completion) {
+func (x *Exchange) reportChild(s *execution.State, completions ...*watermark.Completion) {
 	parent := s.Start.ParentWorkflowExecution
 	if parent == nil {
 		return
 	}
-	p.tell(parent.WorkflowID, actor.KindChild, childReport(s), completions...)
+	x.Tell(parent.WorkflowID, actor.KindChild, childReport(s), completions...)
 }
 
 func childReport(s *execution.State) *schemas.ChildReport {
@@ -131,20 +132,20 @@ func childReport(s *execution.State) *schemas.ChildReport {
 	return report
 }
 
-// answerChild tells a parent what became of the start of its child.
-func (p *Partition) answerChild(
+// AnswerChild tells a parent what became of the start of its child.
+func (x *Exchange) AnswerChild(
 	e *actor.Message, q *schemas.StartRequest,
 ) func(*actor.Run, []schemas.Event) {
 	return func(r *actor.Run, _ []schemas.Event) {
 		if e.Verdict.Refused != nil {
-			p.refuseChild(e, q)
+			x.refuseChild(e, q)
 			return
 		}
 		report := startedReport(q)
 		if r.State.Run == q.Run && r.State.Closed() && r.Inflight == nil && len(r.Pending) == 0 {
 			report = childReport(r.State)
 		}
-		p.tell(q.Origin.Parent.WorkflowID, actor.KindChild, report, e.Completion)
+		x.Tell(q.Origin.Parent.WorkflowID, actor.KindChild, report, e.Completion)
 	}
 }
 
@@ -157,69 +158,69 @@ func startedReport(q *schemas.StartRequest) *schemas.ChildReport {
 	}
 }
 
-func (p *Partition) refuseChild(e *actor.Message, q *schemas.StartRequest) {
+func (x *Exchange) refuseChild(e *actor.Message, q *schemas.StartRequest) {
 	report := startedReport(q)
 	report.Status, report.Cause, report.Final = "", schemas.CauseWorkflowRunning, q.Origin.Probe
-	p.tell(q.Origin.Parent.WorkflowID, actor.KindChild, report, e.Completion)
+	x.Tell(q.Origin.Parent.WorkflowID, actor.KindChild, report, e.Completion)
 }
 
-// answerChildLate answers a child's start that was read again after a take-over: the history tells
+// AnswerChildLate answers a child's start that was read again after a take-over: the history tells
 // what became of it (P-5).
-func (p *Partition) answerChildLate(r *actor.Run, e *actor.Message, q *schemas.StartRequest) {
+func (x *Exchange) AnswerChildLate(r *actor.Run, e *actor.Message, q *schemas.StartRequest) {
 	if r.State.Run == q.Run {
-		p.answerChild(e, q)(r, nil)
+		x.AnswerChild(e, q)(r, nil)
 		return
 	}
-	p.reportOld(e, q, 0)
+	x.ReportOld(e, q, 0)
 }
 
-// reportOld tells a parent about a child that is not the latest run of its id: it has closed, or it
+// ReportOld tells a parent about a child that is not the latest run of its id: it has closed, or it
 // never began.
 //
 // tries is how often that was tried before.
-func (p *Partition) reportOld(e *actor.Message, q *schemas.StartRequest, tries int) {
+func (x *Exchange) ReportOld(e *actor.Message, q *schemas.StartRequest, tries int) {
 	e.Completion.Retain()
-	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
-		return p.loadRun(ctx, q.WorkflowID, q.Run)
+	env.ReadAsync(x.b, x.loop, func(ctx context.Context) (*runs.Run, error) {
+		return x.host.LoadRun(ctx, q.WorkflowID, q.Run)
 	}, func(l *runs.Run, err error) {
 		switch {
 		case errors.Is(err, runs.ErrDamaged) && !errors.Is(err, runs.ErrLater) && tries >= env.DamagedTries:
-			p.bury(e, deadDamaged, err.Error())
+			x.host.Bury(e, dead.ReasonDamaged, err.Error())
 		case err != nil:
-			p.log.WithError(err).
-				WithField("workflow", q.WorkflowID).
+			x.log.WithError(err).WithField("workflow", q.WorkflowID).
 				Warn("a child cannot be looked up; trying again")
-			p.loop.After(loadRetry, func() { p.reportOld(e, q, tries+1); e.Completion.Release() })
+			x.loop.After(env.LoadRetry,
+				func() { x.ReportOld(e, q, tries+1); e.Completion.Release() })
 			return
 		case l == nil:
-			p.refuseChild(e, q)
+			x.refuseChild(e, q)
 		default:
-			p.tell(q.Origin.Parent.WorkflowID, actor.KindChild, childReport(l.State), e.Completion)
+			x.Tell(q.Origin.Parent.WorkflowID, actor.KindChild, childReport(l.State), e.Completion)
 		}
 		e.Completion.Release()
 	})
 }
 
-// answerUnknown tells the sender of a signal or cancel request that nobody is there.
-func (p *Partition) answerUnknown(e *actor.Message, source schemas.Execution, event int64) {
-	p.tell(source.WorkflowID, actor.KindExternal, &schemas.ExternalAnswer{
+// AnswerUnknown tells the sender of a signal or cancel request that nobody is there.
+func (x *Exchange) AnswerUnknown(e *actor.Message, source schemas.Execution, event int64) {
+	x.Tell(source.WorkflowID, actor.KindExternal, &schemas.ExternalAnswer{
 		V: schemas.Version, SourceRun: source.Run, ScheduledEventID: event,
 		Target: schemas.Execution{WorkflowID: e.WorkflowID},
 		Cause:  schemas.CauseUnknownExecution,
 	}, e.Completion)
 }
 
-// control tells a worker that an activity is not wanted any more. Nothing waits for it: the answer
+// Control tells a worker that an activity is not wanted any more. Nothing waits for it: the answer
 // to a heartbeat says the same.
-func (p *Partition) control(f execution.CancelRunning) {
+func (x *Exchange) Control(f execution.CancelRunning) {
 	body, err := json.Marshal(&schemas.Control{
 		V: schemas.Version, Kind: schemas.ControlCancel, Token: f.Token, Reason: f.Reason,
 		Gone: f.Gone,
 	})
 	if err == nil {
-		err = p.b.Conn.Publish(p.b.NS.Control(f.Worker), nil, body)
+		err = x.b.Conn.Publish(x.b.NS.Control(f.Worker), nil, body)
 	}
 	if err != nil {
-		p.log.WithError(err).Debug("a worker cannot be told; its next heartbeat will")
+		x.log.WithError(err).Debug("a worker cannot be told; its next heartbeat will")
 	}
 }
