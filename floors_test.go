@@ -50,7 +50,7 @@ var floors = map[string]int{
 	"broker/runs":      22,
 	"broker/types":     23,
 	"broker/validate":  21,
-	"broker":           29,
+	"broker":           30,
 	"decider":          30,
 	"activity":         30,
 	"timers":           30,
@@ -79,7 +79,7 @@ var floors = map[string]int{
 	"broker/namespaces": 22, // a service on topology
 
 	// The parts of a partition, which do not know it.
-	"broker/partition":           28, // the owner of a partition
+	"broker/partition":           29, // the owner of a partition
 	"broker/partition/":          23,
 	"broker/partition/watermark": 22, // all of them use it
 	"broker/partition/loop":      22,
@@ -92,6 +92,8 @@ var floors = map[string]int{
 	"broker/partition/large":     26,
 	"broker/partition/inspect":   26, // the alarms say when at the latest
 	"broker/partition/decisions": 26,
+	"broker/partition/ahead":     27,
+	"broker/partition/probes":    28,
 	"broker/partition/exchange":  27,
 	"broker/partition/handover":  27,
 	"broker/partition/env":       24, // what the partitions of a broker share

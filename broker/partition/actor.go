@@ -88,7 +88,7 @@ func (p *Partition) judge(r *actor.Run, e *actor.Message) {
 		(r.Inflight != nil || len(r.Pending) > 0) {
 		e.Event = execution.AlarmFired{Uncommitted: r.Committed + 1}
 	}
-	if e.Ahead == nil || !p.decideAhead(r, e) {
+	if e.Ahead == nil || !p.ahead.Decide(r, e) {
 		p.happen(r, e)
 	}
 }

@@ -6,9 +6,13 @@
 // What has a state of its own is a part, a package below this one that declares what it needs of
 // the partition (its Host) and knows no more of it:
 //
-//	intake     the two logs that are read: positions, what was read before, signals that came early
+//	handover   take-over, checkpoints, and what a former owner has left undone
+//	intake     the two logs that are read: positions, signals that came early
 //	decisions  decision tasks: whom to ask, deferred records, answers (deciders: the workers)
 //	dispatch   activity tasks: offers, task lists
+//	ahead      outcomes that come with the decision after them
+//	probes     workers that are gone
+//	exchange   messages between workflows
 //	alarms     alarms that are armed and that are due (deadlines: their memory)
 //	locking    locks and state keys (keyed: the queue of changes)
 //	repeats    which requests were made before
@@ -17,8 +21,8 @@
 //	inspect    what tells of runs and changes nothing
 //
 // Here are the mailbox of a run and what happens to it (actor.go), records (commit.go), the start of
-// a run (begin.go), messages between workflows (exchange.go), and the beginning and end of a term
-// (takeover.go, leave.go). What is known of one run is package actor.
+// a run (begin.go), histories that cannot be followed (damage.go), and the end of a term (leave.go).
+// What is known of one run is package actor.
 //
 // A partition is owned through a claim by one broker, and served by one goroutine, its loop
 // ([Partition.Run]). Everything that happens to the partition is a closure on that loop, so none of its

@@ -46,15 +46,15 @@ func (h host) BacklogApart() schemas.Duration           { return h.p.decisions.D
 func (h host) NothingKnown(wid string) bool             { return h.p.nothingKnown(wid) }
 func (h host) Valid() bool                              { return h.p.lease.Valid() }
 func (h host) Replies() string                          { return h.p.replies }
-func (h host) ScheduleProbes(in time.Duration)          { h.p.scheduleProbes(in) }
-func (h host) RefusedAhead(f *actor.Offer, nobody bool) { h.p.refusedAhead(f, nobody) }
+func (h host) ScheduleProbes(in time.Duration)          { h.p.probes.Schedule(in) }
+func (h host) RefusedAhead(f *actor.Offer, nobody bool) { h.p.ahead.Refused(f, nobody) }
 
 func (h host) StoredAfter(r *actor.Run, a *execution.Activity) {
-	h.p.storedAfter(r, a)
+	h.p.ahead.Stored(r, a)
 }
 
 func (h host) OfferAhead(r *actor.Run, a *execution.Activity, t *completion) bool {
-	return h.p.offerAhead(r, a, t)
+	return h.p.ahead.Offer(r, a, t)
 }
 
 func (h host) SettleStart(r *actor.Run, e *actor.Message, v actor.Verdict) {
@@ -128,3 +128,5 @@ func (h host) OpenLog(
 }
 
 func (h host) Owe(r *actor.Run, e *actor.Message) { h.p.owe(r, e) }
+
+func (h host) Happen(r *actor.Run, e *actor.Message) { h.p.happen(r, e) }

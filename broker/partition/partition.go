@@ -12,9 +12,9 @@ import (
 	"github.com/droverhq/drover/broker/explain"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
+	"github.com/droverhq/drover/broker/partition/ahead"
 	"github.com/droverhq/drover/broker/partition/alarms"
 	"github.com/droverhq/drover/broker/partition/deadlines"
-	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/broker/partition/decisions"
 	"github.com/droverhq/drover/broker/partition/dispatch"
 	"github.com/droverhq/drover/broker/partition/env"
@@ -25,9 +25,9 @@ import (
 	"github.com/droverhq/drover/broker/partition/large"
 	"github.com/droverhq/drover/broker/partition/locking"
 	"github.com/droverhq/drover/broker/partition/loop"
+	"github.com/droverhq/drover/broker/partition/probes"
 	"github.com/droverhq/drover/broker/partition/repeats"
 	"github.com/droverhq/drover/broker/partition/replays"
-	"github.com/droverhq/drover/internal/adapt"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -45,14 +45,13 @@ type Partition struct {
 	history *natsconn.Outbox
 	outside *natsconn.Outbox // tasks, alarms, dead letters
 
-	runs      map[string]*actor.Run
-	dirty     []*actor.Run
-	clean     []*actor.Run // what dirty was in the round before: its memory
-	groups    groupPool
-	aheadTask schemas.AheadTask // of the task that is being sent
-	head      natsconn.Header   // of the record that is being sent
-	closed    []*actor.Run      // the latest closed runs, the oldest first
-	letters   explain.Letters
+	runs    map[string]*actor.Run
+	dirty   []*actor.Run
+	clean   []*actor.Run // what dirty was in the round before: its memory
+	groups  groupPool
+	head    natsconn.Header // of the record that is being sent
+	closed  []*actor.Run    // the latest closed runs, the oldest first
+	letters explain.Letters
 
 	intake    intake.Intake[*actor.Message]
 	deadlines deadlines.Deadlines[*actor.Run]
@@ -65,12 +64,10 @@ type Partition struct {
 	leaving       *leaving      // once the end is planned
 	departed      chan struct{} // closed when the partition may be handed over
 
-	feed       closedFeed
-	dispatch   *dispatch.Dispatch
-	reports    map[string]struct{}      // outcomes that were sent here, by where their answers go
-	vain       adapt.Backoff[aheadType] // decisions that came with outcomes
-	nextProbes time.Time                // when it will be looked for silent workers
-	replies    string                   // prefix of the subjects that deciders answer to
+	feed     closedFeed
+	dispatch *dispatch.Dispatch
+	reports  map[string]struct{} // outcomes that were sent here, by where their answers go
+	replies  string              // prefix of the subjects that deciders answer to
 
 	keys      *locking.Keys
 	alarms    *alarms.Alarms
@@ -81,6 +78,8 @@ type Partition struct {
 	decisions *decisions.Decisions
 	handover  *handover.Handover
 	exchange  *exchange.Exchange
+	ahead     *ahead.Ahead
+	probes    *probes.Probes
 
 	quota env.Quota
 
@@ -96,7 +95,6 @@ func New(b *env.Env, n int, lease *claims.Lease) *Partition {
 	p := &Partition{
 		b: b, n: n, lease: lease, loop: loop.New(), log: b.Options.Logger.WithField("partition", n),
 		runs: make(map[string]*actor.Run), deadlines: deadlines.New[*actor.Run](),
-		vain:    adapt.Backoff[aheadType]{Most: deciders.MostPatience},
 		reports: make(map[string]struct{}), departed: make(chan struct{}),
 		head: make(natsconn.Header, 6),
 	}
@@ -108,6 +106,8 @@ func New(b *env.Env, n int, lease *claims.Lease) *Partition {
 	p.inspector = inspect.New(host{p}, p.owner())
 	p.keys, p.decisions = locking.New(host{p}, p.owner()), decisions.New(host{p}, p.owner())
 	p.repeats = repeats.New(host{p}, p.owner())
+	p.ahead = ahead.New(host{p}, p.owner(), p.decisions, p.dispatch)
+	p.probes = probes.New(host{p}, p.owner(), p.decisions, p.dispatch, p.ahead)
 	p.handover = handover.New(host{p}, p.owner(), handover.Parts{
 		Lease: lease, Intake: &p.intake, Deadlines: &p.deadlines, Decisions: p.decisions,
 		Dispatch: p.dispatch, Alarms: p.alarms,

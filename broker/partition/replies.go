@@ -8,6 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/decisions"
 	"github.com/droverhq/drover/broker/partition/dispatch"
 	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/partition/probes"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -43,10 +44,11 @@ func (p *Partition) answered(m natsconn.Msg) {
 		}
 		return
 	}
-	if id, call := strings.CutPrefix(key, probeWorkerPrefix+"."); call {
+	if id, call := strings.CutPrefix(key, probes.Prefix+"."); call {
 		n, err := strconv.ParseUint(id, 36, 64)
 		if err == nil && nobody {
-			p.loop.Post(func() { p.loop.After(leaveTaking, func() { p.workerGone(n) }) })
+			p.loop.Post(
+				func() { p.loop.After(probes.LeaveTaking, func() { p.probes.WorkerGone(n) }) })
 		}
 		return
 	}

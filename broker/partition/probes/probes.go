@@ -1,4 +1,4 @@
-package partition
+package probes
 
 import (
 	"slices"
@@ -30,47 +30,47 @@ import (
 const (
 	// manyProbes is how many questions make it take twice as long until it is looked again.
 	manyProbes = 4096
-	// leaveTaking is how much later than the end of its subject the last word of a worker that has
+	// LeaveTaking is how much later than the end of its subject the last word of a worker that has
 	// stopped in good order may be heard.
-	leaveTaking       = 50 * time.Millisecond
-	probeWorkerPrefix = "c"
+	LeaveTaking = 50 * time.Millisecond
+	Prefix      = "c"
 )
 
-// scheduleProbes looks for silent workers in a while, or sooner if that was said before. It is
+// Schedule looks for silent workers in a while, or sooner if that was said before. It is
 // called with deciders.ProbeAfter when something was given to one.
-func (p *Partition) scheduleProbes(in time.Duration) {
-	in *= time.Duration(1 + len(p.decisions.Asks)/manyProbes)
+func (pr *Probes) Schedule(in time.Duration) {
+	in *= time.Duration(1 + len(pr.decisions.Asks)/manyProbes)
 	at := time.Now().Add(in)
-	if !p.nextProbes.IsZero() && !p.nextProbes.After(at) {
+	if !pr.nextProbes.IsZero() && !pr.nextProbes.After(at) {
 		return
 	}
-	p.nextProbes = at
-	p.loop.After(in, func() {
-		if !p.nextProbes.Equal(at) {
+	pr.nextProbes = at
+	pr.loop.After(in, func() {
+		if !pr.nextProbes.Equal(at) {
 			return // it was sooner
 		}
-		p.nextProbes = time.Time{}
-		if p.leaving == nil && !p.sealed() {
-			p.probeOverdue()
+		pr.nextProbes = time.Time{}
+		if !pr.host.Leaving() && !pr.host.Sealed() {
+			pr.probeOverdue()
 		}
 	})
 }
 
 // probeOverdue probes the workers that have been silent for too long.
-func (p *Partition) probeOverdue() {
-	due, again := p.decisions.Deciders.Workers.Probes(p.waitsForWorkers())
+func (pr *Probes) probeOverdue() {
+	due, again := pr.decisions.Deciders.Workers.Probes(pr.waitsForWorkers())
 	for _, w := range due {
-		p.probeWorker(w)
+		pr.probeWorker(w)
 	}
 	if again > 0 {
-		p.scheduleProbes(again)
+		pr.Schedule(again)
 	}
 }
 
 // waitsForWorkers tells who is waited for.
-func (p *Partition) waitsForWorkers() *deciders.Waits {
-	s, wall, now := &deciders.Waits{}, time.Now(), p.now()
-	for _, r := range p.decisions.Asks {
+func (pr *Probes) waitsForWorkers() *deciders.Waits {
+	s, wall, now := &deciders.Waits{}, time.Now(), pr.host.Now()
+	for _, r := range pr.decisions.Asks {
 		a := r.Decider.Ask
 		if a.Former != "" {
 			continue
@@ -82,7 +82,7 @@ func (p *Partition) waitsForWorkers() *deciders.Waits {
 			s.ForType(r.State.Start.WorkflowType, age)
 		}
 	}
-	for _, f := range p.dispatch.OpenOffers() {
+	for _, f := range pr.dispatch.OpenOffers() {
 		age := schemas.OfferPatience - f.Until.Sub(wall)
 		if f.Ahead != nil {
 			s.ForWorker(f.Ahead.Worker, age)
@@ -93,46 +93,46 @@ func (p *Partition) waitsForWorkers() *deciders.Waits {
 	return s
 }
 
-func (p *Partition) probeWorker(w *deciders.Worker) {
-	to, reply := p.b.NS.DecideAlive(w.Types[0], w.Name), p.replies+probeWorkerPrefix+"."+
+func (pr *Probes) probeWorker(w *deciders.Worker) {
+	to, reply := pr.b.NS.DecideAlive(w.Types[0], w.Name), pr.host.Replies()+Prefix+"."+
 		strconv.FormatUint(w.Number, 36)
-	if err := p.b.Conn.PublishReply(to, reply, nil, nil); err != nil {
-		p.log.WithError(err).Debug("a worker cannot be probed at this moment")
+	if err := pr.b.Conn.PublishReply(to, reply, nil, nil); err != nil {
+		pr.log.WithError(err).Debug("a worker cannot be probed at this moment")
 	}
 }
 
-// workerGone: nobody listens where a worker did. What it had, or may have had, is for others.
-func (p *Partition) workerGone(number uint64) {
-	if p.leaving != nil || p.sealed() {
+// WorkerGone: nobody listens where a worker did. What it had, or may have had, is for others.
+func (pr *Probes) WorkerGone(number uint64) {
+	if pr.host.Leaving() || pr.host.Sealed() {
 		return
 	}
-	h := p.decisions.Deciders.Workers.Gone(number)
+	h := pr.decisions.Deciders.Workers.Gone(number)
 	if h == nil {
 		return
 	}
 	name := h.Name
-	asked, offered, now := 0, 0, p.now()
-	for _, r := range p.decisions.Asks {
+	asked, offered, now := 0, 0, pr.host.Now()
+	for _, r := range pr.decisions.Asks {
 		a := r.Decider.Ask
 		young := time.Duration(now.Sub(a.At)) <= deciders.YoungTask
 		if a.Former == "" && (a.Sticky && r.Decider.Sticky == name ||
 			!a.Sticky && young && slices.Contains(h.Types, r.State.Start.WorkflowType)) {
-			p.decisions.AskAgain(r)
+			pr.decisions.AskAgain(r)
 			asked++
 		}
 	}
-	for _, f := range p.dispatch.OpenOffers() {
+	for _, f := range pr.dispatch.OpenOffers() {
 		switch {
 		case f.Over():
 		case f.Ahead != nil && f.Ahead.Worker == name:
-			p.refusedAhead(f, true)
+			pr.ahead.Refused(f, true)
 			offered++
 		case f.Ahead == nil && slices.Contains(h.Lists, f.Activity.Scheduled.List) &&
 			time.Until(f.Until) <= schemas.OfferPatience-deciders.ProbeAfter:
-			p.dispatch.StoreOffer(f, true)
+			pr.dispatch.StoreOffer(f, true)
 			offered++
 		}
 	}
-	p.log.WithField("worker", name).WithField("decisions", asked).WithField("tasks", offered).
+	pr.log.WithField("worker", name).WithField("decisions", asked).WithField("tasks", offered).
 		Info("a worker is gone: others are asked for what it may have had")
 }

@@ -1,4 +1,4 @@
-package partition
+package ahead
 
 import (
 	"crypto/rand"
@@ -11,6 +11,8 @@ import (
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/decisions"
 	"github.com/droverhq/drover/broker/partition/dispatch"
+	"github.com/droverhq/drover/broker/partition/intake"
+	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
@@ -34,36 +36,36 @@ func aheadTypeOf(r *actor.Run, a *execution.Activity) aheadType {
 
 var errWindowIncomplete = errors.New("the window is not whole")
 
-// offerAhead tells whether an activity's task was offered to the worker that keeps the run.
-func (p *Partition) offerAhead(r *actor.Run, a *execution.Activity, t *completion) bool {
-	if !p.foreseeable(r, a) {
+// Offer tells whether an activity's task was offered to the worker that keeps the run.
+func (ah *Ahead) Offer(r *actor.Run, a *execution.Activity, t *watermark.Completion) bool {
+	if !ah.foreseeable(r, a) {
 		return false
 	}
-	return p.dispatch.SendOffer(r, a, t, func(f *actor.Offer) error {
+	return ah.dispatch.SendOffer(r, a, t, func(f *actor.Offer) error {
 		f.Ahead = &actor.Ahead{Worker: r.Decider.Sticky, Last: r.State.LastID}
 		of := &actor.Ask{
-			StartedID: f.Ahead.Last + schemas.AheadEvents, At: p.now(), Sticky: true,
+			StartedID: f.Ahead.Last + schemas.AheadEvents, At: ah.host.Now(), Sticky: true,
 			Confirmed: true,
 		}
 		// Random for each offer: a decider that is shown one knows nothing of those of other types.
 		of.Token = r.State.Run + "." + strconv.FormatInt(of.StartedID, 10) + "." +
-			strconv.FormatUint(p.handover.Fence, 36) + "." + rand.Text()
+			strconv.FormatUint(ah.host.Fence(), 36) + "." + rand.Text()
 		f.Ahead.Token = of.Token
-		task := p.decisions.Task(r, of)
+		task := ah.decisions.Task(r, of)
 		if task.More {
 			return errWindowIncomplete
 		}
 		task.Deadline = 0
-		p.aheadTask = schemas.AheadTask{
-			Task:      p.dispatch.ActivityTask(r, a, false),
+		ah.aheadTask = schemas.AheadTask{
+			Task:      ah.dispatch.ActivityTask(r, a, false),
 			At:        of.At,
-			Scheduled: *r.State.NextDecider(p.b.Config()),
+			Scheduled: *r.State.NextDecider(ah.b.Config()),
 		}
-		task.Ahead = &p.aheadTask
+		task.Ahead = &ah.aheadTask
 		task.Ahead.Task.Input, task.Context = nil, nil // both stand in the window
-		to := p.b.NS.DecideSticky(r.State.Start.WorkflowType, r.Decider.Sticky)
+		to := ah.b.NS.DecideSticky(r.State.Start.WorkflowType, r.Decider.Sticky)
 		return schemas.MarshalTo(task, func(body []byte) error {
-			return p.b.Conn.PublishReply(to, p.dispatch.OfferReply(f),
+			return ah.b.Conn.PublishReply(to, ah.dispatch.OfferReply(f),
 				natsconn.Header{schemas.AheadHeader: {a.Scheduled.List, a.Scheduled.ActivityType}},
 				body)
 		})
@@ -72,10 +74,10 @@ func (p *Partition) offerAhead(r *actor.Run, a *execution.Activity, t *completio
 
 // foreseeable tells whether it is known what follows the success of an activity, and who could
 // decide upon it.
-func (p *Partition) foreseeable(r *actor.Run, a *execution.Activity) bool {
+func (ah *Ahead) foreseeable(r *actor.Run, a *execution.Activity) bool {
 	s := r.State
 	if r.Decider.Sticky == "" ||
-		!p.decisions.Deciders.Workers.TakesTasks(r.Decider.Sticky, a.Scheduled.List) {
+		!ah.decisions.Deciders.Workers.TakesTasks(r.Decider.Sticky, a.Scheduled.List) {
 		return false
 	}
 	d := &s.Decision
@@ -91,38 +93,38 @@ func (p *Partition) foreseeable(r *actor.Run, a *execution.Activity) bool {
 		return false
 	}
 	return len(s.Context)+runs.SizeOfAll(r.Window.Events) <=
-		min(decisions.DeferSize, p.b.BodyLimit()/4) && !p.vain.Skip(aheadTypeOf(r, a))
+		min(decisions.DeferSize, ah.b.BodyLimit()/4) && !ah.vain.Skip(aheadTypeOf(r, a))
 }
 
-// decideAhead lets the outcome of a task happen together with the decision that its worker sent
+// Decide lets the outcome of a task happen together with the decision that its worker sent
 // with it. It reports whether it has.
-func (p *Partition) decideAhead(r *actor.Run, e *actor.Message) bool {
-	f, reply := p.foreseen(r, e)
+func (ah *Ahead) Decide(r *actor.Run, e *actor.Message) bool {
+	f, reply := ah.foreseen(r, e)
 	if f == nil {
 		return false
 	}
 	token, last := f.Ahead.Token, f.Ahead.Last
 	stands := r.State.LastID == last && len(r.Pending) == 0 && r.Inflight == nil &&
-		r.Decider.Ask == nil && !r.Decider.NoPoller && p.leaving == nil &&
+		r.Decider.Ask == nil && !r.Decider.NoPoller && !ah.host.Leaving() &&
 		r.State.LastTime <= e.Ahead.At && e.Ahead.At <= e.At
-	p.notedAhead(r, f.Activity, stands)
+	ah.notedAhead(r, f.Activity, stands)
 	if !stands {
 		return false
 	}
 	e.At = e.Ahead.At
-	p.happen(r, e)
-	w, wanted := r.State.WantsDecider(p.b.Config())
+	ah.host.Happen(r, e)
+	w, wanted := r.State.WantsDecider(ah.b.Config())
 	if !wanted || w.Started || w.NotBefore != 0 || w.StartedID != last+schemas.AheadEvents {
 		return true
 	}
-	p.step(r, &actor.Message{
+	ah.host.Step(r, &actor.Message{
 		WorkflowID: r.WorkflowID, Event: execution.Taken{Identity: reply.Identity}, At: e.At,
-		Log: noLog,
+		Log: intake.None,
 	})
-	p.decisions.Conclude(r, reply, token, true, &actor.Message{
+	ah.decisions.Conclude(r, reply, token, true, &actor.Message{
 		WorkflowID: r.WorkflowID,
 		At:         e.At,
-		Log:        noLog,
+		Log:        intake.None,
 		Subject:    e.Subject,
 		Body:       e.Ahead.Reply,
 	})
@@ -130,9 +132,7 @@ func (p *Partition) decideAhead(r *actor.Run, e *actor.Message) bool {
 }
 
 // foreseen finds the offer that a decision was sent for.
-func (p *Partition) foreseen(
-	r *actor.Run, e *actor.Message,
-) (*actor.Offer, *schemas.DecisionReply) {
+func (ah *Ahead) foreseen(r *actor.Run, e *actor.Message) (*actor.Offer, *schemas.DecisionReply) {
 	m, ok := e.Event.(execution.Report)
 	if !ok || e.Ahead == nil || m.Report.Kind != schemas.ReportSuccess {
 		return nil, nil
@@ -153,34 +153,34 @@ func (p *Partition) foreseen(
 
 // notedAhead notes whether it was worth deciding ahead. What was in vain is left to the ordinary
 // way for a while.
-func (p *Partition) notedAhead(r *actor.Run, a *execution.Activity, worth bool) {
-	p.vain.Note(aheadTypeOf(r, a), worth)
+func (ah *Ahead) notedAhead(r *actor.Run, a *execution.Activity, worth bool) {
+	ah.vain.Note(aheadTypeOf(r, a), worth)
 }
 
-// refusedAhead: the worker has no room, or has gone. Others may be idle.
-func (p *Partition) refusedAhead(f *actor.Offer, nobody bool) {
-	p.decisions.Deciders.Workers.Refused(f.Ahead.Worker, nobody, dispatch.BusyPause)
-	p.notedAhead(f.Run, f.Activity, false) // or it does not know the type
+// Refused: the worker has no room, or has gone. Others may be idle.
+func (ah *Ahead) Refused(f *actor.Offer, nobody bool) {
+	ah.decisions.Deciders.Workers.Refused(f.Ahead.Worker, nobody, dispatch.BusyPause)
+	ah.notedAhead(f.Run, f.Activity, false) // or it does not know the type
 	if f.EndIsComing() {
 		return
 	}
 	if f.Wanted() && f.Activity.Started == 0 && f.Run.Open() {
-		p.dispatch.ToAnyone(f.Run, f.Activity, f.Completion, false, false)
+		ah.dispatch.ToAnyone(f.Run, f.Activity, f.Completion, false, false)
 	}
-	p.mark(f.Run)
-	p.dispatch.EndOffer(f)
+	ah.host.Mark(f.Run)
+	ah.dispatch.EndOffer(f)
 }
 
-// storedAfter: the message of an activity is stored. If its worker was to decide ahead it has
+// Stored: the message of an activity is stored. If its worker was to decide ahead it has
 // announced the start, given the task back, or is silent.
-func (p *Partition) storedAfter(r *actor.Run, a *execution.Activity) {
+func (ah *Ahead) Stored(r *actor.Run, a *execution.Activity) {
 	for _, f := range r.Tasks.Offers {
 		if f.Activity != a || f.Attempt != a.Attempt {
 			continue
 		}
 		f.Stored = true
 		if f.Ahead != nil {
-			p.notedAhead(r, a, false)
+			ah.notedAhead(r, a, false)
 		}
 	}
 }
