@@ -97,6 +97,7 @@ var cancels = []branch{
 			s.shopWorker()
 			s.Await(id, schemas.EventChildStarted)
 			s.signal(signalCancel, nil)
+			s.Await(id, schemas.EventSignal) // it comes by the stream, and the cancel straight to the owner
 			s.cancel()
 			s.cardDesk()
 		},
