@@ -166,7 +166,7 @@ func (b *Broker) ownPartition(ctx context.Context, n int) {
 				switch {
 				case err == nil || ctx.Err() != nil || errors.Is(err, partition.ErrElsewhere):
 					return nil
-				case errors.Is(err, handover.ErrNewerFence):
+				case errors.Is(err, env.ErrNewerFence):
 					b.Options.Logger.WithError(err).WithField("partition", n).
 						Warn("another broker owns the partition")
 					return err
@@ -252,7 +252,7 @@ func (b *Broker) Owned() []int {
 // claim (P-16).
 func (b *Broker) Fence(ctx context.Context, n int, claim uint64) error {
 	_, err := handover.Fence(ctx, b.Conn, b.NS, n, claim, b.Options.Node)
-	if errors.Is(err, handover.ErrNewerFence) {
+	if errors.Is(err, env.ErrNewerFence) {
 		return nil
 	}
 	return err

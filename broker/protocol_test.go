@@ -11,6 +11,7 @@ import (
 
 	"github.com/droverhq/drover/broker/embedded/embeddedtest"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/handover"
 	"github.com/droverhq/drover/internal/cutwire"
 	"github.com/droverhq/drover/schemas"
@@ -156,10 +157,10 @@ func TestFenceNeedsALaterClaim(t *testing.T) { // P-2
 		if err := fence(7, "new"); err != nil {
 			t.Fatal(err)
 		}
-		if err := fence(5, "old"); !errors.Is(err, handover.ErrNewerFence) {
+		if err := fence(5, "old"); !errors.Is(err, env.ErrNewerFence) {
 			t.Fatalf("an older claim fenced after a newer one: %v", err)
 		}
-		if err := fence(7, "other"); !errors.Is(err, handover.ErrNewerFence) {
+		if err := fence(7, "other"); !errors.Is(err, env.ErrNewerFence) {
 			t.Fatalf("another owner fenced with the same claim: %v", err)
 		}
 		if err := fence(7, "new"); err != nil {

@@ -48,12 +48,16 @@ func TestEveryRuleCanBeBroken(t *testing.T) {
 // allRules returns the names of all rules, sorted.
 func allRules() []string {
 	all := []string{
-		checker.RuleIDs, checker.RuleFirst, checker.RuleClosed, checker.RuleTime, checker.RuleEvent, checker.RuleOnce, checker.RuleDeciderScheduled,
-		checker.RuleDeciderStarted, checker.RuleDeciderClosed, checker.RuleDecided, checker.RuleRefusal, checker.RuleUnhandled, checker.RuleWake,
-		checker.RulePaused, checker.RuleActivity, checker.RuleActivityID, checker.RuleAttempt, checker.RuleTimer, checker.RuleTimerID, checker.RuleEarly,
-		checker.RuleChild, checker.RuleExternal, checker.RuleLock, checker.RuleState, checker.RuleRecord, checker.RuleChain, checker.RuleFence,
-		checker.RulePosition, checker.RuleSnapshot, checker.RuleServerTime, checker.RuleOneRun, checker.RuleInherit, checker.RuleContinuation,
-		checker.RuleReplay, checker.RuleParent, checker.RuleChildPolicy, checker.RuleDelivery, checker.RuleUnfinished,
+		checker.RuleIDs, checker.RuleFirst, checker.RuleClosed, checker.RuleTime, checker.RuleEvent,
+		checker.RuleOnce, checker.RuleDeciderScheduled, checker.RuleDeciderStarted,
+		checker.RuleDeciderClosed, checker.RuleDecided, checker.RuleRefusal, checker.RuleUnhandled,
+		checker.RuleWake, checker.RulePaused, checker.RuleActivity, checker.RuleActivityID,
+		checker.RuleAttempt, checker.RuleTimer, checker.RuleTimerID, checker.RuleEarly,
+		checker.RuleChild, checker.RuleExternal, checker.RuleLock, checker.RuleState,
+		checker.RuleRecord, checker.RuleChain, checker.RuleFence, checker.RulePosition,
+		checker.RuleSnapshot, checker.RuleServerTime, checker.RuleOneRun, checker.RuleInherit,
+		checker.RuleContinuation, checker.RuleReplay, checker.RuleParent, checker.RuleChildPolicy,
+		checker.RuleDelivery, checker.RuleUnfinished,
 	}
 	slices.Sort(all)
 	return all

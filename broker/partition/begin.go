@@ -9,6 +9,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/large"
+	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -119,7 +120,7 @@ func (p *Partition) conflict(r *actor.Run, e *actor.Message, q *schemas.StartReq
 // history.
 func (p *Partition) settleStart(r *actor.Run, e *actor.Message, v actor.Verdict) {
 	e.Verdict = v
-	g := actor.Group{Completions: []*completion{e.Completion}}
+	g := actor.Group{Completions: []*watermark.Completion{e.Completion}}
 	if e.Answer != nil {
 		g.Answers = append(g.Answers, func() { e.Answer(r, nil) })
 	}
@@ -181,7 +182,7 @@ func (p *Partition) checkFresh(r *actor.Run, e *actor.Message, q *schemas.StartR
 			p.log.WithError(err).
 				WithField("workflow", r.WorkflowID).
 				Warn("a run id cannot be looked up; trying again")
-			p.loop.After(loadRetry, func() { r.Loading = false; p.mark(r) })
+			p.loop.After(env.LoadRetry, func() { r.Loading = false; p.mark(r) })
 			return
 		}
 		r.Loading = false

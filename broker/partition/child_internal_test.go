@@ -8,6 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
+	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/internal/virtual"
 	"github.com/droverhq/drover/schemas"
@@ -39,7 +40,7 @@ func TestAnswerToAStartThatIsReadAgain(t *testing.T) { // P-1, P-5
 			r.State.Start.ParentWorkflowExecution, r.State.Start.ParentScheduledEventID = q.Origin.Parent, 5
 			r.State.Status, r.State.Close = schemas.StatusCompleted, &schemas.Event{Attributes: &schemas.WorkflowSuccess{}}
 			tc.change(r)
-			p.exchange.AnswerChildLate(r, &actor.Message{Completion: &completion{}}, q)
+			p.exchange.AnswerChildLate(r, &actor.Message{Completion: &watermark.Completion{}}, q)
 			synctest.Wait()
 			m, err := p.b.Conn.LastBySubject(t.Context(), p.b.NS.StreamIn(0), p.b.NS.In(0, "o", actor.KindChild))
 			var got schemas.ChildReport

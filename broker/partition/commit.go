@@ -159,7 +159,7 @@ func (p *Partition) acked(r *actor.Run, c *actor.Commit, a natsconn.Ack) {
 }
 
 // settled performs what a group has caused: its events, if any, are in the history.
-func (p *Partition) settled(r *actor.Run, g actor.Group, effects *completion) {
+func (p *Partition) settled(r *actor.Run, g actor.Group, effects *watermark.Completion) {
 	for _, f := range g.Answers {
 		f()
 	}

@@ -39,7 +39,7 @@ func (p *Partition) unread(r *actor.Run, err error, again func()) {
 		if r.Damage.Tries == 1 || r.Damage.Tries%env.DamagedTries == 0 {
 			log.Warn("a run cannot be loaded; trying again")
 		}
-		p.loop.After(loadRetry, again)
+		p.loop.After(env.LoadRetry, again)
 		return
 	}
 	later, known := errors.Is(err, runs.ErrLater), r.Damage.Aside

@@ -45,7 +45,7 @@ func (p *Partition) buryIfUntold(
 				WithField("subject", e.Subject).
 				Warn("whether the history has an outcome that came late cannot be told")
 		case err != nil:
-			p.loop.After(loadRetry, func() { p.buryIfUntold(wid, e, m, f) })
+			p.loop.After(env.LoadRetry, func() { p.buryIfUntold(wid, e, m, f) })
 			return
 		}
 		if !known {

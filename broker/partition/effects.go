@@ -6,12 +6,13 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/keyed"
+	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/schemas"
 )
 
 // perform does one effect of a committed step. t is held until it is acknowledged.
-func (p *Partition) perform(r *actor.Run, e actor.Effect, t *completion) {
+func (p *Partition) perform(r *actor.Run, e actor.Effect, t *watermark.Completion) {
 	switch f := e.Effect.(type) {
 	case execution.Dispatch:
 		if r.Open() {

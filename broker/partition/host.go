@@ -8,6 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
@@ -53,7 +54,7 @@ func (h host) StoredAfter(r *actor.Run, a *execution.Activity) {
 	h.p.ahead.Stored(r, a)
 }
 
-func (h host) OfferAhead(r *actor.Run, a *execution.Activity, t *completion) bool {
+func (h host) OfferAhead(r *actor.Run, a *execution.Activity, t *watermark.Completion) bool {
 	return h.p.ahead.Offer(r, a, t)
 }
 
@@ -105,7 +106,6 @@ func (h host) Settling() bool {
 }
 func (h host) Runs() map[string]*actor.Run                  { return h.p.runs }
 func (h host) Drain(r *actor.Run)                           { h.p.drain(r) }
-func (h host) LoadedNow(r *actor.Run)                       { h.p.loadedNow(r) }
 func (h host) Unread(r *actor.Run, err error, again func()) { h.p.unread(r, err, again) }
 func (h host) IsIntact(r *actor.Run) bool                   { return h.p.isIntact(r) }
 func (h host) JudgeReply(r *actor.Run, reply *schemas.DecisionReply, e *actor.Message, size int) {
@@ -113,9 +113,15 @@ func (h host) JudgeReply(r *actor.Run, reply *schemas.DecisionReply, e *actor.Me
 }
 func (h host) Bury(e *actor.Message, reason, details string) { h.p.bury(e, reason, details) }
 
-func (h host) Perform(r *actor.Run, e actor.Effect, t *completion) { h.p.perform(r, e, t) }
+func (h host) Perform(
+	r *actor.Run,
+	e actor.Effect,
+	t *watermark.Completion,
+) {
+	h.p.perform(r, e, t)
+}
 
-func (h host) Exchange(s *execution.State, e actor.Effect, t *completion) {
+func (h host) Exchange(s *execution.State, e actor.Effect, t *watermark.Completion) {
 	h.p.exchange.Perform(s, e, t)
 }
 

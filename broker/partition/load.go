@@ -75,8 +75,6 @@ func heartbeatsAnew(s *execution.State, now schemas.Timestamp) {
 	}
 }
 
-const loadRetry = env.LoadRetry
-
 func (p *Partition) ready(r *actor.Run, l *runs.Run) {
 	r.Loading = false
 	if l != nil {

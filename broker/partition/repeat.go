@@ -5,6 +5,7 @@ import (
 
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/repeats"
+	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -13,7 +14,7 @@ func (p *Partition) dropRepeat(r *actor.Run, e *actor.Message) {
 	if e.Log != noLog {
 		r.Positions[e.Log] = r.Positions[e.Log].Later(e.Position)
 	}
-	g := actor.Group{Completions: []*completion{e.Completion}}
+	g := actor.Group{Completions: []*watermark.Completion{e.Completion}}
 	for _, f := range r.State.Confirm(e.Event) {
 		g.Effects = append(g.Effects, actor.Effect{Effect: f, Cause: e})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/handover"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/ops"
@@ -55,7 +56,7 @@ func (w *Wiring) Master(o ops.MasterOptions) (*ops.Master, error) {
 	o.Claims, o.Logger = w.Claims, w.Logger
 	o.Fence = func(ctx context.Context, n int, claim uint64) error {
 		_, err := handover.Fence(ctx, w.Conn, w.Namespace, n, claim, w.Claims.Node())
-		if errors.Is(err, handover.ErrNewerFence) {
+		if errors.Is(err, env.ErrNewerFence) {
 			return nil
 		}
 		return err

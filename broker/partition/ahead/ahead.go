@@ -59,13 +59,13 @@ func (ah *Ahead) Offer(r *actor.Run, a *execution.Activity, t *watermark.Complet
 		ah.aheadTask = schemas.AheadTask{
 			Task:      ah.dispatch.ActivityTask(r, a, false),
 			At:        of.At,
-			Scheduled: *r.State.NextDecider(ah.b.Config()),
+			Scheduled: *r.State.NextDecider(ah.Env.Config()),
 		}
 		task.Ahead = &ah.aheadTask
 		task.Ahead.Task.Input, task.Context = nil, nil // both stand in the window
-		to := ah.b.NS.DecideSticky(r.State.Start.WorkflowType, r.Decider.Sticky)
+		to := ah.Env.NS.DecideSticky(r.State.Start.WorkflowType, r.Decider.Sticky)
 		return schemas.MarshalTo(task, func(body []byte) error {
-			return ah.b.Conn.PublishReply(to, ah.dispatch.OfferReply(f),
+			return ah.Env.Conn.PublishReply(to, ah.dispatch.OfferReply(f),
 				natsconn.Header{schemas.AheadHeader: {a.Scheduled.List, a.Scheduled.ActivityType}},
 				body)
 		})
@@ -93,7 +93,7 @@ func (ah *Ahead) foreseeable(r *actor.Run, a *execution.Activity) bool {
 		return false
 	}
 	return len(s.Context)+runs.SizeOfAll(r.Window.Events) <=
-		min(decisions.DeferSize, ah.b.BodyLimit()/4) && !ah.vain.Skip(aheadTypeOf(r, a))
+		min(decisions.DeferSize, ah.Env.BodyLimit()/4) && !ah.vain.Skip(aheadTypeOf(r, a))
 }
 
 // Decide lets the outcome of a task happen together with the decision that its worker sent
@@ -113,7 +113,7 @@ func (ah *Ahead) Decide(r *actor.Run, e *actor.Message) bool {
 	}
 	e.At = e.Ahead.At
 	ah.host.Happen(r, e)
-	w, wanted := r.State.WantsDecider(ah.b.Config())
+	w, wanted := r.State.WantsDecider(ah.Env.Config())
 	if !wanted || w.Started || w.NotBefore != 0 || w.StartedID != last+schemas.AheadEvents {
 		return true
 	}

@@ -26,8 +26,8 @@ type Host interface {
 
 // Ahead offers tasks to the workers that decide after them.
 type Ahead struct {
+	env.Owner
 	host      Host
-	b         *env.Env
 	decisions *decisions.Decisions
 	dispatch  *dispatch.Dispatch
 
@@ -38,7 +38,7 @@ type Ahead struct {
 // New returns that of a new owner.
 func New(host Host, o env.Owner, d *decisions.Decisions, tasks *dispatch.Dispatch) *Ahead {
 	return &Ahead{
-		host: host, b: o.Env, decisions: d, dispatch: tasks,
+		host: host, Owner: o, decisions: d, dispatch: tasks,
 		vain: adapt.Backoff[aheadType]{Most: deciders.MostPatience},
 	}
 }

@@ -23,8 +23,8 @@ const (
 // Wanted is the earliest instant at which somebody must look at the run, even if this owner is
 // gone.
 func (a *Alarms) Wanted(r *actor.Run) schemas.Timestamp {
-	due := r.State.NextDue(a.b.Config())
-	w, wanted := r.State.WantsDecider(a.b.Config())
+	due := r.State.NextDue(a.Env.Config())
+	w, wanted := r.State.WantsDecider(a.Env.Config())
 	look := a.host.Now().Add(AskCover)
 	switch {
 	case r.Dispatching():
@@ -70,7 +70,7 @@ func (a *Alarms) Cover(r *actor.Run) {
 		a.Uncover(r)
 		return
 	}
-	if due.Sub(a.host.Now()) <= 2*a.b.Options.AlarmDelay || a.host.Leaving() {
+	if due.Sub(a.host.Now()) <= 2*a.Env.Options.AlarmDelay || a.host.Leaving() {
 		a.arm(r, due)
 		return
 	}
@@ -121,14 +121,14 @@ func (a *Alarms) arm(r *actor.Run, due schemas.Timestamp) {
 		} // only what waits now
 		r.Uncovered, r.Alarm.Way = nil, way
 		a.sending++
-		a.host.Outside().Send(a.b.NS.Alarm(a.n, r.WorkflowID, id), a.head, body,
+		a.host.Outside().Send(a.Env.NS.Alarm(a.Partition, r.WorkflowID, id), a.head, body,
 			func(ack natsconn.Ack) {
-				a.loop.Post(func() { a.armed(way, ack) })
+				a.Loop.Post(func() { a.armed(way, ack) })
 			})
 		return nil
 	})
 	if err != nil {
-		a.log.WithError(err).Error("an alarm cannot be encoded")
+		a.Log.WithError(err).Error("an alarm cannot be encoded")
 	}
 }
 
@@ -166,10 +166,10 @@ func (a *Alarms) armed(way *actor.SentAlarm, ack natsconn.Ack) {
 		r.Uncovered = append(covered, r.Uncovered...)
 		// if it is stored it has replaced what was armed, and may have rung since
 		r.Alarm.Due, r.Alarm.Strange = 0, true
-		a.log.WithError(ack.Err).WithField("workflow", r.WorkflowID).
+		a.Log.WithError(ack.Err).WithField("workflow", r.WorkflowID).
 			Warn("an alarm is not acknowledged; arming again")
 		r.Alarm.Queued = true
-		a.loop.After(env.EffectRetry, func() { r.Alarm.Queued = false; a.host.Mark(r) })
+		a.Loop.After(env.EffectRetry, func() { r.Alarm.Queued = false; a.host.Mark(r) })
 		return
 	}
 	a.host.Mark(r)
@@ -229,8 +229,9 @@ func (a *Alarms) Drop(r *actor.Run) {
 // DropStrange looks for an alarm of a closed run that somebody else has armed, and deletes it: it
 // may be due in a year.
 func (a *Alarms) DropStrange(wid, id string) {
-	env.ReadAsync(a.b, a.loop, func(ctx context.Context) (uint64, error) {
-		m, err := a.b.Reads.LastBySubject(ctx, a.b.NS.StreamAlarms(a.n), a.b.NS.Alarm(a.n, wid, id))
+	env.ReadAsync(a.Env, a.Loop, func(ctx context.Context) (uint64, error) {
+		m, err := a.Env.Reads.LastBySubject(ctx, a.Env.NS.StreamAlarms(a.Partition),
+			a.Env.NS.Alarm(a.Partition, wid, id))
 		if err != nil {
 			return 0, err
 		}
@@ -254,8 +255,8 @@ func (a *Alarms) eraseSome() {
 		if !ok {
 			return
 		}
-		a.host.Outside().Delete(a.b.NS.StreamAlarms(a.n), seq, func(err error) {
-			a.loop.Post(func() {
+		a.host.Outside().Delete(a.Env.NS.StreamAlarms(a.Partition), seq, func(err error) {
+			a.Loop.Post(func() {
 				a.deadlines.Eraser.Done()
 				if err != nil && !errors.Is(err, natsconn.ErrNotFound) {
 					a.eraseAgain(seq)
@@ -271,11 +272,11 @@ func (a *Alarms) eraseAgain(seq uint64) {
 	if !a.host.CanWrite() { // the sequence may be another message's by now
 		return
 	}
-	env.WriteAsync(a.b, a.loop, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, a.b.Conn.DeleteMsg(ctx, a.b.NS.StreamAlarms(a.n), seq)
+	env.WriteAsync(a.Env, a.Loop, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, a.Env.Conn.DeleteMsg(ctx, a.Env.NS.StreamAlarms(a.Partition), seq)
 	}, func(_ struct{}, err error) {
 		if err != nil && !errors.Is(err, natsconn.ErrNotFound) {
-			a.log.WithError(err).Debug("an alarm of a closed run stays and will ring in vain")
+			a.Log.WithError(err).Debug("an alarm of a closed run stays and will ring in vain")
 		}
 	})
 }

@@ -38,12 +38,12 @@ func (a *Alarms) Take(m natsconn.Msg) {
 	q := &schemas.Rings{}
 	err := schemas.Unmarshal(m.Data, q)
 	if err != nil || !subject.Answerable(m.Reply) {
-		a.log.WithError(err).Debug("rings that cannot be read; they come by the inbox")
+		a.Log.WithError(err).Debug("rings that cannot be read; they come by the inbox")
 		a.answerAlarms(m.Reply, &schemas.RingsAnswer{Refused: true})
 		return
 	}
 	answer := func(answer *schemas.RingsAnswer) { a.answerAlarms(m.Reply, answer) }
-	a.loop.Post(func() { a.takeAlarms(q, answer) })
+	a.Loop.Post(func() { a.takeAlarms(q, answer) })
 }
 
 func (a *Alarms) takeAlarms(q *schemas.Rings, answer func(*schemas.RingsAnswer)) {
@@ -58,7 +58,7 @@ func (a *Alarms) takeAlarms(q *schemas.Rings, answer func(*schemas.RingsAnswer))
 	// (P-15).
 	wait := latest.Sub(a.host.Now())
 	if mine && wait > firePatience {
-		a.b.DoubtClock()
+		a.Env.DoubtClock()
 	}
 	if !mine || wait > firePatience {
 		answer(&schemas.RingsAnswer{Refused: true})
@@ -66,7 +66,7 @@ func (a *Alarms) takeAlarms(q *schemas.Rings, answer func(*schemas.RingsAnswer))
 	}
 	g := a.deadlines.Batches.Add(len(q.Rings), answer)
 	if wait > 0 {
-		a.loop.After(wait, func() { a.fireAll(g, q.Rings) })
+		a.Loop.After(wait, func() { a.fireAll(g, q.Rings) })
 		return
 	}
 	a.fireAll(g, q.Rings)
@@ -111,7 +111,7 @@ func (a *Alarms) alarmDone(g *deadlines.Batch, seq uint64) {
 	case deadlines.TellNow:
 		a.tellAlarmBatch(g)
 	case deadlines.TellLater:
-		a.loop.After(alarmBatchAnswer, func() { a.tellAlarmBatch(g) })
+		a.Loop.After(alarmBatchAnswer, func() { a.tellAlarmBatch(g) })
 	case deadlines.TellAnyway:
 	}
 }
@@ -131,10 +131,10 @@ func (a *Alarms) answerAlarms(to string, answer *schemas.RingsAnswer) {
 	answer.V = schemas.Version
 	body, err := schemas.Marshal(answer)
 	if err == nil {
-		err = a.b.Conn.Publish(to, nil, body)
+		err = a.Env.Conn.Publish(to, nil, body)
 	}
 	if err != nil {
-		a.log.WithError(err).Debug(
+		a.Log.WithError(err).Debug(
 			"a timer worker is not told what became of its rings; it puts them into the inbox")
 	}
 }

@@ -5,9 +5,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/deadlines"
 	"github.com/droverhq/drover/broker/partition/env"
-	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/schemas"
-	"github.com/sirupsen/logrus"
 )
 
 // Host is the partition as this package needs it. Its methods are called on the loop.
@@ -42,11 +40,8 @@ type Host interface {
 
 // Alarms are those of the runs of a partition.
 type Alarms struct {
+	env.Owner
 	host      Host
-	b         *env.Env
-	n         int
-	loop      *loop.Loop
-	log       logrus.FieldLogger
 	deadlines *deadlines.Deadlines[*actor.Run]
 	sending   int // alarms that are on their way
 
@@ -57,7 +52,7 @@ type Alarms struct {
 // New returns the alarms of a new owner, which has armed none.
 func New(host Host, o env.Owner, d *deadlines.Deadlines[*actor.Run]) *Alarms {
 	return &Alarms{
-		host: host, b: o.Env, n: o.Partition, loop: o.Loop, log: o.Log, deadlines: d,
+		host: host, Owner: o, deadlines: d,
 		head: make(natsconn.Header, 1),
 	}
 }

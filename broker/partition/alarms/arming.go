@@ -9,9 +9,9 @@ import (
 // armLater lets the run stand in the line of those whose alarm is made durable once AlarmDelay is
 // over.
 func (a *Alarms) armLater(r *actor.Run) {
-	place, alone := a.deadlines.Line.Enter(r, time.Now().Add(a.b.Options.AlarmDelay))
+	place, alone := a.deadlines.Line.Enter(r, time.Now().Add(a.Env.Options.AlarmDelay))
 	if alone {
-		a.loop.After(a.b.Options.AlarmDelay, a.armDelayed)
+		a.Loop.After(a.Env.Options.AlarmDelay, a.armDelayed)
 	}
 	r.Alarm.Queued, r.Alarm.Place = true, place
 }
@@ -33,6 +33,6 @@ func (a *Alarms) armDelayed() {
 		a.armNow(r)
 	}
 	if wait, ok := a.deadlines.Line.Wait(now); ok {
-		a.loop.After(wait, a.armDelayed)
+		a.Loop.After(wait, a.armDelayed)
 	}
 }

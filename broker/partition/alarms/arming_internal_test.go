@@ -33,7 +33,7 @@ func TestArmingLine(t *testing.T) {
 		}
 		a, b, c, d, e := &actor.Run{WorkflowID: "a", Loading: true}, &actor.Run{WorkflowID: "b", Loading: true}, &actor.Run{WorkflowID: "c", Loading: true}, &actor.Run{WorkflowID: "d", Loading: true}, &actor.Run{WorkflowID: "e", Loading: true}
 		enter(a, b, c)
-		all.loop.After(300*time.Millisecond, func() {
+		all.Loop.After(300*time.Millisecond, func() {
 			all.ArmNever(b)
 			all.ArmNever(b) // has left
 			if b.Alarm.Queued {
@@ -41,13 +41,13 @@ func TestArmingLine(t *testing.T) {
 			}
 			enter(d)
 		})
-		all.loop.After(600*time.Millisecond, func() { enter(b) })
-		all.loop.After(5*time.Second, func() { enter(e) }) // after an empty line
+		all.Loop.After(600*time.Millisecond, func() { enter(b) })
+		all.Loop.After(5*time.Second, func() { enter(e) }) // after an empty line
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			all.loop.Run(ctx, look)
+			all.Loop.Run(ctx, look)
 		}()
 		time.Sleep(10 * time.Second)
 		stop()

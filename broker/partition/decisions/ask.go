@@ -29,7 +29,7 @@ func (ds *Decisions) Consult(r *actor.Run) {
 	if r.Decider.Ask != nil || r.Decider.NoPoller || ds.host.Leaving() {
 		return
 	}
-	w, wanted := r.State.WantsDecider(ds.b.Config())
+	w, wanted := r.State.WantsDecider(ds.Env.Config())
 	if !wanted {
 		return
 	}
@@ -50,7 +50,7 @@ func (ds *Decisions) WantsNow(r *actor.Run) bool {
 	if r.Decider.Ask != nil || r.Decider.NoPoller || !r.Open() {
 		return false
 	}
-	w, wanted := r.State.WantsDecider(ds.b.Config())
+	w, wanted := r.State.WantsDecider(ds.Env.Config())
 	return wanted && w.NotBefore <= ds.host.Now()
 }
 
@@ -59,7 +59,7 @@ func (ds *Decisions) backOff(r *actor.Run, wait time.Duration) {
 		return
 	}
 	r.Decider.BackingOff = true
-	ds.loop.After(wait, func() {
+	ds.Loop.After(wait, func() {
 		r.Decider.BackingOff = false
 		ds.host.Mark(r)
 	})
@@ -69,8 +69,8 @@ func (ds *Decisions) backOff(r *actor.Run, wait time.Duration) {
 func (ds *Decisions) LoadWindow(r *actor.Run) {
 	r.Loading = true
 	previous, upTo, id := r.State.Decision.Previous, r.Window.From, r.State.Run
-	env.ReadAsync(ds.b, ds.loop, func(ctx context.Context) ([]schemas.Event, error) {
-		events, _, err := ds.b.Histories.Events(ctx, ds.n, r.WorkflowID, id,
+	env.ReadAsync(ds.Env, ds.Loop, func(ctx context.Context) ([]schemas.Event, error) {
+		events, _, err := ds.Env.Histories.Events(ctx, ds.Partition, r.WorkflowID, id,
 			runs.Span{After: previous, UpTo: upTo, Least: upTo})
 		return events, err
 	}, func(events []schemas.Event, err error) {
@@ -94,7 +94,7 @@ func (ds *Decisions) LoadWindow(r *actor.Run) {
 		}
 		r.Window.Events, r.Window.From, r.Loading = append(events, r.Window.Events...), previous,
 			false
-		ds.host.LoadedNow(r)
+		ds.host.Loaded(r)
 	})
 }
 
@@ -114,20 +114,20 @@ func (ds *Decisions) request(r *actor.Run, w execution.Wanted) {
 	}
 	a.Token = r.State.Run + "." + strconv.FormatInt(a.StartedID, 10) + "." +
 		strconv.FormatUint(ds.host.Fence(), 36) + "." + strconv.FormatUint(a.ID, 36)
-	subj, encode := ds.b.NS.Decide(r.State.Start.WorkflowType), schemas.MarshalJSONTo
+	subj, encode := ds.Env.NS.Decide(r.State.Start.WorkflowType), schemas.MarshalJSONTo
 	if a.Sticky {
-		subj, encode = ds.b.NS.DecideSticky(r.State.Start.WorkflowType, r.Decider.Sticky),
+		subj, encode = ds.Env.NS.DecideSticky(r.State.Start.WorkflowType, r.Decider.Sticky),
 			schemas.MarshalTo
 	}
 	task := ds.Task(r, a)
 	send := func(body []byte) error {
-		if len(body) > ds.b.Largest() && len(task.Events) > 0 {
+		if len(body) > ds.Env.Largest() && len(task.Events) > 0 {
 			return errWindowTooLarge
 		}
 		r.Decider.Ask, r.Decider.Queued = a, false
 		ds.Asks[a.ID] = r
-		if err := ds.b.Conn.PublishReply(subj, ds.host.Replies()+strconv.FormatUint(a.ID, 36), nil, body); err != nil {
-			ds.log.WithError(err).Warn("a decision task cannot be sent")
+		if err := ds.Env.Conn.PublishReply(subj, ds.host.Replies()+strconv.FormatUint(a.ID, 36), nil, body); err != nil {
+			ds.Log.WithError(err).Warn("a decision task cannot be sent")
 		}
 		return nil
 	}
@@ -139,7 +139,7 @@ func (ds *Decisions) request(r *actor.Run, w execution.Wanted) {
 		err = encode(task, send)
 	}
 	if err != nil {
-		ds.log.WithError(err).WithField("workflow", r.WorkflowID).
+		ds.Log.WithError(err).WithField("workflow", r.WorkflowID).
 			Error("a decision task cannot be encoded")
 		return
 	}
@@ -152,13 +152,13 @@ func (ds *Decisions) request(r *actor.Run, w execution.Wanted) {
 func (ds *Decisions) Task(r *actor.Run, a *actor.Ask) *schemas.DecisionTask {
 	d, t := &r.State.Decision, &ds.scratch.task
 	*t = schemas.DecisionTask{
-		V: schemas.Version, Namespace: ds.b.Options.Namespace, WorkflowID: r.WorkflowID,
+		V: schemas.Version, Namespace: ds.Env.Options.Namespace, WorkflowID: r.WorkflowID,
 		Run: r.State.Run, Type: r.State.Start.WorkflowType,
 		TypeVersion: r.State.Start.WorkflowTypeVersion, PreviousStartedID: d.Previous,
 		StartedID: a.StartedID, Token: a.Token, Context: r.State.Context, Attempt: d.Failures + 1,
 		StartMode: r.State.Start.Mode(),
 	}
-	t.EventsLeft = ds.b.Config().EventsLeft(r.State.LastID)
+	t.EventsLeft = ds.Env.Config().EventsLeft(r.State.LastID)
 	t.ContinueReasons = continueReasons(r.State, t.EventsLeft)
 	t.SuggestContinueAsNew = len(t.ContinueReasons) > 0
 	t.Deadline = ds.answerBy(r, a)
@@ -166,7 +166,7 @@ func (ds *Decisions) Task(r *actor.Run, a *actor.Ask) *schemas.DecisionTask {
 		ds.scratch.base = r.State.Base
 		t.Base = &ds.scratch.base
 	}
-	quota := ds.b.BodyLimit()/2 - len(t.Context)
+	quota := ds.Env.BodyLimit()/2 - len(t.Context)
 	events := ds.scratch.emptyEvents()
 	for e := range r.Unseen() {
 		if e.ID <= d.Previous {
@@ -206,7 +206,7 @@ func (ds *Decisions) answerBy(r *actor.Run, a *actor.Ask) schemas.Timestamp {
 	case limit.Limited():
 		return a.At.Add(limit)
 	case limit == 0:
-		return a.At.Add(ds.b.Config().DeciderTimeout)
+		return a.At.Add(ds.Env.Config().DeciderTimeout)
 	}
 	return 0
 }
@@ -220,9 +220,9 @@ func (ds *Decisions) Confirm(r *actor.Run) {
 
 func (ds *Decisions) SendMarker(a *actor.Ask) {
 	a.Marked = true
-	if err := ds.b.Conn.Publish(ds.host.Replies()+env.MarkerPrefix+"."+strconv.FormatUint(a.ID, 36),
+	if err := ds.Env.Conn.Publish(ds.host.Replies()+env.MarkerPrefix+"."+strconv.FormatUint(a.ID, 36),
 		nil, nil); err != nil {
-		ds.log.WithError(err).Warn("a marker cannot be sent")
+		ds.Log.WithError(err).Warn("a marker cannot be sent")
 	}
 }
 
@@ -249,7 +249,7 @@ func (ds *Decisions) sweepLater() {
 		return
 	}
 	ds.sweeping = true
-	ds.loop.After(deciders.ConfirmAfter, func() {
+	ds.Loop.After(deciders.ConfirmAfter, func() {
 		ds.sweeping = false
 		old := ds.host.Now().Add(-schemas.Duration(deciders.ConfirmAfter))
 		waiting := false
@@ -382,10 +382,13 @@ func (ds *Decisions) Conclude(
 
 // late parks an answer that nobody waits for any more.
 func (ds *Decisions) late(m natsconn.Msg) {
-	ds.host.Bury(&actor.Message{
-		Log: intake.None, At: ds.host.Now(), Subject: m.Subject, Body: m.Data,
-	}, execution.DeadLateDecision,
-		"the decision came after its deadline, or was answered by another; the history has no trace of it")
+	ds.host.Bury(
+		&actor.Message{
+			Log: intake.None, At: ds.host.Now(), Subject: m.Subject, Body: m.Data,
+		},
+		execution.DeadLateDecision,
+		"the decision came after its deadline, or was answered by another; the history has no trace of it",
+	)
 }
 
 // Expire forgets an ask whose decision has ended some other way: timed out, or closed with the run.
@@ -416,7 +419,7 @@ func (ds *Decisions) AskAgain(r *actor.Run) {
 	}
 	body, err := schemas.MarshalJSON(ds.Task(r, a))
 	if err != nil {
-		ds.log.WithError(err).WithField("workflow", r.WorkflowID).
+		ds.Log.WithError(err).WithField("workflow", r.WorkflowID).
 			Error("a decision task cannot be encoded")
 		return
 	}
@@ -424,8 +427,8 @@ func (ds *Decisions) AskAgain(r *actor.Run) {
 		ds.twice = make(map[uint64]struct{})
 	}
 	ds.twice[a.ID] = struct{}{}
-	if err := ds.b.Conn.PublishReply(ds.b.NS.Decide(r.State.Start.WorkflowType),
+	if err := ds.Env.Conn.PublishReply(ds.Env.NS.Decide(r.State.Start.WorkflowType),
 		ds.host.Replies()+strconv.FormatUint(a.ID, 36), nil, body); err != nil {
-		ds.log.WithError(err).Warn("a decision task cannot be sent")
+		ds.Log.WithError(err).Warn("a decision task cannot be sent")
 	}
 }

@@ -10,7 +10,7 @@ import (
 // deciderHost is what the parts of package deciders may do with the partition.
 type deciderHost struct{ p *Decisions }
 
-func (h deciderHost) After(d time.Duration, f func()) { h.p.loop.After(d, f) }
+func (h deciderHost) After(d time.Duration, f func()) { h.p.Loop.After(d, f) }
 
 func (h deciderHost) Recall(wid string, from *deciders.Queue) {
 	r := h.p.host.Get(wid)

@@ -6,9 +6,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/broker/partition/env"
-	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/schemas"
-	"github.com/sirupsen/logrus"
 )
 
 // Host is the partition as this package needs it. Its methods are called on the loop.
@@ -37,9 +35,9 @@ type Host interface {
 	// Step lets a message happen to the run, Drain all that waits in its mailbox.
 	Step(r *actor.Run, e *actor.Message)
 	Drain(r *actor.Run)
-	// LoadedNow goes on with a run whose events were read. Unread tells that they could not be, and
+	// Loaded goes on with a run whose events were read. Unread tells that they could not be, and
 	// calls again in a while; IsIntact, whether they follow each other.
-	LoadedNow(r *actor.Run)
+	Loaded(r *actor.Run)
 	Unread(r *actor.Run, err error, again func())
 	IsIntact(r *actor.Run) bool
 
@@ -53,11 +51,8 @@ type Host interface {
 
 // Decisions are the decision tasks of a partition and what is known of those who answer them.
 type Decisions struct {
+	env.Owner
 	host Host
-	b    *env.Env
-	n    int
-	loop *loop.Loop
-	log  logrus.FieldLogger
 
 	Asks     map[uint64]*actor.Run // by the id of the ask
 	Deciders deciders.Deciders
@@ -76,7 +71,7 @@ type Decisions struct {
 // New returns those of a new owner, which has asked nobody.
 func New(host Host, o env.Owner) *Decisions {
 	ds := &Decisions{
-		host: host, b: o.Env, n: o.Partition, loop: o.Loop, log: o.Log,
+		host: host, Owner: o,
 		Asks: make(map[uint64]*actor.Run),
 	}
 	ds.Deciders = deciders.New(deciderHost{ds})

@@ -35,7 +35,7 @@ func (ds *Decisions) DeferRecord(r *actor.Run) bool {
 	if r.State.Base.CompletedID > r.Committed {
 		return false // a decision is among what waits: it takes effect first
 	}
-	w, wanted := r.State.WantsDecider(ds.b.Config())
+	w, wanted := r.State.WantsDecider(ds.Env.Config())
 	if !wanted || w.Started || w.NotBefore != 0 || r.Window.From > r.State.Decision.Previous ||
 		!ds.worthDeferring(r) {
 		return false
@@ -60,7 +60,7 @@ func (ds *Decisions) worthDeferring(r *actor.Run) bool {
 	for i := range r.Pending {
 		size += r.Pending[i].Size
 	}
-	if size > min(DeferSize, ds.b.BodyLimit()/4) {
+	if size > min(DeferSize, ds.Env.BodyLimit()/4) {
 		return false
 	}
 	return !ds.Deciders.Deferrals.Skip(r.State.Start.WorkflowType)

@@ -55,7 +55,7 @@ func (ds *Decisions) Handed() *schemas.Handed {
 		if r.Loading || r.Decider.Ask != nil || !r.Open() {
 			continue
 		}
-		if _, wanted := r.State.WantsDecider(ds.b.Config()); wanted && !slices.ContainsFunc(
+		if _, wanted := r.State.WantsDecider(ds.Env.Config()); wanted && !slices.ContainsFunc(
 			h.Wanted, func(d schemas.HandedDecision) bool { return d.WorkflowID == r.WorkflowID }) {
 			h.Wanted = append(h.Wanted,
 				schemas.HandedDecision{WorkflowID: r.WorkflowID, Run: r.State.Run})
@@ -99,12 +99,12 @@ func (ds *Decisions) passOn(a *actor.Ask, m natsconn.Msg) {
 		if ds.Asks[a.ID] == nil {
 			return
 		}
-		err := ds.b.Conn.PublishReply(ds.b.NS.Owner(ds.n),
+		err := ds.Env.Conn.PublishReply(ds.Env.NS.Owner(ds.Partition),
 			ds.host.Replies()+PassedPrefix+"."+strconv.FormatUint(a.ID, 36), h, m.Data)
 		if err != nil {
-			ds.log.WithError(err).Debug("a decision cannot be passed on now")
+			ds.Log.WithError(err).Debug("a decision cannot be passed on now")
 		}
-		ds.loop.After(passRetry, send)
+		ds.Loop.After(passRetry, send)
 	}
 	send()
 }

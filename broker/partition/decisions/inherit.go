@@ -71,12 +71,12 @@ func (ds *Decisions) Decided(m natsconn.Msg) {
 	token := m.Header.Get(tokenHeader)
 	reply := &schemas.DecisionReply{}
 	undecodable := natsconn.Decode(m.Header, m.Data, reply)
-	ds.loop.Post(func() {
+	ds.Loop.Post(func() {
 		if ds.host.Leaving() && !ds.host.Settling() {
 			return // the next owner confirms it
 		}
-		if err := ds.b.Conn.Publish(m.Reply, nil, []byte("+")); err != nil {
-			ds.log.WithError(err).
+		if err := ds.Env.Conn.Publish(m.Reply, nil, []byte("+")); err != nil {
+			ds.Log.WithError(err).
 				Debug("a passed on decision cannot be confirmed; it will come again")
 		}
 		wid, expected := ds.inherited[token]
@@ -106,7 +106,7 @@ func (ds *Decisions) probeFormer() {
 		return
 	}
 	ds.probingFormer = true
-	ds.loop.After(formerEvery, func() {
+	ds.Loop.After(formerEvery, func() {
 		ds.probingFormer = false
 		if ds.host.Leaving() {
 			return
@@ -120,9 +120,9 @@ func (ds *Decisions) probeFormer() {
 			asked[former] = true
 			n := ds.formerNumber(former)
 			// No number of an ask: it would be taken for the answer to that.
-			if err := ds.b.Conn.PublishReply(former+ProbePrefix+".0",
+			if err := ds.Env.Conn.PublishReply(former+ProbePrefix+".0",
 				ds.host.Replies()+ProbePrefix+"."+strconv.Itoa(n), nil, nil); err != nil {
-				ds.log.WithError(err).Debug("a former owner cannot be asked at this moment")
+				ds.Log.WithError(err).Debug("a former owner cannot be asked at this moment")
 			}
 		}
 		if len(asked) > 0 {
@@ -149,7 +149,7 @@ func (ds *Decisions) FormerGone(number string) {
 	}
 	for _, r := range ds.Asks {
 		if r.Decider.Ask.Former == ds.formers[n] {
-			ds.log.WithField("workflow", r.WorkflowID).
+			ds.Log.WithField("workflow", r.WorkflowID).
 				Info("the former owner is gone before a decision came: asking again")
 			ds.unask(r)
 			ds.host.Mark(r)

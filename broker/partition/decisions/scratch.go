@@ -4,7 +4,7 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// scratch is where a partition writes its decision tasks and alarms. Each is encoded before the
+// scratch is where a partition writes its decision tasks. Each is encoded before the
 // next one is begun, which is written over it: so it takes no memory of its own. What lies there
 // between two of them is the last one.
 type scratch struct {

@@ -29,7 +29,7 @@ func (d *Dispatch) DropCopies(r *actor.Run) {
 			return true // whoever was given it has begun with it: it is his now
 		}
 		// or it is dropped when it is delivered again
-		d.host.Outside().Delete(d.b.NS.StreamTasks(c.List), c.Seq, func(error) {})
+		d.host.Outside().Delete(d.Env.NS.StreamTasks(c.List), c.Seq, func(error) {})
 		return true
 	})
 	if len(r.Tasks.Copies) == 0 {

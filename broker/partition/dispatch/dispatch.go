@@ -3,13 +3,10 @@ package dispatch
 import (
 	"time"
 
-	"github.com/sirupsen/logrus"
-
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
-	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/schemas"
 )
@@ -48,11 +45,8 @@ type Host interface {
 
 // Dispatch gives out the tasks of the activities of a partition, and sends what is no history.
 type Dispatch struct {
+	env.Owner
 	host    Host
-	b       *env.Env
-	n       int
-	loop    *loop.Loop
-	log     logrus.FieldLogger
 	sending int // messages that are on their way
 	offers  offers
 
@@ -64,7 +58,7 @@ type Dispatch struct {
 // New returns the dispatch of a new owner, which has sent nothing yet.
 func New(host Host, o env.Owner) *Dispatch {
 	return &Dispatch{
-		host: host, b: o.Env, n: o.Partition, loop: o.Loop, log: o.Log,
+		host: host, Owner: o,
 		offers:         offers{policy: newOfferPolicy()},
 		missingStreams: make(map[string][]func()), refusedLists: make(map[string]*refusedList),
 	}

@@ -29,7 +29,7 @@ func (d *Dispatch) Inquire(r *actor.Run, f execution.Inquire) {
 	body, err := schemas.MarshalJSON(
 		&schemas.Control{V: schemas.Version, Kind: schemas.ControlHolds, Token: f.Token})
 	if err != nil {
-		d.log.WithError(err).Error("a worker cannot be asked")
+		d.Log.WithError(err).Error("a worker cannot be asked")
 		return
 	}
 	if o.asking == nil {
@@ -38,14 +38,14 @@ func (d *Dispatch) Inquire(r *actor.Run, f execution.Inquire) {
 	o.asking[f.Token] = true
 	wid, gone := r.WorkflowID,
 		execution.Gone{Run: r.State.Run, ScheduledID: f.ScheduledID, Attempt: f.Attempt}
-	d.b.Work.Go(func() {
-		holds := workerHas(d.b, f.Worker, body)
-		d.loop.Post(func() {
+	d.Env.Work.Go(func() {
+		holds := workerHas(d.Env, f.Worker, body)
+		d.Loop.Post(func() {
 			delete(o.asking, f.Token)
 			if holds || d.host.Leaving() || !d.host.Valid() {
 				return
 			}
-			d.log.WithField("workflow", wid).WithField("worker", f.Worker).
+			d.Log.WithField("workflow", wid).WithField("worker", f.Worker).
 				Warn("a worker does not answer for an activity that it was at; it is interrupted")
 			d.host.Deliver(d.host.Get(wid),
 				&actor.Message{WorkflowID: wid, Event: gone, At: d.host.Now(), Log: intake.None})

@@ -17,8 +17,8 @@ func (d *Dispatch) openList(list string, then func()) {
 	if len(d.missingStreams[list]) > 1 {
 		return
 	}
-	env.WriteAsync(d.b, d.loop, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, d.b.EnsureList(ctx, list)
+	env.WriteAsync(d.Env, d.Loop, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, d.Env.EnsureList(ctx, list)
 	}, func(_ struct{}, err error) {
 		waiting, before := d.missingStreams[list], d.refusedLists[list]
 		delete(d.missingStreams, list)
@@ -31,12 +31,12 @@ func (d *Dispatch) openList(list string, then func()) {
 				// told already: somebody must change something first
 				level = logrus.DebugLevel
 			}
-			d.log.WithError(err).WithField("list", list).Log(level,
+			d.Log.WithError(err).WithField("list", list).Log(level,
 				"the task list cannot be made; trying again")
 			delay = 5 * env.EffectRetry
 		}
 		for _, f := range waiting {
-			d.loop.After(delay, f)
+			d.Loop.After(delay, f)
 		}
 	})
 }
@@ -49,7 +49,7 @@ type refusedList struct{ err error }
 func (d *Dispatch) refuseList(list string, err error) {
 	r := &refusedList{err}
 	d.refusedLists[list] = r
-	d.loop.After(refusedListKept, func() {
+	d.Loop.After(refusedListKept, func() {
 		if d.refusedLists[list] == r {
 			delete(d.refusedLists, list)
 		}

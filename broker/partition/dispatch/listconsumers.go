@@ -42,8 +42,8 @@ func (d *Dispatch) EnsureConsumers(
 }
 
 func (d *Dispatch) checkList(list string, recovery *watermark.Completion) {
-	env.ReadAsync(d.b, d.loop, func(ctx context.Context) (full bool, err error) {
-		all, err := d.b.Reads.Consumers(ctx, d.b.NS.StreamTasks(list))
+	env.ReadAsync(d.Env, d.Loop, func(ctx context.Context) (full bool, err error) {
+		all, err := d.Env.Reads.Consumers(ctx, d.Env.NS.StreamTasks(list))
 		if errors.Is(err, natsconn.ErrNoStream) { // whoever publishes to it makes it
 			return true, nil
 		}
@@ -51,11 +51,11 @@ func (d *Dispatch) checkList(list string, recovery *watermark.Completion) {
 	}, func(full bool, err error) {
 		switch {
 		case err != nil:
-			d.log.WithError(err).WithField("list", list).
+			d.Log.WithError(err).WithField("list", list).
 				Debug("whether the list has its consumers is not known; looking again")
-			d.loop.After(env.LoadRetry, func() { d.checkList(list, recovery) })
+			d.Loop.After(env.LoadRetry, func() { d.checkList(list, recovery) })
 		case !full:
-			d.log.WithField("list", list).Info(
+			d.Log.WithField("list", list).Info(
 				"a task list lacks consumers, as after the end of whoever was making it; it gets them")
 			d.openList(list, func() { d.checkList(list, recovery) })
 		default:

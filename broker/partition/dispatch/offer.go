@@ -58,7 +58,7 @@ func (d *Dispatch) offer(
 		return false
 	}
 	return d.SendOffer(r, a, t, func(f *actor.Offer) error {
-		return d.b.Conn.PublishReply(d.b.NS.Offer(s.List), d.OfferReply(f), nil, body)
+		return d.Env.Conn.PublishReply(d.Env.NS.Offer(s.List), d.OfferReply(f), nil, body)
 	})
 }
 
@@ -114,7 +114,7 @@ func (d *Dispatch) SendOffer(
 	r.Tasks.Offers = append(r.Tasks.Offers, f)
 	if !o.timed {
 		o.timed = true
-		d.loop.After(offerPatience, d.expireOffers)
+		d.Loop.After(offerPatience, d.expireOffers)
 	}
 	d.host.ScheduleProbes(deciders.ProbeAfter)
 	return true
@@ -199,6 +199,6 @@ func (d *Dispatch) expireOffers() {
 	}
 	o.queue = o.queue[n:]
 	if o.timed = len(o.queue) > 0; o.timed {
-		d.loop.After(o.queue[0].Until.Sub(now), d.expireOffers)
+		d.Loop.After(o.queue[0].Until.Sub(now), d.expireOffers)
 	}
 }

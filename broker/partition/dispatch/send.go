@@ -24,7 +24,7 @@ func (d *Dispatch) SendUntil(
 	}
 	d.sending++
 	d.host.Outside().Send(subj, h, body, func(a natsconn.Ack) {
-		d.loop.Post(func() {
+		d.Loop.Post(func() {
 			d.sending--
 			again := func() { d.SendUntil(subj, list, h, body, done, retry) }
 			var exists *natsconn.SequenceError
@@ -34,9 +34,9 @@ func (d *Dispatch) SendUntil(
 			case errors.Is(a.Err, natsconn.ErrNoStream) && list != "":
 				d.openList(list, again)
 			default:
-				d.log.WithError(a.Err).WithField("subject", subj).
+				d.Log.WithError(a.Err).WithField("subject", subj).
 					Warn("not acknowledged; publishing again")
-				d.loop.After(env.EffectRetry, func() { retry(again) })
+				d.Loop.After(env.EffectRetry, func() { retry(again) })
 			}
 		})
 	})

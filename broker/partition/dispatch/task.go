@@ -29,15 +29,15 @@ func (d *Dispatch) ToAnyone(
 	o := a.Scheduled
 	task := d.ActivityTask(r, a, ask)
 	body, err := schemas.MarshalJSON(&task)
-	if err == nil && len(body) > d.b.Largest() && len(task.HeartbeatDetails) > 0 {
+	if err == nil && len(body) > d.Env.Largest() && len(task.HeartbeatDetails) > 0 {
 		// the input alone fits
 		task.HeartbeatDetails = nil
-		d.log.WithField("workflow", r.WorkflowID).WithField("activity", o.ActivityID).Warn(
+		d.Log.WithField("workflow", r.WorkflowID).WithField("activity", o.ActivityID).Warn(
 			"the details of the last heartbeat do not fit the task beside its input; the attempt begins without")
 		body, err = schemas.MarshalJSON(&task)
 	}
 	if err != nil {
-		d.log.WithError(err).WithField("workflow", r.WorkflowID).Error("a task cannot be encoded")
+		d.Log.WithError(err).WithField("workflow", r.WorkflowID).Error("a task cannot be encoded")
 		return
 	}
 	if !store && d.offerable(a) && d.offer(r, a, body, t) {
@@ -52,8 +52,8 @@ func (d *Dispatch) ToAnyone(
 		Scheduled: a.ScheduledID,
 		Attempt:   a.Attempt,
 	}
-	d.Send(d.b.NS.Task(o.List, o.TaskPriority), o.List, nil, body, func(seq uint64) {
-		d.b.LookAtList(c.List, env.ListLook)
+	d.Send(d.Env.NS.Task(o.List, o.TaskPriority), o.List, nil, body, func(seq uint64) {
+		d.Env.LookAtList(c.List, env.ListLook)
 		if t.Release(); t == nil && r.State.Run == c.Run {
 			// else the run has ended, and its count with it
 			r.Tasks.Loose--
@@ -71,15 +71,23 @@ func (d *Dispatch) ActivityTask(
 ) schemas.ActivityTask {
 	o := a.Scheduled
 	task := schemas.ActivityTask{
-		V: schemas.Version, Namespace: d.b.Options.Namespace, WorkflowID: r.WorkflowID,
+		V: schemas.Version, Namespace: d.Env.Options.Namespace, WorkflowID: r.WorkflowID,
 		Run: r.State.Run, WorkflowType: r.State.Start.WorkflowType, ActivityID: o.ActivityID,
 		Type: o.ActivityType, TypeVersion: o.ActivityTypeVersion, Input: o.Input, List: o.List,
 		Attempt: a.Attempt, ScheduledEventID: a.ScheduledID, ScheduledAt: a.ScheduledBase,
 		NotIdempotent:  o.NotIdempotent || ask,
 		IdempotencyKey: execution.Token(r.State.Run, a.ScheduledID, 0),
-		Token:          execution.Token(r.State.Run, a.ScheduledID, a.Attempt), HeartbeatDetails: a.Resume,
-		Fence: d.host.Fence(), Report: d.b.NS.ActOutcome(d.n, r.WorkflowID, o.List),
-		Beat: d.b.NS.Beat(d.n, r.WorkflowID, o.List), StartToClose: max(o.StartToCloseTimeout, 0),
+		Token: execution.Token(
+			r.State.Run,
+			a.ScheduledID,
+			a.Attempt,
+		), HeartbeatDetails: a.Resume,
+		Fence: d.host.Fence(), Report: d.Env.NS.ActOutcome(d.Partition, r.WorkflowID, o.List),
+		Beat: d.Env.NS.Beat(
+			d.Partition,
+			r.WorkflowID,
+			o.List,
+		), StartToClose: max(o.StartToCloseTimeout, 0),
 		Heartbeat: max(o.HeartbeatTimeout, 0),
 	}
 	if o.ScheduleToCloseTimeout.Limited() {

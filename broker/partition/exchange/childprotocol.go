@@ -77,22 +77,22 @@ func (x *Exchange) probed(r *actor.Run, e *actor.Message, q *schemas.StartReques
 // after so many tries: the open one waits for the answer.
 func (x *Exchange) childOfOld(e *actor.Message, c *schemas.ChildReport, tries int) {
 	e.Completion.Retain()
-	env.ReadAsync(x.b, x.loop, func(ctx context.Context) (*runs.Run, error) {
+	env.ReadAsync(x.Env, x.Loop, func(ctx context.Context) (*runs.Run, error) {
 		return x.host.LoadRun(ctx, e.WorkflowID, c.ParentRun)
 	}, func(l *runs.Run, err error) {
 		switch {
 		case errors.Is(err, runs.ErrDamaged) && !errors.Is(err, runs.ErrLater) && tries >= env.DamagedTries:
-			x.log.WithError(err).WithField("workflow", e.WorkflowID).Error(
+			x.Log.WithError(err).WithField("workflow", e.WorkflowID).Error(
 				"the history of a parent is damaged: a child that began after its end is left alone")
 		case err != nil:
-			x.log.WithError(err).WithField("workflow", e.WorkflowID).
+			x.Log.WithError(err).WithField("workflow", e.WorkflowID).
 				Warn("a parent cannot be looked up; trying again")
-			x.loop.After(env.LoadRetry,
+			x.Loop.After(env.LoadRetry,
 				func() { x.childOfOld(e, c, tries+1); e.Completion.Release() })
 			return
 		}
 		if l != nil && l.State.Closed() {
-			_, effects := l.State.Step(x.b.Config(), e.Event, e.At)
+			_, effects := l.State.Step(x.Env.Config(), e.Event, e.At)
 			for _, f := range effects {
 				x.Perform(l.State, actor.Effect{Effect: f, Cause: e}, nil)
 			}

@@ -63,12 +63,12 @@ func (x *Exchange) startChild(s *execution.State, c *execution.ChildRun, t *wate
 	q := s.ChildStart(c)
 	body, err := schemas.Marshal(q)
 	if err != nil {
-		x.log.WithError(err).WithField("workflow", q.WorkflowID).
+		x.Log.WithError(err).WithField("workflow", q.WorkflowID).
 			Error("the start of a child cannot be encoded")
 		return
 	}
 	t.Retain()
-	to := x.b.NS.In(x.b.PartitionOf(q.WorkflowID), q.WorkflowID, actor.KindStart)
+	to := x.Env.NS.In(x.Env.PartitionOf(q.WorkflowID), q.WorkflowID, actor.KindStart)
 	x.dispatch.SendUntil(to, "", natsconn.Addressed(to), body, func(uint64) { t.Release() },
 		func(again func()) {
 			r := x.host.Get(s.WorkflowID)
@@ -96,14 +96,14 @@ func completionOf(e *actor.Message) *watermark.Completion {
 func (x *Exchange) Tell(wid, kind string, v any, completions ...*watermark.Completion) {
 	body, err := schemas.Marshal(v)
 	if err != nil {
-		x.log.WithError(err).WithField("workflow", wid).
+		x.Log.WithError(err).WithField("workflow", wid).
 			Error("a message between workflows cannot be encoded")
 		return
 	}
 	for _, t := range completions {
 		t.Retain()
 	}
-	to := x.b.NS.In(x.b.PartitionOf(wid), wid, kind)
+	to := x.Env.NS.In(x.Env.PartitionOf(wid), wid, kind)
 	x.dispatch.Send(to, "", natsconn.Addressed(to), body, func(uint64) {
 		watermark.Release(completions)
 	})
@@ -123,7 +123,10 @@ func childReport(s *execution.State) *schemas.ChildReport {
 	report := &schemas.ChildReport{
 		V: schemas.Version, ParentRun: s.Start.ParentWorkflowExecution.Run,
 		ScheduledEventID: s.Start.ParentScheduledEventID,
-		Child:            schemas.Execution{WorkflowID: s.WorkflowID, Run: s.Run}, Status: schemas.StatusOpen,
+		Child: schemas.Execution{
+			WorkflowID: s.WorkflowID,
+			Run:        s.Run,
+		}, Status: schemas.StatusOpen,
 	}
 	if s.Closed() && s.Status != schemas.StatusContinuedAsNew {
 		end := explain.Result(s)
@@ -154,7 +157,10 @@ func startedReport(q *schemas.StartRequest) *schemas.ChildReport {
 	return &schemas.ChildReport{
 		V: schemas.Version, ParentRun: q.Origin.Parent.Run,
 		ScheduledEventID: q.Origin.ParentScheduledEventID,
-		Child:            schemas.Execution{WorkflowID: q.WorkflowID, Run: q.Run}, Status: schemas.StatusOpen,
+		Child: schemas.Execution{
+			WorkflowID: q.WorkflowID,
+			Run:        q.Run,
+		}, Status: schemas.StatusOpen,
 	}
 }
 
@@ -180,16 +186,16 @@ func (x *Exchange) AnswerChildLate(r *actor.Run, e *actor.Message, q *schemas.St
 // tries is how often that was tried before.
 func (x *Exchange) ReportOld(e *actor.Message, q *schemas.StartRequest, tries int) {
 	e.Completion.Retain()
-	env.ReadAsync(x.b, x.loop, func(ctx context.Context) (*runs.Run, error) {
+	env.ReadAsync(x.Env, x.Loop, func(ctx context.Context) (*runs.Run, error) {
 		return x.host.LoadRun(ctx, q.WorkflowID, q.Run)
 	}, func(l *runs.Run, err error) {
 		switch {
 		case errors.Is(err, runs.ErrDamaged) && !errors.Is(err, runs.ErrLater) && tries >= env.DamagedTries:
 			x.host.Bury(e, dead.ReasonDamaged, err.Error())
 		case err != nil:
-			x.log.WithError(err).WithField("workflow", q.WorkflowID).
+			x.Log.WithError(err).WithField("workflow", q.WorkflowID).
 				Warn("a child cannot be looked up; trying again")
-			x.loop.After(env.LoadRetry,
+			x.Loop.After(env.LoadRetry,
 				func() { x.ReportOld(e, q, tries+1); e.Completion.Release() })
 			return
 		case l == nil:
@@ -218,9 +224,9 @@ func (x *Exchange) Control(f execution.CancelRunning) {
 		Gone: f.Gone,
 	})
 	if err == nil {
-		err = x.b.Conn.Publish(x.b.NS.Control(f.Worker), nil, body)
+		err = x.Env.Conn.Publish(x.Env.NS.Control(f.Worker), nil, body)
 	}
 	if err != nil {
-		x.log.WithError(err).Debug("a worker cannot be told; its next heartbeat will")
+		x.Log.WithError(err).Debug("a worker cannot be told; its next heartbeat will")
 	}
 }

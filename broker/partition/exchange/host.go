@@ -6,9 +6,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/dispatch"
 	"github.com/droverhq/drover/broker/partition/env"
-	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/broker/runs"
-	"github.com/sirupsen/logrus"
 )
 
 // Host is the partition as this package needs it. Its methods are called on the loop.
@@ -28,11 +26,8 @@ type Host interface {
 
 // Exchange sends and answers the messages between workflows.
 type Exchange struct {
+	env.Owner
 	host     Host
-	b        *env.Env
-	n        int
-	loop     *loop.Loop
-	log      logrus.FieldLogger
 	dispatch *dispatch.Dispatch
 	// repeatedStarts are the children, by their run, whose start this owner has repeated.
 	repeatedStarts map[string]bool
@@ -41,7 +36,7 @@ type Exchange struct {
 // New returns that of a new owner.
 func New(host Host, o env.Owner, d *dispatch.Dispatch) *Exchange {
 	return &Exchange{
-		host: host, b: o.Env, n: o.Partition, loop: o.Loop, log: o.Log, dispatch: d,
+		host: host, Owner: o, dispatch: d,
 		repeatedStarts: make(map[string]bool),
 	}
 }

@@ -23,11 +23,11 @@ func (ho *Handover) Write(ctx context.Context, c schemas.Checkpoint) (uint64, er
 	if err != nil {
 		return 0, err
 	}
-	bucket, key := ho.b.NS.BucketCheckpoints(), ho.checkpointKey()
+	bucket, key := ho.Env.NS.BucketCheckpoints(), ho.checkpointKey()
 	if ho.CheckpointRev == 0 {
-		return ho.b.Conn.KVCreate(ctx, bucket, key, body, 0)
+		return ho.Env.Conn.KVCreate(ctx, bucket, key, body, 0)
 	}
-	return ho.b.Conn.KVUpdate(ctx, bucket, key, body, ho.CheckpointRev, 0)
+	return ho.Env.Conn.KVUpdate(ctx, bucket, key, body, ho.CheckpointRev, 0)
 }
 
 // WriteLast ends a term: what is committed is written down, so that the next owner has little to
@@ -40,7 +40,7 @@ func (ho *Handover) WriteLast(ctx context.Context, next schemas.Checkpoint) {
 	defer cancel()
 	if next != ho.Checkpointed && !ho.Checkpointing {
 		if _, err := ho.Write(ctx, next); err != nil && !errors.Is(err, context.Canceled) {
-			ho.log.WithError(err).
+			ho.Log.WithError(err).
 				Warn("the last checkpoint cannot be written; the next owner repeats a little more")
 		}
 	}

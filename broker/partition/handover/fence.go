@@ -18,8 +18,8 @@ import (
 // nobody wrote another since it was read (P-2).
 func (ho *Handover) writeFence(ctx context.Context) error {
 	for {
-		seq, before, err := fence(ctx, ho.b.Conn, ho.b.NS, ho.n, ho.lease.Number(),
-			ho.b.Options.Node)
+		seq, before, err := fence(ctx, ho.Env.Conn, ho.Env.NS, ho.Partition, ho.lease.Number(),
+			ho.Env.Options.Node)
 		if errors.Is(err, natsconn.ErrInFlight) {
 			if err := sleep.For(ctx, 5*time.Millisecond); err != nil {
 				return err
@@ -34,11 +34,8 @@ func (ho *Handover) writeFence(ctx context.Context) error {
 	}
 }
 
-// ErrNewerFence says that an owner with a later claim has fenced the partition.
-var ErrNewerFence = env.ErrNewerFence
-
 // Fence writes a fence record for the holder of the given claim number and returns its sequence. It
-// fails with [ErrNewerFence] if a later claim has written one, and with natsconn.ErrWrongSequence
+// fails with [env.ErrNewerFence] if a later claim has written one, and with natsconn.ErrWrongSequence
 // or natsconn.ErrInFlight if somebody else is writing one now.
 func Fence(
 	ctx context.Context, conn *natsconn.Conn, ns subject.Namespace, partition int, claim uint64,
@@ -66,7 +63,7 @@ func fence(
 		}
 		if f.Claim > claim || f.Claim == claim && f.Owner != owner {
 			return 0, 0, fmt.Errorf("%w: claim %d of %s, ours is %d",
-				ErrNewerFence, f.Claim, f.Owner, claim)
+				env.ErrNewerFence, f.Claim, f.Owner, claim)
 		}
 	}
 	f := &schemas.Fence{Claim: claim, Owner: owner, Time: schemas.At(time.Now())}

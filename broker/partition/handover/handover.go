@@ -12,11 +12,9 @@ import (
 	"github.com/droverhq/drover/broker/partition/dispatch"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/intake"
-	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
-	"github.com/sirupsen/logrus"
 )
 
 // Host is the partition as this package needs it. Its methods are called on the loop, or before it
@@ -55,11 +53,8 @@ type Parts struct {
 
 // Handover is what an owner takes from the one before, and leaves to the next.
 type Handover struct {
+	env.Owner
 	host      Host
-	b         *env.Env
-	n         int
-	loop      *loop.Loop
-	log       logrus.FieldLogger
 	lease     *claims.Lease
 	intake    *intake.Intake[*actor.Message]
 	deadlines *deadlines.Deadlines[*actor.Run]
@@ -95,7 +90,7 @@ type Handover struct {
 // New returns that of a new owner, which has taken nothing over yet.
 func New(host Host, o env.Owner, parts Parts) *Handover {
 	return &Handover{
-		host: host, b: o.Env, n: o.Partition, loop: o.Loop, log: o.Log, lease: parts.Lease,
+		host: host, Owner: o, lease: parts.Lease,
 		intake: parts.Intake, deadlines: parts.Deadlines, decisions: parts.Decisions,
 		dispatch: parts.Dispatch, alarms: parts.Alarms, Recovered: make(map[string]map[string]bool),
 	}

@@ -50,7 +50,7 @@ func (ho *Handover) lostRecords(ctx context.Context) (bool, error) {
 	} else {
 		// The number alone says nothing: a late write of the former owner may stand after our
 		// fence.
-		m, err := ho.b.Conn.GetSeq(ctx, ho.b.NS.StreamHistory(ho.n), c.History)
+		m, err := ho.Env.Conn.GetSeq(ctx, ho.Env.NS.StreamHistory(ho.Partition), c.History)
 		switch {
 		case errors.Is(err, natsconn.ErrNotFound) && ho.Fence <= c.History:
 			why = fmt.Sprintf("records %d to %d were acknowledged and are gone", ho.Fence, c.History)
@@ -73,17 +73,17 @@ func (ho *Handover) lostRecords(ctx context.Context) (bool, error) {
 
 // sayLost writes down that something is lost, where an operator finds it after the log is gone.
 func (ho *Handover) sayLost(ctx context.Context, why string) error {
-	stream := ho.b.NS.StreamHistory(ho.n)
-	ho.log.WithField("stream", stream).
+	stream := ho.Env.NS.StreamHistory(ho.Partition)
+	ho.Log.WithField("stream", stream).
 		Error("the history has lost its end: " + why + "; the messages that are still in the " +
 			"inbox and the signals are read again")
 	place := dead.Place{
-		Partition: strconv.Itoa(ho.n), Stream: "history",
+		Partition: strconv.Itoa(ho.Partition), Stream: "history",
 		Incarnation: strconv.FormatInt(int64(ho.host.Now()), 10), Sequence: ho.Fence,
 	}
-	return dead.Bury(ctx, ho.b.Conn, ho.b.NS, place, schemas.DeadLetter{
-		Reason: dead.ReasonLostRecords, Subject: ho.b.NS.AllHistory(ho.n), Time: ho.host.Now(),
-		Details: "partition " + strconv.Itoa(ho.n) + ": " + why +
+	return dead.Bury(ctx, ho.Env.Conn, ho.Env.NS, place, schemas.DeadLetter{
+		Reason: dead.ReasonLostRecords, Subject: ho.Env.NS.AllHistory(ho.Partition), Time: ho.host.Now(),
+		Details: "partition " + strconv.Itoa(ho.Partition) + ": " + why +
 			". Runs that were in them only are begun again if their start is still " +
 			"in the inbox; of the others nothing is known any more",
 	})

@@ -21,10 +21,10 @@ const repairing = 256
 // or several that hold each stream, lose nothing that they have acknowledged.
 func (ho *Handover) damaged(ctx context.Context) (bool, error) {
 	c := &ho.Checkpointed
-	ho.Server = ho.b.Conn.NATS().ConnectedServerId()
-	s, err := ho.b.Conn.JetStream().Stream(ctx, ho.b.NS.StreamAlarms(ho.n))
+	ho.Server = ho.Env.Conn.NATS().ConnectedServerId()
+	s, err := ho.Env.Conn.JetStream().Stream(ctx, ho.Env.NS.StreamAlarms(ho.Partition))
 	if err != nil {
-		return false, fmt.Errorf("stream %s: %w", ho.b.NS.StreamAlarms(ho.n), err)
+		return false, fmt.Errorf("stream %s: %w", ho.Env.NS.StreamAlarms(ho.Partition), err)
 	}
 	info := s.CachedInfo()
 	ho.Replicated = info.Config.Replicas > 1
@@ -37,11 +37,11 @@ func (ho *Handover) damaged(ctx context.Context) (bool, error) {
 	if later {
 		ho.deadlines.Armed = info.State.LastSeq
 	}
-	if !later && slices.Contains(ho.b.Options.Predecessors, c.Server) {
+	if !later && slices.Contains(ho.Env.Options.Predecessors, c.Server) {
 		ho.written = ho.Server // it has all that the other one had
 		return false, nil
 	}
-	return later || c.Server != ho.Server && !ho.Replicated && !ho.b.Options.Synced, nil
+	return later || c.Server != ho.Server && !ho.Replicated && !ho.Env.Options.Synced, nil
 }
 
 // meetOpen adds every open run to those whose effects are repeated, and every run that has
@@ -50,7 +50,7 @@ func (ho *Handover) meetOpen(ctx context.Context) error {
 	// a filter costs more than the fences that it would leave out
 	options := natsconn.ReadOptions{HeadersOnly: true}
 	var runs openruns.Runs
-	err := ho.b.Reads.Scan(ctx, ho.b.NS.StreamHistory(ho.n), options,
+	err := ho.Env.Reads.Scan(ctx, ho.Env.NS.StreamHistory(ho.Partition), options,
 		func(s natsconn.Stored) error {
 			return runs.Note(s.Seq, s.Subject, s.Header.Get(schemas.StatusHeader))
 		})
@@ -61,7 +61,7 @@ func (ho *Handover) meetOpen(ctx context.Context) error {
 		for subj := range subjects {
 			_, wid, run, err := subject.ParseHistory(subj)
 			if err != nil {
-				ho.log.WithError(err).WithField("subject", subj).Error(
+				ho.Log.WithError(err).WithField("subject", subj).Error(
 					"a record stands on a subject that names no run; drover verify tells more")
 				continue
 			}
@@ -69,7 +69,7 @@ func (ho *Handover) meetOpen(ctx context.Context) error {
 		}
 	}
 	if n := runs.Len(); n > 0 {
-		ho.log.WithField("runs", n).Info(
+		ho.Log.WithField("runs", n).Info(
 			"the server is not the one that stored the tasks and alarms: repeating the effects of every open run")
 	}
 	return ho.dropForeign(ctx)
@@ -80,14 +80,18 @@ func (ho *Handover) meetOpen(ctx context.Context) error {
 // partition is fenced.
 func (ho *Handover) dropForeign(ctx context.Context) error {
 	var foreign []uint64
-	err := ho.b.Reads.Scan(ctx, ho.b.NS.StreamAlarms(ho.n), natsconn.ReadOptions{HeadersOnly: true},
+	err := ho.Env.Reads.Scan(
+		ctx,
+		ho.Env.NS.StreamAlarms(ho.Partition),
+		natsconn.ReadOptions{HeadersOnly: true},
 		func(s natsconn.Stored) error {
 			if _, wid, run, err := subject.ParseAlarm(s.Subject); err == nil &&
 				!ho.Recovered[wid][run] {
 				foreign = append(foreign, s.Seq)
 			}
 			return nil
-		})
+		},
+	)
 	if err != nil {
 		return fmt.Errorf("look for alarms of closed runs: %w", err)
 	}

@@ -44,10 +44,10 @@ func (ho *Handover) TakeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for log, name := range []string{ho.b.NS.StreamIn(ho.n), ho.b.NS.StreamSignals()} {
+	for log, name := range []string{ho.Env.NS.StreamIn(ho.Partition), ho.Env.NS.StreamSignals()} {
 		filter := ""
 		if log == intake.Signals {
-			filter = ho.b.NS.SignalsOf(ho.n)
+			filter = ho.Env.NS.SignalsOf(ho.Partition)
 		}
 		if err := ho.host.OpenLog(ctx, log, name, filter, seen[log]); err != nil {
 			return err
@@ -57,16 +57,16 @@ func (ho *Handover) TakeOver(ctx context.Context) error {
 	return ho.readBuried(ctx)
 }
 
-func (ho *Handover) checkpointKey() string { return fmt.Sprintf("partition.%d", ho.n) }
+func (ho *Handover) checkpointKey() string { return fmt.Sprintf("partition.%d", ho.Partition) }
 
 func (ho *Handover) readCheckpoint(ctx context.Context) error {
-	value, rev, err := ho.b.Conn.KVGet(ctx, ho.b.NS.BucketCheckpoints(), ho.checkpointKey())
+	value, rev, err := ho.Env.Conn.KVGet(ctx, ho.Env.NS.BucketCheckpoints(), ho.checkpointKey())
 	switch {
 	case errors.Is(err, natsconn.ErrNotFound):
 		return nil
 	case err != nil:
 		if errors.Is(err, natsconn.ErrNoStream) {
-			return fmt.Errorf("read the checkpoint: %w: %s", err, topology.Remake(ho.b.NS))
+			return fmt.Errorf("read the checkpoint: %w: %s", err, topology.Remake(ho.Env.NS))
 		}
 		return fmt.Errorf("read the checkpoint: %w", err)
 	}
@@ -87,27 +87,32 @@ func (ho *Handover) readCheckpoint(ctx context.Context) error {
 func (ho *Handover) meet(ctx context.Context) (seen [2]schemas.Position, err error) {
 	seen = [2]schemas.Position{ho.Checkpointed.Inbox, ho.Checkpointed.Signals}
 	options := natsconn.ReadOptions{
-		FilterSubjects: []string{ho.b.NS.AllRuns(ho.n)},
+		FilterSubjects: []string{ho.Env.NS.AllRuns(ho.Partition)},
 		StartSeq:       ho.intake.Effects.Position().Sequence + 1,
 	}
-	err = ho.b.Reads.Scan(ctx, ho.b.NS.StreamHistory(ho.n), options, func(s natsconn.Stored) error {
-		if !runs.IsRecord(&s) {
-			return nil
-		}
-		var r schemas.Record
-		if err := schemas.Unmarshal(s.Data, &r); err != nil {
-			ho.log.WithError(err).WithField("seq", s.Seq).
-				Error("a record cannot be read; drover verify names its run")
-			if _, wid, run, err := subject.ParseHistory(s.Subject); err == nil {
-				ho.met(wid, run) // damage.go tells what becomes of it
+	err = ho.Env.Reads.Scan(
+		ctx,
+		ho.Env.NS.StreamHistory(ho.Partition),
+		options,
+		func(s natsconn.Stored) error {
+			if !runs.IsRecord(&s) {
+				return nil
 			}
+			var r schemas.Record
+			if err := schemas.Unmarshal(s.Data, &r); err != nil {
+				ho.Log.WithError(err).WithField("seq", s.Seq).
+					Error("a record cannot be read; drover verify names its run")
+				if _, wid, run, err := subject.ParseHistory(s.Subject); err == nil {
+					ho.met(wid, run) // damage.go tells what becomes of it
+				}
+				return nil
+			}
+			ho.met(r.WorkflowID, r.Run)
+			seen[intake.Inbox] = seen[intake.Inbox].Later(r.Inbox)
+			seen[intake.Signals] = seen[intake.Signals].Later(r.Signals)
 			return nil
-		}
-		ho.met(r.WorkflowID, r.Run)
-		seen[intake.Inbox] = seen[intake.Inbox].Later(r.Inbox)
-		seen[intake.Signals] = seen[intake.Signals].Later(r.Signals)
-		return nil
-	})
+		},
+	)
 	if err != nil {
 		return seen, fmt.Errorf("read the records since the last checkpoint: %w", err)
 	}
@@ -122,10 +127,10 @@ func (ho *Handover) readBuried(ctx context.Context) error {
 	if ho.intake.Logs[intake.Signals].End <= checkpoint.Sequence {
 		return nil
 	}
-	filter := ho.b.NS.AllDeadOf(intake.Tail(ho.n, intake.Signals)...)
+	filter := ho.Env.NS.AllDeadOf(intake.Tail(ho.Partition, intake.Signals)...)
 	options := natsconn.ReadOptions{FilterSubjects: []string{filter}, HeadersOnly: true}
 	if at := checkpoint.Time; at != 0 {
-		first, err := ho.b.Conn.FirstSince(ctx, ho.b.NS.StreamDead(), filter,
+		first, err := ho.Env.Conn.FirstSince(ctx, ho.Env.NS.StreamDead(), filter,
 			at.Time().Add(-env.ClockSkew))
 		switch {
 		case errors.Is(err, natsconn.ErrNotFound):
@@ -135,7 +140,7 @@ func (ho *Handover) readBuried(ctx context.Context) error {
 		}
 		options.StartSeq = first.Seq
 	}
-	err := ho.b.Reads.Scan(ctx, ho.b.NS.StreamDead(), options, func(s natsconn.Stored) error {
+	err := ho.Env.Reads.Scan(ctx, ho.Env.NS.StreamDead(), options, func(s natsconn.Stored) error {
 		ho.intake.Letters.Wrote(s.Subject)
 		return nil
 	})
@@ -152,7 +157,7 @@ func (ho *Handover) BacklogRead() {
 	met := ho.Recovered
 	ho.Recovered = nil
 	if len(met) > 0 {
-		ho.log.WithField("runs", len(met)).Info("repeating open effects")
+		ho.Log.WithField("runs", len(met)).Info("repeating open effects")
 	}
 	ho.toRepeat = met
 	ho.repeatSome()
@@ -193,7 +198,7 @@ func (ho *Handover) repeat(r *actor.Run, runs map[string]bool) {
 // closed. tries is how often that was tried before: one that is damaged is left as it is.
 func (ho *Handover) repeatOld(wid, id string, tries int) {
 	ho.Recovery.Retain()
-	env.ReadAsync(ho.b, ho.loop, func(ctx context.Context) (*runs.Run, error) {
+	env.ReadAsync(ho.Env, ho.Loop, func(ctx context.Context) (*runs.Run, error) {
 		return ho.host.LoadRun(ctx, wid, id)
 	}, func(l *runs.Run, err error) {
 		if errors.Is(err, runs.ErrDamaged) && !errors.Is(err, runs.ErrLater) &&
@@ -201,15 +206,15 @@ func (ho *Handover) repeatOld(wid, id string, tries int) {
 			if r := ho.host.InMemory(wid); r == nil || r.Damage.Err == nil ||
 				r.Damage.Err.Error() != err.Error() {
 				// else it is told of
-				ho.host.SayDamaged(ho.b.NS.History(ho.n, wid, id), err)
+				ho.host.SayDamaged(ho.Env.NS.History(ho.Partition, wid, id), err)
 			}
 			ho.Recovery.Release()
 			return
 		}
 		if err != nil {
-			ho.log.WithError(err).WithField("workflow", wid).
+			ho.Log.WithError(err).WithField("workflow", wid).
 				Warn("a closed run cannot be read; trying again")
-			ho.loop.After(env.LoadRetry,
+			ho.Loop.After(env.LoadRetry,
 				func() { ho.repeatOld(wid, id, tries+1); ho.Recovery.Release() })
 			return
 		}

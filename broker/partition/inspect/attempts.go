@@ -10,8 +10,13 @@ import (
 
 // withAttempts adds to the description of a run how it was replayed.
 func (ins *Inspector) withAttempts(d *schemas.DescribeResponse, reply func(any)) {
-	env.ReadAsync(ins.b, ins.loop, func(ctx context.Context) ([]schemas.ReplayAttempt, error) {
-		return ins.b.Histories.Attempts(ctx, ins.n, d.Execution.WorkflowID, d.Execution.Run)
+	env.ReadAsync(ins.Env, ins.Loop, func(ctx context.Context) ([]schemas.ReplayAttempt, error) {
+		return ins.Env.Histories.Attempts(
+			ctx,
+			ins.Partition,
+			d.Execution.WorkflowID,
+			d.Execution.Run,
+		)
 	}, func(all []schemas.ReplayAttempt, err error) {
 		if err != nil {
 			reply(&schemas.AckResponse{V: schemas.Version, Error: env.Unavailable(err)})

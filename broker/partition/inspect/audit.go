@@ -20,7 +20,7 @@ const auditBudget = 1500
 // at work, nor take all readers.
 func (ins *Inspector) Audit(q *schemas.AuditRequest, reply func(any)) {
 	a := &schemas.AuditResponse{
-		V: schemas.Version, Partition: ins.n, Owner: ins.b.Options.Node, Time: ins.b.Now(),
+		V: schemas.Version, Partition: ins.Partition, Owner: ins.Env.Options.Node, Time: ins.Env.Now(),
 		Recovering: ins.host.Recovering(), Inbox: ins.host.InboxRead(),
 		Runs: make([]schemas.AuditRun, 0, len(q.Workflows)),
 	}
@@ -42,10 +42,10 @@ func (ins *Inspector) Audit(q *schemas.AuditRequest, reply func(any)) {
 		reply(a)
 		return
 	}
-	ins.b.Scans.Enter("audit", func(done func()) {
-		ins.b.Answering.Run(func() {
+	ins.Env.Scans.Enter("audit", func(done func()) {
+		ins.Env.Answering.Run(func() {
 			defer done()
-			ctx, cancel := context.WithTimeout(ins.b.Background, env.ReadTimeout)
+			ctx, cancel := context.WithTimeout(ins.Env.Background, env.ReadTimeout)
 			defer cancel()
 			ins.readAll(ctx, unread, a.Runs)
 			reply(a)
@@ -64,13 +64,13 @@ func (ins *Inspector) audited(r *actor.Run) schemas.AuditRun {
 		a.Busy = r.Loading || len(r.Mailbox) > 0
 		return a
 	}
-	explain.Audit(&a, r.State, ins.b.Config(), ins.b.Now())
+	explain.Audit(&a, r.State, ins.Env.Config(), ins.Env.Now())
 	a.Busy = r.Loading || r.Inflight != nil ||
 		len(r.Pending)+len(r.Mailbox)+len(r.Uncovered)+len(r.Tasks.Offers) > 0 ||
 		r.Alarm.Way != nil || r.Alarm.Queued || r.Continues() || ins.host.KeysBusy(r)
 	switch {
 	case r.Decider.NoPoller: // what is armed may be of a time when the backlog was longer
-		a.Due = explain.DueAtLast(r.State, ins.b.Config(), ins.b.Now(), mostReask)
+		a.Due = explain.DueAtLast(r.State, ins.Env.Config(), ins.Env.Now(), mostReask)
 	case r.Open():
 		a.Due = ins.host.WantedAlarm(r)
 	}

@@ -54,13 +54,13 @@ func (ins *Inspector) loadStored(ctx context.Context, wid, run string) (*runs.Ru
 			return l, err
 		}
 	}
-	return ins.b.Histories.Latest(ctx, ins.n, wid, ins.host.SingleReplica())
+	return ins.Env.Histories.Latest(ctx, ins.Partition, wid, ins.host.SingleReplica())
 }
 
 // auditLoaded is what a run waits for that was read from its history. It was in no memory, so
 // nobody is asked for it, and nothing of it is on its way.
 func (ins *Inspector) auditLoaded(u *unread, l *runs.Run, err error) schemas.AuditRun {
-	b := ins.b
+	b := ins.Env
 	a := schemas.AuditRun{WorkflowID: u.wid}
 	switch {
 	case err != nil:

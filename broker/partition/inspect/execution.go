@@ -65,10 +65,13 @@ func (ins *Inspector) serveActor(verb string, q *schemas.ExecutionRequest, reply
 		default:
 			d := explain.Describe(r.State)
 			if r.Open() {
-				d.EventsLeft = ins.b.Config().EventsLeft(r.State.LastID)
+				d.EventsLeft = ins.Env.Config().EventsLeft(r.State.LastID)
 			}
-			d.Partition, d.Owner, d.Alarm, d.Decision = ins.n, ins.b.Options.Node, r.Alarm.Due,
-				explain.Decision(r.State, ins.situation(r))
+			d.Partition, d.Owner, d.Alarm, d.Decision = ins.Partition, ins.Env.Options.Node, r.Alarm.Due,
+				explain.Decision(
+					r.State,
+					ins.situation(r),
+				)
 			d.RequestIDsSince = ins.host.RequestIDsSince(r.WorkflowID)
 			ins.host.AfterPending(r, func() {
 				if d.Started.Replays == nil { // nothing repeats the latest run either
@@ -93,7 +96,7 @@ func (ins *Inspector) serveOld(verb string, q *schemas.ExecutionRequest, reply f
 
 // foldOld is serveOld by all that the history says.
 func (ins *Inspector) foldOld(verb string, q *schemas.ExecutionRequest, reply func(any)) {
-	env.ReadAsync(ins.b, ins.loop, func(ctx context.Context) (*runs.Run, error) {
+	env.ReadAsync(ins.Env, ins.Loop, func(ctx context.Context) (*runs.Run, error) {
 		return ins.host.LoadRun(ctx, q.WorkflowID, q.Run)
 	}, func(l *runs.Run, err error) {
 		switch {
@@ -105,7 +108,7 @@ func (ins *Inspector) foldOld(verb string, q *schemas.ExecutionRequest, reply fu
 			reply(explain.Result(l.State))
 		default:
 			d := explain.Describe(l.State)
-			d.Partition, d.Owner = ins.n, ins.b.Options.Node
+			d.Partition, d.Owner = ins.Partition, ins.Env.Options.Node
 			ins.withAttempts(d, func(v any) {
 				if verb == "why" && v == any(d) {
 					ins.whyAlwaysOn(l.State, func(clause string) {

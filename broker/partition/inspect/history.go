@@ -52,12 +52,12 @@ func (ins *Inspector) ended(r *actor.Run) bool {
 
 // readPage answers with a page of a history.
 func (ins *Inspector) readPage(q *schemas.HistoryRequest, of runs.PageOf, reply func(any)) {
-	ins.b.Work.Go(func() {
-		ins.b.Readers.Enter()
-		defer ins.b.Readers.Leave()
-		ctx, cancel := context.WithTimeout(ins.b.Background, env.ReadTimeout)
+	ins.Env.Work.Go(func() {
+		ins.Env.Readers.Enter()
+		defer ins.Env.Readers.Leave()
+		ctx, cancel := context.WithTimeout(ins.Env.Background, env.ReadTimeout)
 		defer cancel()
-		a, err := ins.b.Histories.Page(ctx, ins.n, q, of)
+		a, err := ins.Env.Histories.Page(ctx, ins.Partition, q, of)
 		if err != nil {
 			a = &schemas.HistoryResponse{V: schemas.Version, Run: of.Run, Events: []schemas.Event{}}
 			if a.Error = env.Unavailable(err); errors.Is(err, runs.ErrNoRun) {

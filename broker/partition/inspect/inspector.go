@@ -3,12 +3,9 @@ package inspect
 import (
 	"context"
 
-	"github.com/sirupsen/logrus"
-
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
-	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
@@ -55,14 +52,11 @@ type Host interface {
 
 // Inspector answers who asks about the runs of a partition.
 type Inspector struct {
+	env.Owner
 	host Host
-	b    *env.Env
-	n    int
-	loop *loop.Loop
-	log  logrus.FieldLogger
 }
 
 // New returns the inspector of a new owner.
 func New(host Host, o env.Owner) *Inspector {
-	return &Inspector{host: host, b: o.Env, n: o.Partition, loop: o.Loop, log: o.Log}
+	return &Inspector{host: host, Owner: o}
 }

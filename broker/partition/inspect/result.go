@@ -30,8 +30,8 @@ func inline(most int, reply func(any)) func(any) {
 // if it cannot be told like this.
 func (ins *Inspector) ReadResult(q *schemas.ExecutionRequest, reply func(any), otherwise func()) {
 	alone := ins.host.SingleReplica()
-	env.ReadAsync(ins.b, ins.loop, func(ctx context.Context) (*schemas.ResultResponse, error) {
-		s, err := ins.b.Histories.Closed(ctx, ins.n, q.WorkflowID, q.Run, alone)
+	env.ReadAsync(ins.Env, ins.Loop, func(ctx context.Context) (*schemas.ResultResponse, error) {
+		s, err := ins.Env.Histories.Closed(ctx, ins.Partition, q.WorkflowID, q.Run, alone)
 		if err != nil || s == nil {
 			return nil, err
 		}

@@ -18,13 +18,14 @@ const purgedFrom = 10 * time.Second
 // maybePurged tells whether a closed run in memory must be looked for in the history before it is
 // told of.
 func (ins *Inspector) maybePurged(r *actor.Run) bool {
-	return r.State.Close != nil && ins.ended(r) && ins.b.Now().Sub(r.State.Close.Time) >= purgedFrom
+	return r.State.Close != nil && ins.ended(r) &&
+		ins.Env.Now().Sub(r.State.Close.Time) >= purgedFrom
 }
 
 // serveSoft answers describe, result and why for a run that is not in the history.
 func (ins *Inspector) serveSoft(verb string, q *schemas.ExecutionRequest, reply func(any)) {
-	env.ReadAsync(ins.b, ins.loop, func(ctx context.Context) (*runs.Run, error) {
-		return ins.b.Histories.Soft(ctx, ins.n, q.WorkflowID, q.Run)
+	env.ReadAsync(ins.Env, ins.Loop, func(ctx context.Context) (*runs.Run, error) {
+		return ins.Env.Histories.Soft(ctx, ins.Partition, q.WorkflowID, q.Run)
 	}, func(l *runs.Run, err error) {
 		switch {
 		case err != nil:
@@ -38,7 +39,7 @@ func (ins *Inspector) serveSoft(verb string, q *schemas.ExecutionRequest, reply 
 			reply(a)
 		default:
 			d := explain.Describe(l.State)
-			d.Partition, d.Owner, d.Soft = ins.n, ins.b.Options.Node, true
+			d.Partition, d.Owner, d.Soft = ins.Partition, ins.Env.Options.Node, true
 			ins.withAttempts(d, func(v any) {
 				if verb == "why" && v == any(d) {
 					because := explain.Closed(l.State) +

@@ -21,8 +21,8 @@ import (
 // situation is what this owner knows of a run in memory beside its state.
 func (ins *Inspector) situation(r *actor.Run) *explain.Situation {
 	in := &explain.Situation{
-		Now: ins.b.Now(), Namespace: ins.b.Options.Namespace, Config: ins.b.Config(),
-		Lock: ins.b.Locks.Get, Reasks: r.Decider.Reasks, NoPoller: r.Decider.NoPoller,
+		Now: ins.Env.Now(), Namespace: ins.Env.Options.Namespace, Config: ins.Env.Config(),
+		Lock: ins.Env.Locks.Get, Reasks: r.Decider.Reasks, NoPoller: r.Decider.NoPoller,
 		BackingUp: r.Decider.BackingOff,
 	}
 	if r.Decider.Ask != nil {
@@ -55,20 +55,20 @@ func (ins *Inspector) why(r *actor.Run, reply func(any)) {
 // whyTaskList tells how the list of a task stands that no worker has taken.
 func (ins *Inspector) whyTaskList(task *schemas.ActivityScheduled, tell func(clause string)) {
 	list, consumer := task.List, subject.ConsumerOf(task.TaskPriority)
-	env.ReadAsync(ins.b, ins.loop, func(ctx context.Context) (*schemas.TaskListInfo, error) {
+	env.ReadAsync(ins.Env, ins.Loop, func(ctx context.Context) (*schemas.TaskListInfo, error) {
 		i := &schemas.TaskListInfo{List: list}
-		exists, err := ins.b.WorkersOf(ctx, i)
+		exists, err := ins.Env.WorkersOf(ctx, i)
 		if err != nil || !exists {
 			return nil, err
 		}
 		if len(i.Missing) > 0 {
-			ins.b.LookAtList(list, 0)
+			ins.Env.LookAtList(list, 0)
 		}
 		i.Missing = slices.DeleteFunc(i.Missing, func(name string) bool { return name != consumer })
 		return i, nil
 	}, func(i *schemas.TaskListInfo, err error) {
 		if err != nil {
-			ins.log.WithError(err).WithField("list", list).Debug("how the list stands is not known")
+			ins.Log.WithError(err).WithField("list", list).Debug("how the list stands is not known")
 		}
 		if refused := ins.host.ListRefusal(list); i == nil && err == nil && refused != nil {
 			tell(fmt.Sprintf("; the list cannot be made: %v", refused))
@@ -80,11 +80,11 @@ func (ins *Inspector) whyTaskList(task *schemas.ActivityScheduled, tell func(cla
 
 // whyFailed tells how the last attempt went of what a run tries again.
 func (ins *Inspector) whyFailed(wid, run string, t *explain.Tries, tell func(clause string)) {
-	env.ReadAsync(ins.b, ins.loop, func(ctx context.Context) (string, error) {
-		return failed(ins.b, ctx, ins.n, wid, run, t)
+	env.ReadAsync(ins.Env, ins.Loop, func(ctx context.Context) (string, error) {
+		return failed(ins.Env, ctx, ins.Partition, wid, run, t)
 	}, func(clause string, err error) {
 		if err != nil {
-			ins.log.WithError(err).WithField("workflow", wid).
+			ins.Log.WithError(err).WithField("workflow", wid).
 				Debug("how the last attempt went is not known")
 		}
 		tell(clause)
@@ -121,14 +121,14 @@ func (ins *Inspector) whyAlwaysOn(s *execution.State, tell func(clause string)) 
 		return
 	}
 	wid, run := s.WorkflowID, s.Run
-	env.ReadAsync(ins.b, ins.loop, func(ctx context.Context) (*ops.AlwaysOnRecord, error) {
-		return alwaysOn(ins.b, ctx, wid)
+	env.ReadAsync(ins.Env, ins.Loop, func(ctx context.Context) (*ops.AlwaysOnRecord, error) {
+		return alwaysOn(ins.Env, ctx, wid)
 	}, func(r *ops.AlwaysOnRecord, err error) {
 		if err != nil {
-			ins.log.WithError(err).WithField("workflow", wid).WithField("run", run).
+			ins.Log.WithError(err).WithField("workflow", wid).WithField("run", run).
 				Debug("how the always-on workflow stands is not known")
 		}
-		tell(explain.AlwaysOn(r, ins.b.Now()))
+		tell(explain.AlwaysOn(r, ins.Env.Now()))
 	})
 }
 

@@ -1,11 +1,8 @@
 package large
 
 import (
-	"github.com/sirupsen/logrus"
-
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
-	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -24,17 +21,14 @@ type Host interface {
 
 // Large looks after the payloads of a partition that are too large for a message.
 type Large struct {
+	env.Owner
 	host    Host
-	b       *env.Env
-	n       int
-	loop    *loop.Loop
-	log     logrus.FieldLogger
 	sending int // replies whose payloads are on their way to the store
 }
 
 // New returns the Large of a new owner, which stores nothing yet.
 func New(host Host, o env.Owner) *Large {
-	return &Large{host: host, b: o.Env, n: o.Partition, loop: o.Loop, log: o.Log}
+	return &Large{host: host, Owner: o}
 }
 
 // Busy tells whether the payloads of a reply are on their way to the store.

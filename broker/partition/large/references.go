@@ -65,7 +65,7 @@ func (l *Large) nothing(ctx context.Context, payload schemas.Payload) (bad strin
 	}
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		once, cancel := context.WithTimeout(ctx, env.ReadTimeout)
-		err := l.b.Store.Check(once, ref)
+		err := l.Env.Store.Check(once, ref)
 		cancel()
 		switch {
 		case err == nil:
@@ -73,7 +73,7 @@ func (l *Large) nothing(ctx context.Context, payload schemas.Payload) (bad strin
 		case IsNothing(err):
 			return "is a reference to nothing: " + err.Error(), true
 		case ctx.Err() == nil:
-			l.log.WithError(err).WithField("object", ref.Object).
+			l.Log.WithError(err).WithField("object", ref.Object).
 				Warn("a large payload cannot be looked for; its log waits")
 		}
 		if sleep.For(ctx, wait) != nil {

@@ -44,11 +44,11 @@ func (l *Large) JudgeReply(r *actor.Run, reply *schemas.DecisionReply, e *actor.
 func (l *Large) unfit(
 	r *actor.Run, reply *schemas.DecisionReply, at schemas.Timestamp, size int,
 ) string {
-	if size+256*len(reply.Decisions) > l.b.BodyLimit() {
+	if size+256*len(reply.Decisions) > l.Env.BodyLimit() {
 		return fmt.Sprintf(
 			"%d bytes in %d decisions do not fit one record of at most %d bytes; pass "+
 				"references instead of data, or decide in several steps", size,
-			len(reply.Decisions), l.b.BodyLimit())
+			len(reply.Decisions), l.Env.BodyLimit())
 	}
 	return l.tooLarge(r.State, reply, at, size)
 }
@@ -60,11 +60,11 @@ func (l *Large) unfitting(r *actor.Run, reply *schemas.DecisionReply, size int) 
 	for _, d := range reply.Decisions {
 		fields = append(fields, portions(d.Attributes)...)
 	}
-	most := l.b.BodyLimit() - recordBudget - max(l.mostSaid(r.State, reply, l.b.Config()),
+	most := l.Env.BodyLimit() - recordBudget - max(l.mostSaid(r.State, reply, l.Env.Config()),
 		256*len(reply.Decisions))
 	moved := payloads.Excess(fields, size, math.MaxInt, most)
 	for _, f := range fields {
-		if _, is := f.Ref(); !is && l.b.Outgrows(*f) > 0 && !slices.Contains(moved, f) {
+		if _, is := f.Ref(); !is && l.Env.Outgrows(*f) > 0 && !slices.Contains(moved, f) {
 			moved = append(moved, f)
 		}
 	}
@@ -100,9 +100,9 @@ func (l *Large) storeReply(
 	}
 	r.Loading = true
 	l.sending++ // an owner that leaves waits for it
-	env.ReadAsync(l.b, l.loop, func(ctx context.Context) (refs []schemas.Payload, err error) {
+	env.ReadAsync(l.Env, l.Loop, func(ctx context.Context) (refs []schemas.Payload, err error) {
 		for _, c := range contents {
-			ref, err := l.b.Store.Put(ctx, "reply-"+ulid.Make().String(), c)
+			ref, err := l.Env.Store.Put(ctx, "reply-"+ulid.Make().String(), c)
 			if err != nil {
 				return nil, err
 			}

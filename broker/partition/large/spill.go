@@ -36,18 +36,18 @@ const mostLarge = 2
 func (l *Large) Spill(
 	ctx context.Context, in *intake.Log, m natsconn.Stored, o *actor.Opened,
 ) bool {
-	if len(m.Data) <= l.b.SmallBody() || o.Err != nil {
+	if len(m.Data) <= l.Env.SmallBody() || o.Err != nil {
 		return true
 	}
 	var signal schemas.Payload
 	fields := payloadsOf(o, &signal)
-	moved := l.b.Excess(fields, len(m.Data))
+	moved := l.Env.Excess(fields, len(m.Data))
 	for i, field := range fields {
 		if !slices.Contains(moved, field) {
 			continue
 		}
-		fits := len(m.Data)-o.Spilled <= l.b.MessageLimit() && l.b.Outgrows(*field) == 0
-		ref, ok := l.store(ctx, objectName(l.n, in.Number, m, i), *field, fits)
+		fits := len(m.Data)-o.Spilled <= l.Env.MessageLimit() && l.Env.Outgrows(*field) == 0
+		ref, ok := l.store(ctx, objectName(l.Partition, in.Number, m, i), *field, fits)
 		if !ok {
 			return false
 		}
@@ -99,7 +99,7 @@ func (l *Large) store(
 ) (*schemas.PayloadRef, bool) {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		once, cancel := context.WithTimeout(ctx, env.ReadTimeout)
-		ref, err := l.b.Store.Put(once, object, data)
+		ref, err := l.Env.Store.Put(once, object, data)
 		cancel()
 		if err == nil {
 			return ref, true
@@ -108,7 +108,7 @@ func (l *Large) store(
 			return nil, true
 		}
 		if ctx.Err() == nil {
-			l.log.WithError(err).WithField("object", object).
+			l.Log.WithError(err).WithField("object", object).
 				Warn("a large payload cannot be stored; its log waits")
 		}
 		if sleep.For(ctx, wait) != nil {

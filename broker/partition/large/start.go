@@ -24,7 +24,7 @@ import (
 func (l *Large) OfStart(
 	e *actor.Message, q *schemas.StartRequest, signalOnly bool,
 ) []*schemas.Payload {
-	if e.Log != intake.None || len(e.Body) <= l.b.SmallBody() { // the reader of a log has done it
+	if e.Log != intake.None || len(e.Body) <= l.Env.SmallBody() { // the reader of a log has done it
 		return nil
 	}
 	fields := []*schemas.Payload{&q.Input, nil}
@@ -35,7 +35,7 @@ func (l *Large) OfStart(
 	if signalOnly {
 		size, fields = len(q.Signal.Input), fields[1:]
 	}
-	return l.b.Excess(fields, size)
+	return l.Env.Excess(fields, size)
 }
 
 // StoreStart stores payloads of a start, which is then judged again. The workflow id waits
@@ -50,8 +50,8 @@ func (l *Large) StoreStart(
 	for i, f := range fields {
 		contents[i] = *f
 	}
-	env.ReadAsync(l.b, l.loop, func(ctx context.Context) ([]*schemas.PayloadRef, error) {
-		return l.b.StoreForStart(ctx, prefix, contents)
+	env.ReadAsync(l.Env, l.Loop, func(ctx context.Context) ([]*schemas.PayloadRef, error) {
+		return l.Env.StoreForStart(ctx, prefix, contents)
 	}, func(refs []*schemas.PayloadRef, err error) {
 		r.Loading = false
 		if err != nil {
@@ -101,5 +101,5 @@ func (l *Large) DropStart(e *actor.Message) {
 			objects = append(objects, ref.Object)
 		}
 	}
-	l.b.RemoveObjects(objects)
+	l.Env.RemoveObjects(objects)
 }

@@ -25,17 +25,20 @@ func (l *Large) tooLarge(
 // that carries it is JSON, "" if all can. There it takes more, up to six times as much: bytes stand
 // in base64, and what is text with escapes.
 func (l *Large) tooLargeInJSON(reply *schemas.DecisionReply, size int) string {
-	if 6*size <= l.b.BodyLimit() {
+	if 6*size <= l.Env.BodyLimit() {
 		return ""
 	}
 	large := func(field string, v schemas.Payload) string {
-		n := l.b.Outgrows(v)
+		n := l.Env.Outgrows(v)
 		if n == 0 {
 			return ""
 		}
 		return fmt.Sprintf(
 			"%s: it takes %d bytes in JSON, and no message has more than %d: pass a reference instead of data",
-			field, n, l.b.BodyLimit())
+			field,
+			n,
+			l.Env.BodyLimit(),
+		)
 	}
 	if s := large("context", reply.Context); s != "" {
 		return s
@@ -80,7 +83,7 @@ const (
 func (l *Large) tooLargeForRecords(
 	s *execution.State, reply *schemas.DecisionReply, at schemas.Timestamp, size int,
 ) string {
-	config, limit := l.b.Config(), l.b.BodyLimit()
+	config, limit := l.Env.Config(), l.Env.BodyLimit()
 	if most := size + l.mostSaid(s, reply, config); most <= limit {
 		return ""
 	}
@@ -101,7 +104,11 @@ func (l *Large) tooLargeForRecords(
 	if len(body)+recordBudget > limit {
 		return fmt.Sprintf(
 			"the %d events of its %d decisions take %d bytes, and no record has more than %d: decide in several steps",
-			len(events), len(reply.Decisions), len(body), limit)
+			len(events),
+			len(reply.Decisions),
+			len(body),
+			limit,
+		)
 	}
 	next := try.Continuation()
 	if next == nil {

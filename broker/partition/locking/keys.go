@@ -9,9 +9,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/keyed"
-	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/schemas"
-	"github.com/sirupsen/logrus"
 )
 
 // Host is the partition as this package needs it. Its methods are called on the loop.
@@ -40,18 +38,15 @@ type Host interface {
 
 // Keys are the locks and state keys that the runs of a partition use.
 type Keys struct {
+	env.Owner
 	host   Host
-	b      *env.Env
-	n      int
-	loop   *loop.Loop
-	log    logrus.FieldLogger
 	locks  *lockKeys
 	states *stateKeys
 }
 
 // New returns the keys of a new owner, which knows nothing of them yet.
 func New(host Host, o env.Owner) *Keys {
-	ks := &Keys{host: host, b: o.Env, n: o.Partition, loop: o.Loop, log: o.Log}
+	ks := &Keys{host: host, Owner: o}
 	ks.locks, ks.states = newLockKeys(ks), newStateKeys(ks)
 	return ks
 }
@@ -67,22 +62,22 @@ func (h keyHost) CanWrite() bool { return h.p.host.CanWrite() }
 
 // Work is part of [keyed.Host].
 func (h keyHost) Work(work func(context.Context) error, done func(error)) {
-	env.WriteAsync(h.p.b, h.p.loop, func(ctx context.Context) (struct{}, error) {
+	env.WriteAsync(h.p.Env, h.p.Loop, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, work(ctx)
 	}, func(_ struct{}, err error) { done(err) })
 }
 
 // After is part of [keyed.Host] and [keyed.ViewHost].
 func (h keyHost) After(d time.Duration, f func()) (cancel func()) {
-	t := h.p.loop.After(d, f)
-	return func() { h.p.loop.Cancel(t) }
+	t := h.p.Loop.After(d, f)
+	return func() { h.p.Loop.Cancel(t) }
 }
 
 // Now is part of [keyed.ViewHost].
 func (h keyHost) Now() schemas.Timestamp { return h.p.host.Now() }
 
 // Ours is part of [keyed.ViewHost].
-func (h keyHost) Ours(wid string) bool { return h.p.b.PartitionOf(wid) == h.p.n }
+func (h keyHost) Ours(wid string) bool { return h.p.Env.PartitionOf(wid) == h.p.Partition }
 
 // Compare is part of [keyed.ViewHost].
 func (h keyHost) Compare(key string, at keyed.Place) { h.p.judgeLock(key, at) }
@@ -98,13 +93,17 @@ func (h keyHost) Ended(key string, err error) bool {
 
 // Warn is part of [keyed.Host].
 func (h keyHost) Warn(key string, err error, text string) {
-	h.p.log.WithError(err).WithField("key", key).Warn(text)
+	h.p.Log.WithError(err).WithField("key", key).Warn(text)
 }
 
 // Fenced fails with [env.ErrNewerFence] if somebody has fenced the partition after us.
 func (h keyHost) Fenced(ctx context.Context) error {
 	ks := h.p
-	last, err := ks.b.Reads.LastBySubject(ctx, ks.b.NS.StreamHistory(ks.n), ks.b.NS.Fence(ks.n))
+	last, err := ks.Env.Reads.LastBySubject(
+		ctx,
+		ks.Env.NS.StreamHistory(ks.Partition),
+		ks.Env.NS.Fence(ks.Partition),
+	)
 	if err != nil {
 		return fmt.Errorf("read the fence: %w", err)
 	}

@@ -96,9 +96,9 @@ func (l *lockKeys) Name() string { return "lock" }
 
 // Read reads a lock, and finds the ancestors of those that it might let in.
 func (l *lockKeys) Read(ctx context.Context, key string, ops []*lockOp) (keyed.Lock, error) {
-	got, err := l.p.b.ReadLock(ctx, key)
+	got, err := l.p.Env.ReadLock(ctx, key)
 	if err == nil {
-		err = findKin(l.p.b, ctx, got.Record, ops)
+		err = findKin(l.p.Env, ctx, got.Record, ops)
 	}
 	return got, err
 }
@@ -119,7 +119,7 @@ func (l *lockKeys) Pending(string) bool { return false }
 
 // Write is part of [keyed.Bucket].
 func (l *lockKeys) Write(ctx context.Context, key string, body []byte, rev uint64) (uint64, error) {
-	return l.p.b.WriteKey(ctx, l.p.b.NS.BucketLocks(), key, body, rev)
+	return l.p.Env.WriteKey(ctx, l.p.Env.NS.BucketLocks(), key, body, rev)
 }
 
 // Apply makes what was read what the runs want of it.
@@ -142,8 +142,8 @@ func (l *lockKeys) Apply(
 		case r != nil && r.Live() && r.State.LockOf(key, op.asked()) == nil:
 			op.result = locks.Result{} // it has closed or let go meanwhile, and its leaving follows
 		default:
-			most := ks.b.Config().LockWaiters
-			if size += lockPlaceSize; size > ks.b.BodyLimit() {
+			most := ks.Env.Config().LockWaiters
+			if size += lockPlaceSize; size > ks.Env.BodyLimit() {
 				most = -1
 			}
 			op.result = locks.Enter(next, locks.Entry{
@@ -184,7 +184,7 @@ func (l *lockKeys) seeWritten(key string, ops []*lockOp, e keyed.Lock) {
 	if locks.Empty(e.Record) {
 		e.Record = nil
 	}
-	l.p.b.Locks.Put(key, e)
+	l.p.Env.Locks.Put(key, e)
 }
 
 func (op *lockOp) asked() execution.Asked {
@@ -274,7 +274,7 @@ func ancestors(
 
 // Own lets the requests about locks in this process look at those of this owner, until
 // Disown.
-func (ks *Keys) Own() { ks.b.Locks.Own(ks.n, ks.locks) }
+func (ks *Keys) Own() { ks.Env.Locks.Own(ks.Partition, ks.locks) }
 
 // Disown undoes Own.
-func (ks *Keys) Disown() { ks.b.Locks.Disown(ks.n, ks.locks) }
+func (ks *Keys) Disown() { ks.Env.Locks.Disown(ks.Partition, ks.locks) }

@@ -15,7 +15,7 @@ import (
 
 // Seen takes the next entry of a lock, from any goroutine.
 func (l *lockKeys) Seen(key string, e keyed.Lock) {
-	l.p.loop.Post(func() { l.views.See(key, e) })
+	l.p.Loop.Post(func() { l.views.See(key, e) })
 }
 
 // JudgeLocksOf compares every place of a workflow with it.
@@ -69,7 +69,7 @@ func (ks *Keys) judgeNow(r *actor.Run, key string, at keyed.Place) {
 	switch j.Verdict {
 	case keyed.Agree:
 	case keyed.TakeOut:
-		ks.log.WithField("workflow", at.WorkflowID).WithField("lock", j.Lock.Lock).
+		ks.Log.WithField("workflow", at.WorkflowID).WithField("lock", j.Lock.Lock).
 			WithField("scope", j.Lock.Scope).
 			Info("taking out of a lock a run that has closed, let go, or never asked")
 		ks.LeaveLock(j.Lock.Lock, j.Lock.Scope, at, nil, true)
@@ -78,7 +78,7 @@ func (ks *Keys) judgeNow(r *actor.Run, key string, at keyed.Place) {
 	case keyed.Expire:
 		ks.tellLock(at.WorkflowID, leaseOver(key, l))
 	case keyed.Later:
-		ks.loop.After(j.After, func() { ks.judgeLock(key, at) })
+		ks.Loop.After(j.After, func() { ks.judgeLock(key, at) })
 	case keyed.Enter:
 		ks.EnterLock(r, l, nil, true)
 	}

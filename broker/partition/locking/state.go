@@ -77,7 +77,7 @@ func (ks *Keys) AskState(
 	}
 	require, err := requirement.Parse(a.Require)
 	if err != nil { // the core has read it
-		ks.log.WithError(err).WithField("workflow", r.WorkflowID).
+		ks.Log.WithError(err).WithField("workflow", r.WorkflowID).
 			Error("a requirement cannot be read")
 		return
 	}
@@ -139,7 +139,7 @@ type stateRead = keyed.Entry[schemas.StateRecord]
 
 // Read reads a key from its leader.
 func (s *stateKeys) Read(ctx context.Context, key string, _ []*stateOp) (got stateRead, err error) {
-	value, rev, err := s.p.b.Reads.KVLast(ctx, s.p.b.NS.BucketState(), key)
+	value, rev, err := s.p.Env.Reads.KVLast(ctx, s.p.Env.NS.BucketState(), key)
 	got = stateRead{Revision: rev}
 	if err != nil || value == nil {
 		return got, err
@@ -154,10 +154,10 @@ func (s *stateKeys) Read(ctx context.Context, key string, _ []*stateOp) (got sta
 func (s *stateKeys) Write(
 	ctx context.Context, key string, body []byte, rev uint64,
 ) (uint64, error) {
-	if len(body) > s.p.b.BodyLimit() {
+	if len(body) > s.p.Env.BodyLimit() {
 		return 0, fmt.Errorf("it has too many writes that are not settled: %d bytes", len(body))
 	}
-	return s.p.b.WriteKey(ctx, s.p.b.NS.BucketState(), key, body, rev)
+	return s.p.Env.WriteKey(ctx, s.p.Env.NS.BucketState(), key, body, rev)
 }
 
 // Apply changes the record as the runs want, and takes out what is settled if it is written anyway,
@@ -219,7 +219,7 @@ func (s *stateKeys) Done(key string, ops []*stateOp, e stateRead, _ bool) (again
 	}
 	s.p.judgeWrites(k, e.Record)
 	if len(again) > 0 {
-		s.p.log.WithField("key", key).
+		s.p.Log.WithField("key", key).
 			Warn("a state key has as many writes that are not settled as it can hold; trying again")
 	}
 	s.drop(k)

@@ -46,13 +46,13 @@ func (ks *Keys) askLock(q *lockAsk) {
 	if !ks.host.CanWrite() {
 		return // the next owner repeats it
 	}
-	env.WriteAsync(ks.b, ks.loop, func(ctx context.Context) (keyed.Lock, error) {
-		return ks.b.ReadLock(ctx, schemas.LockKey(q.scope, q.lock))
+	env.WriteAsync(ks.Env, ks.Loop, func(ctx context.Context) (keyed.Lock, error) {
+		return ks.Env.ReadLock(ctx, schemas.LockKey(q.scope, q.lock))
 	}, func(got keyed.Lock, err error) {
 		var holders []schemas.LockPlace
 		switch {
 		case err != nil:
-			ks.log.WithError(err).WithField("lock", q.lock).WithField("scope", q.scope).
+			ks.Log.WithError(err).WithField("lock", q.lock).WithField("scope", q.scope).
 				Warn("a lock cannot be read; trying again")
 			if env.Undecodable(err) {
 				ks.askLockAgain(q, keyed.MendPause)
@@ -75,7 +75,7 @@ func (ks *Keys) askLock(q *lockAsk) {
 
 func (ks *Keys) askLockAgain(q *lockAsk, delay time.Duration) {
 	q.tries++
-	ks.loop.After(delay, func() { ks.askLock(q) })
+	ks.Loop.After(delay, func() { ks.askLock(q) })
 }
 
 // holderOf is what the key lock-NAME shows to a run: the id of the workflow that holds the lock,
@@ -136,8 +136,12 @@ func (ks *Keys) breakHolder(q *lockAsk, h *schemas.LockPlace) {
 	ks.host.Tell(h.WorkflowID, actor.KindBreakLock, &schemas.ExecutionRequest{
 		V: schemas.Version, WorkflowID: h.WorkflowID, Run: h.Run, Lock: q.lock, Scope: q.scope,
 		RequestID: fmt.Sprintf("%s.%d", q.asked.Run, q.asked.EventID),
-		Reason:    fmt.Sprintf("workflow %q has cleared the key %s", q.wid, schemas.LockState(q.lock)),
-		Identity:  "workflow " + q.wid,
+		Reason: fmt.Sprintf(
+			"workflow %q has cleared the key %s",
+			q.wid,
+			schemas.LockState(q.lock),
+		),
+		Identity: "workflow " + q.wid,
 		Origin: &schemas.RequestOrigin{
 			Execution:        &schemas.Execution{WorkflowID: q.wid, Run: q.asked.Run},
 			ScheduledEventID: q.asked.EventID, Cause: schemas.CauseClearedByWorkflow,

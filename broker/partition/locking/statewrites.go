@@ -16,7 +16,7 @@ func (ks *Keys) stateSettled(name, scope string, w schemas.StateWrite) {
 	case many:
 		ks.tidyState(k)
 	case k.quiet == nil:
-		k.quiet = ks.loop.After(settledQuiet, func() {
+		k.quiet = ks.Loop.After(settledQuiet, func() {
 			if k.quiet = nil; k.writes.Left() {
 				ks.tidyState(k)
 			}

@@ -7,9 +7,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/decisions"
 	"github.com/droverhq/drover/broker/partition/dispatch"
 	"github.com/droverhq/drover/broker/partition/env"
-	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/schemas"
-	"github.com/sirupsen/logrus"
 )
 
 // Host is the partition as this package needs it. Its methods are called on the loop.
@@ -25,10 +23,8 @@ type Host interface {
 
 // Probes look for workers that are gone.
 type Probes struct {
+	env.Owner
 	host      Host
-	b         *env.Env
-	loop      *loop.Loop
-	log       logrus.FieldLogger
 	decisions *decisions.Decisions
 	dispatch  *dispatch.Dispatch
 	ahead     *ahead.Ahead
@@ -42,9 +38,7 @@ func New(
 ) *Probes {
 	return &Probes{
 		host:      host,
-		b:         o.Env,
-		loop:      o.Loop,
-		log:       o.Log,
+		Owner:     o,
 		decisions: d,
 		dispatch:  tasks,
 		ahead:     a,

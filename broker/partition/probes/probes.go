@@ -45,7 +45,7 @@ func (pr *Probes) Schedule(in time.Duration) {
 		return
 	}
 	pr.nextProbes = at
-	pr.loop.After(in, func() {
+	pr.Loop.After(in, func() {
 		if !pr.nextProbes.Equal(at) {
 			return // it was sooner
 		}
@@ -94,10 +94,10 @@ func (pr *Probes) waitsForWorkers() *deciders.Waits {
 }
 
 func (pr *Probes) probeWorker(w *deciders.Worker) {
-	to, reply := pr.b.NS.DecideAlive(w.Types[0], w.Name), pr.host.Replies()+Prefix+"."+
+	to, reply := pr.Env.NS.DecideAlive(w.Types[0], w.Name), pr.host.Replies()+Prefix+"."+
 		strconv.FormatUint(w.Number, 36)
-	if err := pr.b.Conn.PublishReply(to, reply, nil, nil); err != nil {
-		pr.log.WithError(err).Debug("a worker cannot be probed at this moment")
+	if err := pr.Env.Conn.PublishReply(to, reply, nil, nil); err != nil {
+		pr.Log.WithError(err).Debug("a worker cannot be probed at this moment")
 	}
 }
 
@@ -133,6 +133,6 @@ func (pr *Probes) WorkerGone(number uint64) {
 			offered++
 		}
 	}
-	pr.log.WithField("worker", name).WithField("decisions", asked).WithField("tasks", offered).
+	pr.Log.WithField("worker", name).WithField("decisions", asked).WithField("tasks", offered).
 		Info("a worker is gone: others are asked for what it may have had")
 }

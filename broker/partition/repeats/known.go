@@ -27,9 +27,13 @@ const mostKnown = 1 << 20
 // List reads the ids of the history as it is after the fence. Those of new runs are added as they
 // begin. Until it is called, and where the history has too many runs, no id is known to be unused.
 func (rp *Repeats) List() {
-	env.ReadAsync(rp.b, rp.loop, func(ctx context.Context) ([]string, error) {
-		all, complete, err := rp.b.Reads.StreamSubjects(ctx, rp.b.NS.StreamHistory(rp.n),
-			rp.b.NS.AllRuns(rp.n), listedSubjects)
+	env.ReadAsync(rp.Env, rp.Loop, func(ctx context.Context) ([]string, error) {
+		all, complete, err := rp.Env.Reads.StreamSubjects(
+			ctx,
+			rp.Env.NS.StreamHistory(rp.Partition),
+			rp.Env.NS.AllRuns(rp.Partition),
+			listedSubjects,
+		)
 		if !complete {
 			all = nil
 		} else if all == nil {
@@ -38,7 +42,7 @@ func (rp *Repeats) List() {
 		return all, err
 	}, func(subjects []string, err error) {
 		if err != nil {
-			rp.log.WithError(err).
+			rp.Log.WithError(err).
 				Debug("workflow ids cannot be listed; every start looks into the history")
 		}
 		if err != nil || subjects == nil {
@@ -47,7 +51,7 @@ func (rp *Repeats) List() {
 		for _, s := range subjects {
 			_, wid, _, err := subject.ParseHistory(s)
 			if err != nil {
-				rp.log.WithError(err).
+				rp.Log.WithError(err).
 					Debug("the history has subjects that are not ours; every start looks into it")
 				return
 			}

@@ -73,7 +73,7 @@ func (rp *Repeats) HadBefore(r *actor.Run, id execution.RequestID, then func(kno
 			then(false)
 			return
 		}
-		rp.lookFor(r, id, rp.b.Now(), then)
+		rp.lookFor(r, id, rp.Env.Now(), then)
 	})
 }
 
@@ -82,7 +82,7 @@ func (rp *Repeats) HadBefore(r *actor.Run, id execution.RequestID, then func(kno
 func (rp *Repeats) mayForget(r *actor.Run, id execution.RequestID) bool {
 	s := r.State.Start
 	return r.State.Forgets(id) || rp.index.find(r.WorkflowID, r.State.FirstRun()) != nil ||
-		len(s.SignalIDs)+len(s.RequestIDs) > 0 && inheritedSize(s) > rp.b.BodyLimit()/2
+		len(s.SignalIDs)+len(s.RequestIDs) > 0 && inheritedSize(s) > rp.Env.BodyLimit()/2
 }
 
 // inheritedSize is what there may be much of in the first record of a run, in bytes. What left no
@@ -122,9 +122,9 @@ func (rp *Repeats) lookFor(
 		rp.host.Loaded(r)
 	}
 	again := func(err error) {
-		rp.log.WithError(err).WithField("workflow", r.WorkflowID).
+		rp.Log.WithError(err).WithField("workflow", r.WorkflowID).
 			Warn("it cannot be looked up whether a request is a repeat; trying again")
-		rp.loop.After(env.LoadRetry, func() { rp.lookFor(r, id, at, then) })
+		rp.Loop.After(env.LoadRetry, func() { rp.lookFor(r, id, at, then) })
 	}
 	m := rp.indexOf(r, at)
 	if m == nil {
@@ -142,7 +142,7 @@ func (rp *Repeats) lookFor(
 		done(false)
 		return
 	}
-	env.ReadAsync(rp.b, rp.loop,
+	env.ReadAsync(rp.Env, rp.Loop,
 		func(ctx context.Context) (bool, error) { return rp.noted(ctx, id, sequence) },
 		func(known bool, err error) {
 			if err != nil {
@@ -158,7 +158,7 @@ func (rp *Repeats) lookFor(
 func (rp *Repeats) noted(
 	ctx context.Context, id execution.RequestID, sequence uint64,
 ) (bool, error) {
-	s, err := rp.b.Reads.GetSeq(ctx, rp.b.NS.StreamHistory(rp.n), sequence)
+	s, err := rp.Env.Reads.GetSeq(ctx, rp.Env.NS.StreamHistory(rp.Partition), sequence)
 	switch {
 	case errors.Is(err, natsconn.ErrNotFound):
 		return true, nil

@@ -58,7 +58,7 @@ type foundRecord struct {
 // backwardsFrom begins to make the index of a run's chain, whose records are all in the history.
 func (rp *Repeats) backwardsFrom(r *actor.Run, at schemas.Timestamp) *readingBack {
 	return &readingBack{
-		filter: rp.b.NS.HistoryOfWorkflow(rp.n, r.WorkflowID), chain: r.State.FirstRun(),
+		filter: rp.Env.NS.HistoryOfWorkflow(rp.Partition, r.WorkflowID), chain: r.State.FirstRun(),
 		run: r.State.Run, from: at.Add(-RememberFor - schemas.Duration(env.ClockSkew)),
 		end: r.End.Sequence, length: firstRange,
 	}
@@ -66,7 +66,7 @@ func (rp *Repeats) backwardsFrom(r *actor.Run, at schemas.Timestamp) *readingBac
 
 // readBack makes the index and calls then on the loop.
 func (rp *Repeats) readBack(r *actor.Run, b *readingBack, then func(error)) {
-	env.ReadAsync(rp.b, rp.loop, func(ctx context.Context) (struct{}, error) {
+	env.ReadAsync(rp.Env, rp.Loop, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, rp.readRange(ctx, b)
 	}, func(_ struct{}, err error) {
 		switch {
@@ -96,9 +96,9 @@ func (rp *Repeats) enter(wid string, b *readingBack) {
 
 // readRange reads the next range of sequences.
 func (rp *Repeats) readRange(ctx context.Context, b *readingBack) error {
-	stream := rp.b.NS.StreamHistory(rp.n)
+	stream := rp.Env.NS.StreamHistory(rp.Partition)
 	if b.first == 0 {
-		s, err := rp.b.Reads.FirstSince(ctx, stream, b.filter, b.from.Time())
+		s, err := rp.Env.Reads.FirstSince(ctx, stream, b.filter, b.from.Time())
 		switch {
 		case errors.Is(err, natsconn.ErrNotFound):
 			b.first = b.end + 1
@@ -113,7 +113,7 @@ func (rp *Repeats) readRange(ctx context.Context, b *readingBack) error {
 	options := natsconn.ReadOptions{
 		FilterSubjects: []string{b.filter}, StartSeq: start, EndSeq: b.end,
 	}
-	err := rp.b.Reads.Scan(ctx, stream, options, func(s natsconn.Stored) error {
+	err := rp.Env.Reads.Scan(ctx, stream, options, func(s natsconn.Stored) error {
 		if f, ok := rp.foundIn(&s); ok {
 			records = append(records, f)
 		}

@@ -1,12 +1,9 @@
 package repeats
 
 import (
-	"github.com/sirupsen/logrus"
-
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
-	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/internal/idset"
 	"github.com/droverhq/drover/schemas"
 )
@@ -28,11 +25,8 @@ type Host interface {
 // Repeats is what one owner of a partition knows of requests and starts that it, or an owner before
 // it, has had.
 type Repeats struct {
+	env.Owner
 	host Host
-	b    *env.Env
-	n    int
-	loop *loop.Loop
-	log  logrus.FieldLogger
 
 	index  *index
 	known  *idset.Set // workflow ids that the history may have records of
@@ -42,7 +36,7 @@ type Repeats struct {
 // New returns what a new owner knows: nothing yet.
 func New(host Host, o env.Owner) *Repeats {
 	return &Repeats{
-		host: host, b: o.Env, n: o.Partition, loop: o.Loop, log: o.Log,
+		host: host, Owner: o,
 		index: newIndex(MostIDs, BlockIDs), known: idset.New(mostKnown),
 	}
 }
@@ -53,7 +47,7 @@ func (rp *Repeats) Note(r *actor.Run, c *actor.Commit) {
 	if m == nil {
 		return
 	}
-	at := rp.b.Now()
+	at := rp.Env.Now()
 	for _, e := range c.Events {
 		for id := range execution.RequestsIn(e.Attributes) {
 			rp.index.add(m, placedID{hash: rp.index.hash(id), sequence: c.Sequence}, at)
@@ -63,12 +57,12 @@ func (rp *Repeats) Note(r *actor.Run, c *actor.Commit) {
 
 // Age forgets what is older than it needs to be remembered.
 func (rp *Repeats) Age() {
-	rp.index.age(rp.b.Now().Add(-RememberFor - schemas.Duration(env.ClockSkew)))
+	rp.index.age(rp.Env.Now().Add(-RememberFor - schemas.Duration(env.ClockSkew)))
 }
 
 // Since is since when the ids of a workflow are remembered, if there was no room for all of the
 // last ten minutes; else 0.
-func (rp *Repeats) Since(wid string) schemas.Timestamp { return rp.index.since(wid, rp.b.Now()) }
+func (rp *Repeats) Since(wid string) schemas.Timestamp { return rp.index.since(wid, rp.Env.Now()) }
 
 // Len is how much the index of request ids has: ids, and some for each chain.
 func (rp *Repeats) Len() int { return rp.index.n }

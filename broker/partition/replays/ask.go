@@ -16,10 +16,10 @@ const askWait = schemas.Duration(5e9)
 func (rs *Replays) ask(ctx context.Context, y *replay) error {
 	s := y.old
 	task := &schemas.DecisionTask{
-		V: schemas.Version, Namespace: rs.b.Options.Namespace, WorkflowID: s.WorkflowID, Run: s.Run,
+		V: schemas.Version, Namespace: rs.Env.Options.Namespace, WorkflowID: s.WorkflowID, Run: s.Run,
 		Type: s.Start.WorkflowType, TypeVersion: s.Start.WorkflowTypeVersion,
 		Token: s.Run + ".replay." + y.run, Events: []schemas.Event{}, Context: s.Context,
-		Attempt: 1, Deadline: rs.b.Now().Add(askWait),
+		Attempt: 1, Deadline: rs.Env.Now().Add(askWait),
 		Replay: &schemas.ReplayQuestion{From: y.from(), Force: y.force},
 	}
 	body, err := schemas.MarshalJSON(task)
@@ -28,7 +28,7 @@ func (rs *Replays) ask(ctx context.Context, y *replay) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, askWait.Std())
 	defer cancel()
-	m, err := rs.b.Conn.Request(ctx, rs.b.NS.Decide(task.Type), nil, body)
+	m, err := rs.Env.Conn.Request(ctx, rs.Env.NS.Decide(task.Type), nil, body)
 	if err != nil && y.force && y.from() == schemas.ReplayFromStart {
 		// it needs no decider to begin anew with the same input
 		y.plan = &schemas.ReplayPlan{From: schemas.ReplayFromStart}
@@ -36,12 +36,15 @@ func (rs *Replays) ask(ctx context.Context, y *replay) error {
 	}
 	switch {
 	case errors.Is(err, natsconn.ErrNoResponders):
-		return schemas.Errorf(schemas.CodeConflict,
+		return schemas.Errorf(
+			schemas.CodeConflict,
 			"no decider for type %q is listening, and only it can tell where run %s may begin again",
-			task.Type, s.Run).
+			task.Type,
+			s.Run,
+		).
 			About(s.WorkflowID, s.Run).WithHint(
 			"start one in namespace %q, or begin anew with: drover start %s --id %s",
-			rs.b.Options.Namespace, task.Type, s.WorkflowID)
+			rs.Env.Options.Namespace, task.Type, s.WorkflowID)
 	case errors.Is(err, natsconn.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		return schemas.Errorf(schemas.CodeTimeout,
 			"the decider of type %q did not tell within %v where run %s may begin again",
@@ -69,9 +72,11 @@ func (y *replay) answered(typ string, reply *schemas.DecisionReply) error {
 			typ, y.old.Run, reply.Error.Reason).
 			About(y.q.WorkflowID, y.old.Run).WithHint("look at its log; asking again does no harm")
 	case a == nil && y.from() != schemas.ReplayFromStart:
-		return schemas.Errorf(schemas.CodeConflict,
+		return schemas.Errorf(
+			schemas.CodeConflict,
 			"the decider of type %q keeps no replay points: a run of it can be replayed from start only",
-			typ).
+			typ,
+		).
 			InField("from").About(y.q.WorkflowID, y.old.Run).
 			WithHint("say --from start: the new run begins with the same input")
 	case a == nil:

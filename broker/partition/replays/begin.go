@@ -14,10 +14,10 @@ import (
 func (rs *Replays) begin(y *replay, reply func(any)) {
 	q := y.start()
 	body, err := schemas.Marshal(q)
-	if err == nil && len(body) > rs.b.MessageLimit() {
+	if err == nil && len(body) > rs.Env.MessageLimit() {
 		err = schemas.Errorf(schemas.CodeTooLarge,
 			"the start of the new run takes %d bytes; at most %d fit",
-			len(body), rs.b.MessageLimit()).About(q.WorkflowID, y.old.Run)
+			len(body), rs.Env.MessageLimit()).About(q.WorkflowID, y.old.Run)
 	}
 	if err != nil {
 		refused, ok := errors.AsType[*schemas.Error](err)
@@ -28,7 +28,7 @@ func (rs *Replays) begin(y *replay, reply func(any)) {
 		return
 	}
 	if y.force {
-		rs.log.WithField("workflow", q.WorkflowID).WithField("run", y.old.Run).WithField("from",
+		rs.Log.WithField("workflow", q.WorkflowID).WithField("run", y.old.Run).WithField("from",
 			y.from()).WithField("identity", y.q.Identity).
 			Warn("a replay is forced: idempotence and replay points are not minded")
 	}
@@ -39,9 +39,9 @@ func (rs *Replays) begin(y *replay, reply func(any)) {
 	e := &actor.Message{
 		WorkflowID: q.WorkflowID,
 		Event:      start,
-		At:         rs.b.Now(),
+		At:         rs.Env.Now(),
 		Log:        intake.None,
-		Subject:    rs.b.NS.API(actor.KindReplay),
+		Subject:    rs.Env.NS.API(actor.KindReplay),
 		Body:       body,
 	}
 	e.Answer = func(*actor.Run, []schemas.Event) {

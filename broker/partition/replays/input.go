@@ -18,9 +18,9 @@ func (rs *Replays) ownInput(ctx context.Context, y *replay) error {
 		if !ok {
 			return nil
 		}
-		w, cursor := rs.b.Store.NewWriter(), ""
+		w, cursor := rs.Env.Store.NewWriter(), ""
 		for {
-			data, next, err := rs.b.Store.Read(ctx, ref.Object, cursor, rs.b.Store.ChunkBytes())
+			data, next, err := rs.Env.Store.Read(ctx, ref.Object, cursor, rs.Env.Store.ChunkBytes())
 			if err == nil {
 				err = w.Write(ctx, data)
 			}
@@ -38,10 +38,10 @@ func (rs *Replays) ownInput(ctx context.Context, y *replay) error {
 		}
 		return err
 	}
-	if len(y.input) <= payloads.InlineLimit(rs.b.MaxPayload()) {
+	if len(y.input) <= payloads.InlineLimit(rs.Env.MaxPayload()) {
 		return nil
 	}
-	ref, err := rs.b.Store.Put(ctx, "replay-"+y.run, y.input)
+	ref, err := rs.Env.Store.Put(ctx, "replay-"+y.run, y.input)
 	if err == nil {
 		y.input = schemas.RefPayload(ref)
 	}

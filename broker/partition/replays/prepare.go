@@ -13,18 +13,18 @@ import (
 // prepare reads the old run and asks its decider, off the loop, and begins the new run.
 func (rs *Replays) prepare(y *replay, reply func(any)) {
 	select {
-	case rs.b.Replays <- struct{}{}:
+	case rs.Env.Replays <- struct{}{}:
 	default:
 		reply(y.refuse(schemas.Errorf(schemas.CodeUnavailable, "%d replays are being prepared",
 			env.MostReplays).WithHint("try again with the same request id")))
 		return
 	}
-	rs.b.Work.Go(func() {
-		defer func() { <-rs.b.Replays }()
-		ctx, cancel := context.WithTimeout(rs.b.Background, env.ReadTimeout)
+	rs.Env.Work.Go(func() {
+		defer func() { <-rs.Env.Replays }()
+		ctx, cancel := context.WithTimeout(rs.Env.Background, env.ReadTimeout)
 		defer cancel()
 		err := rs.compose(ctx, y)
-		rs.loop.Post(func() {
+		rs.Loop.Post(func() {
 			refused, ok := errors.AsType[*schemas.Error](err)
 			switch {
 			case rs.host.Sealed(): // the next owner has the request
@@ -45,8 +45,8 @@ func (rs *Replays) prepare(y *replay, reply func(any)) {
 
 // compose finds out what the new run begins with.
 func (rs *Replays) compose(ctx context.Context, y *replay) error {
-	_, err := rs.b.Reads.LastBySubject(ctx, rs.b.NS.StreamHistory(rs.n),
-		rs.b.NS.History(rs.n, y.q.WorkflowID, y.run))
+	_, err := rs.Env.Reads.LastBySubject(ctx, rs.Env.NS.StreamHistory(rs.Partition),
+		rs.Env.NS.History(rs.Partition, y.q.WorkflowID, y.run))
 	if err == nil {
 		y.done = true
 		return nil

@@ -3,11 +3,8 @@ package replays
 import (
 	"context"
 
-	"github.com/sirupsen/logrus"
-
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
-	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/internal/runid"
 	"github.com/droverhq/drover/schemas"
@@ -31,16 +28,13 @@ type Host interface {
 
 // Replays answers the requests for replays of a partition.
 type Replays struct {
+	env.Owner
 	host Host
-	b    *env.Env
-	n    int
-	loop *loop.Loop
-	log  logrus.FieldLogger
 }
 
 // New returns the replays of a new owner.
 func New(host Host, o env.Owner) *Replays {
-	return &Replays{host: host, b: o.Env, n: o.Partition, loop: o.Loop, log: o.Log}
+	return &Replays{host: host, Owner: o}
 }
 
 // Answer takes a request at the owner of the workflow id.
