@@ -12,8 +12,8 @@ import (
 
 // deliver hands a message to its run, or lets it wait there.
 func (p *Partition) deliver(r *actor.Run, e *actor.Message) {
-	if r.Damage.Err != nil && (r.Damage.Aside || !p.keeps(r, e)) {
-		if r.Damage.Aside {
+	if r.Load.IsUnreadable() && (r.Load.IsAside() || !p.keeps(r, e)) {
+		if r.Load.IsAside() {
 			p.turnAway(r, e)
 		}
 		return

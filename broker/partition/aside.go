@@ -26,7 +26,7 @@ func (p *Partition) turnAwayAll(r *actor.Run) {
 	r.Then = nil
 	for _, w := range then {
 		switch {
-		case !r.Damage.Aside && w.Patient:
+		case !r.Load.IsAside() && w.Patient:
 			r.Then = append(r.Then, w)
 		case w.Broken != nil:
 			w.Broken()
@@ -36,7 +36,7 @@ func (p *Partition) turnAwayAll(r *actor.Run) {
 	r.Mailbox = nil
 	for _, e := range mailbox {
 		switch {
-		case r.Damage.Aside:
+		case r.Load.IsAside():
 			p.turnAway(r, e)
 		case p.keeps(r, e):
 			r.Mailbox = append(r.Mailbox, e)

@@ -168,7 +168,7 @@ func notReusable(r *actor.Run, q *schemas.StartRequest) *schemas.Error {
 // checkFresh makes sure that a new run of a known id does not bear the run id of an older one: then
 // the start is a late repeat, and gets that run's answer (P-5).
 func (p *Partition) checkFresh(r *actor.Run, e *actor.Message, q *schemas.StartRequest) {
-	r.Loading = true
+	r.Load.Begin()
 	r.Mailbox = append([]*actor.Message{e}, r.Mailbox...)
 	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (bool, error) {
 		_, err := p.b.Reads.LastBySubject(ctx, p.b.NS.StreamHistory(p.n),
@@ -182,10 +182,10 @@ func (p *Partition) checkFresh(r *actor.Run, e *actor.Message, q *schemas.StartR
 			p.log.WithError(err).
 				WithField("workflow", r.WorkflowID).
 				Warn("a run id cannot be looked up; trying again")
-			p.loop.After(env.LoadRetry, func() { r.Loading = false; p.mark(r) })
+			p.loop.After(env.LoadRetry, func() { r.Load.End(); p.mark(r) })
 			return
 		}
-		r.Loading = false
+		r.Load.End()
 		if exists {
 			r.Mailbox = r.Mailbox[1:]
 			p.answerOld(e, q)

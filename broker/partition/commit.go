@@ -13,7 +13,7 @@ import (
 // settle moves a run on: the next record goes out, or if there is none the decider is asked and the
 // alarm seen to.
 func (p *Partition) settle(r *actor.Run) {
-	if r.Loading || r.Inflight != nil {
+	if r.Load.Waits() || r.Inflight != nil {
 		return
 	}
 	if len(r.Pending) > 0 {
@@ -29,7 +29,7 @@ func (p *Partition) settle(r *actor.Run) {
 	if r.Open() {
 		p.decisions.Consult(r)
 	}
-	if r.Decider.Ask == nil && !r.Loading {
+	if r.Decider.Ask == nil && !r.Load.Waits() {
 		p.decisions.EndRecall(r)
 	}
 	p.alarms.Cover(r)

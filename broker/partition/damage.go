@@ -42,9 +42,9 @@ func (p *Partition) unread(r *actor.Run, err error, again func()) {
 		p.loop.After(env.LoadRetry, again)
 		return
 	}
-	later, known := errors.Is(err, runs.ErrLater), r.Damage.Aside
+	later, known := errors.Is(err, runs.ErrLater), r.Load.IsAside()
 	switch {
-	case r.Damage.Err != nil:
+	case r.Load.IsUnreadable():
 	case later:
 		log.Error(
 			"the history of a workflow is damaged, or of a later version: it does not go on, " +
@@ -54,9 +54,10 @@ func (p *Partition) unread(r *actor.Run, err error, again func()) {
 			"the history of a workflow is damaged: it does not go on, and its messages become " +
 				"dead letters; drover verify says more")
 	}
-	r.Damage.Err, r.Damage.Aside = err, !later
+	r.Damage.Err = err
+	r.Load.Unreadable(later)
 	p.decisions.EndRecall(r)
-	if r.Damage.Aside && !known {
+	if r.Load.IsAside() && !known {
 		p.setAside(r)
 	}
 	p.turnAwayAll(r)
@@ -75,12 +76,13 @@ func (p *Partition) lookNow(r *actor.Run) {
 
 // isIntact is called when a run could be loaded. It returns false if that is to no avail.
 func (p *Partition) isIntact(r *actor.Run) bool {
-	if r.Damage.Err != nil {
+	if r.Load.IsUnreadable() {
 		p.log.WithField("workflow", r.WorkflowID).
 			Info("the history of a workflow can be read again")
 	}
-	aside, overflown := r.Damage.Aside, r.Damage.Overflown
-	r.Damage.Tries, r.Damage.Err, r.Damage.Aside, r.Damage.Overflown, r.Damage.Again = 0, nil, false, false, nil
+	aside, overflown := r.Load.IsAside(), r.Damage.Overflown
+	r.Load.Readable()
+	r.Damage.Tries, r.Damage.Err, r.Damage.Overflown, r.Damage.Again = 0, nil, false, nil
 	switch {
 	case overflown:
 		p.fail("workflow %q can be read again: what came for it is read once more", r.WorkflowID)
@@ -103,9 +105,9 @@ func (p *Partition) goOn(r *actor.Run) {
 // whenKnown runs f once the run is loaded, or broken once its history cannot be followed.
 func (p *Partition) whenKnown(r *actor.Run, f, broken func()) {
 	switch {
-	case r.Damage.Err != nil:
+	case r.Load.IsUnreadable():
 		broken()
-	case r.Loading:
+	case r.Load.Waits():
 		r.Then = append(r.Then, actor.Awaited{Run: f, Broken: broken})
 	default:
 		f()
@@ -116,9 +118,9 @@ func (p *Partition) whenKnown(r *actor.Run, f, broken func()) {
 // keeps them waiting: it is for what the history owes.
 func (p *Partition) whenKept(r *actor.Run, f, aside func()) {
 	switch {
-	case r.Damage.Aside:
+	case r.Load.IsAside():
 		aside()
-	case r.Loading:
+	case r.Load.Waits():
 		r.Then = append(r.Then, actor.Awaited{Run: f, Broken: aside, Patient: true})
 	default:
 		f()

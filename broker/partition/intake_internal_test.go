@@ -28,7 +28,8 @@ func TestWhatTheCheckpointHasIsLeft(t *testing.T) { // P-9
 	}{
 		{9, 99, true}, {10, 100, true}, {11, 100, false}, {3, 101, false},
 	} {
-		p := &Partition{b: &env.Env{}, handover: &handover.Handover{}, runs: map[string]*actor.Run{"o": {WorkflowID: "o", Loading: true}}}
+		p := &Partition{b: &env.Env{}, handover: &handover.Handover{}, runs: map[string]*actor.Run{"o": {WorkflowID: "o"}}}
+		p.runs["o"].Load.Begin()
 		p.handover.Checkpointed.Inbox = schemas.Position{Sequence: 10, Time: 100}
 		in, lost, err := intake.Open(t.Context(), shortStream{}, intake.Place{
 			Number: inboxLog, Checkpoint: p.handover.Checkpointed.Inbox, Witness: p.handover.Checkpointed.Inbox,

@@ -14,7 +14,8 @@ import (
 func (p *Partition) get(wid string) *actor.Run {
 	r := p.runs[wid]
 	if r == nil {
-		r = &actor.Run{WorkflowID: wid, Loading: true}
+		r = &actor.Run{WorkflowID: wid}
+		r.Load.Begin()
 		p.runs[wid] = r
 		p.touch(r)
 		p.activate(r)
@@ -29,8 +30,8 @@ func (p *Partition) get(wid string) *actor.Run {
 // before that.
 func (p *Partition) when(r *actor.Run, f func()) {
 	switch {
-	case r.Damage.Aside:
-	case r.Loading:
+	case r.Load.IsAside():
+	case r.Load.Waits():
 		r.Then = append(r.Then, actor.Awaited{Run: f, Patient: true})
 	default:
 		f()
@@ -76,7 +77,7 @@ func heartbeatsAnew(s *execution.State, now schemas.Timestamp) {
 }
 
 func (p *Partition) ready(r *actor.Run, l *runs.Run) {
-	r.Loading = false
+	r.Load.End()
 	if l != nil {
 		r.State, r.Window.Events, r.Window.From = l.State, l.Window, l.WindowFrom
 		r.Positions, r.End = l.Positions, l.End
@@ -94,7 +95,7 @@ func (p *Partition) ready(r *actor.Run, l *runs.Run) {
 	p.decisions.MeetInherited(r)
 	switch { // its owner is gone: before anything else, what it had promised (P-4)
 	case r.Continues():
-		if p.continueAs(r); r.Loading {
+		if p.continueAs(r); r.Load.Waits() {
 			return
 		}
 	case l != nil:

@@ -43,7 +43,7 @@ func (p *Partition) outcome(m natsconn.Msg) {
 			return
 		}
 		to := p.get(wid)
-		if to.Damage.Err != nil {
+		if to.Load.IsUnreadable() {
 			p.tellOutcome(m.Reply, 0, errNotTaken)
 			return
 		}

@@ -49,7 +49,7 @@ func (p *Partition) repair(q *schemas.ExecutionRequest, reply func(any)) {
 // repairWhen runs f once the run is loaded. One whose history could not be followed is read again
 // now: it may have been restored.
 func (p *Partition) repairWhen(r *actor.Run, reply func(any), f func()) {
-	if r.Damage.Err == nil {
+	if !r.Load.IsUnreadable() {
 		p.whenSound(r, reply, f)
 		return
 	}

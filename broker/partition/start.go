@@ -17,7 +17,7 @@ func (p *Partition) start(q *schemas.StartRequest, body []byte) {
 	if r == nil {
 		r = p.get(q.WorkflowID)
 	}
-	if r.Damage.Err != nil {
+	if r.Load.IsUnreadable() {
 		p.tellStarter(q, &schemas.StartResponse{
 			V: schemas.Version, WorkflowID: q.WorkflowID, Error: damagedError(r),
 		})

@@ -21,7 +21,7 @@ type Run struct {
 	WorkflowID string
 	// State is nil while loading, and when the workflow id has no run.
 	State   *execution.State
-	Loading bool
+	Load    Load
 	Damage  Damage
 	Mailbox []*Message
 	Then    []Awaited // the loading
@@ -52,18 +52,6 @@ type Run struct {
 	// Owing is how many messages have left no event, and something elsewhere that is not stored
 	// yet. Until it is, the positions stay before them.
 	Owing int32
-}
-
-// Damage is what is known of a run whose history cannot be followed. The zero value is that of one
-// that can.
-type Damage struct {
-	Err       error // why it cannot be followed; nil if it can
-	Tries     int   // loads that failed in a row
-	Aside     bool  // nothing waits for it
-	Overflown bool  // of what waits some is not in the mailbox
-	// Look is when it is read again, by Again.
-	Look  *loop.Timer
-	Again func()
 }
 
 // Window holds the committed events with an id above From, which the next decision task may need.
@@ -102,7 +90,7 @@ type Tasks struct {
 
 // Idle tells whether the run can be forgotten: the history has everything.
 func (r *Run) Idle() bool {
-	if r.Marked || r.Tasks.Loose > 0 || r.Owing > 0 || r.Loading || r.Inflight != nil ||
+	if r.Marked || r.Tasks.Loose > 0 || r.Owing > 0 || r.Load.Waits() || r.Inflight != nil ||
 		r.Decider.Ask != nil || r.Decider.NoPoller && !r.CanPassivate() || r.Decider.BackingOff ||
 		r.Alarm.Way != nil || r.Alarm.Queued ||
 		len(r.Mailbox)+len(r.Pending)+len(r.Uncovered)+len(r.Waiters)+len(r.Tasks.Offers) > 0 {
@@ -130,7 +118,7 @@ func (r *Run) Dispatching() bool {
 
 // waits tells whether messages must wait in the mailbox.
 func (r *Run) waits() bool {
-	return r.Loading || r.Decider.Queued || r.Decider.Ask != nil && !r.Decider.Ask.Confirmed ||
+	return r.Load.Waits() || r.Decider.Queued || r.Decider.Ask != nil && !r.Decider.Ask.Confirmed ||
 		r.Continues() || r.Owing > 0 && (r.Open() || !r.IsSettled())
 }
 
@@ -176,7 +164,7 @@ func (r *Run) Unseen() iter.Seq[schemas.Event] {
 }
 
 // IsSettled tells whether the state is that of the history.
-func (r *Run) IsSettled() bool { return !r.Loading && r.Inflight == nil && len(r.Pending) == 0 }
+func (r *Run) IsSettled() bool { return !r.Load.Waits() && r.Inflight == nil && len(r.Pending) == 0 }
 
 // CanPassivate tells whether enough is known of a run to passivate it.
 func (r *Run) CanPassivate() bool { return r.Open() && !r.Alarm.Strange && r.End.Sequence != 0 }

@@ -50,7 +50,7 @@ func (a *Alarms) Wanted(r *actor.Run) schemas.Timestamp {
 // enough. Most runs end before their alarm would be made durable, and so never cost one; until then
 // the effects position waits.
 func (a *Alarms) Cover(r *actor.Run) {
-	if r.Alarm.Way != nil || r.Loading {
+	if r.Alarm.Way != nil || r.Load.Waits() {
 		return
 	}
 	if !r.Open() {
@@ -81,7 +81,7 @@ func (a *Alarms) Cover(r *actor.Run) {
 
 // armNow arms what is still wanted when the delay is over.
 func (a *Alarms) armNow(r *actor.Run) {
-	if !r.Open() || r.Loading || r.Alarm.Way != nil {
+	if !r.Open() || r.Load.Waits() || r.Alarm.Way != nil {
 		a.host.Mark(r)
 		return
 	}

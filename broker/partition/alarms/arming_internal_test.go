@@ -31,7 +31,7 @@ func TestArmingLine(t *testing.T) {
 				all.armLater(r)
 			}
 		}
-		a, b, c, d, e := &actor.Run{WorkflowID: "a", Loading: true}, &actor.Run{WorkflowID: "b", Loading: true}, &actor.Run{WorkflowID: "c", Loading: true}, &actor.Run{WorkflowID: "d", Loading: true}, &actor.Run{WorkflowID: "e", Loading: true}
+		a, b, c, d, e := loadingRun("a"), loadingRun("b"), loadingRun("c"), loadingRun("d"), loadingRun("e")
 		enter(a, b, c)
 		all.Loop.After(300*time.Millisecond, func() {
 			all.ArmNever(b)
@@ -76,3 +76,10 @@ type fakeHost struct {
 }
 
 func (h *fakeHost) Mark(r *actor.Run) { h.marked = append(h.marked, r) }
+
+// loadingRun is a run that is being read.
+func loadingRun(wid string) *actor.Run {
+	r := &actor.Run{WorkflowID: wid}
+	r.Load.Begin()
+	return r
+}

@@ -67,7 +67,7 @@ func (ds *Decisions) backOff(r *actor.Run, wait time.Duration) {
 
 // LoadWindow reads the events that the window needs and the snapshot did not bring.
 func (ds *Decisions) LoadWindow(r *actor.Run) {
-	r.Loading = true
+	r.Load.Begin()
 	previous, upTo, id := r.State.Decision.Previous, r.Window.From, r.State.Run
 	env.ReadAsync(ds.Env, ds.Loop, func(ctx context.Context) ([]schemas.Event, error) {
 		events, _, err := ds.Env.Histories.Events(ctx, ds.Partition, r.WorkflowID, id,
@@ -80,11 +80,11 @@ func (ds *Decisions) LoadWindow(r *actor.Run) {
 		}
 		if err != nil {
 			ds.host.Unread(r, err, func() {
-				if r.Damage.Err != nil {
+				if r.Load.IsUnreadable() {
 					ds.LoadWindow(r)
 					return
 				}
-				r.Loading = false
+				r.Load.End()
 				ds.host.Mark(r)
 			})
 			return
@@ -92,8 +92,8 @@ func (ds *Decisions) LoadWindow(r *actor.Run) {
 		if !ds.host.IsIntact(r) {
 			return
 		}
-		r.Window.Events, r.Window.From, r.Loading = append(events, r.Window.Events...), previous,
-			false
+		r.Window.Events, r.Window.From = append(events, r.Window.Events...), previous
+		r.Load.End()
 		ds.host.Loaded(r)
 	})
 }

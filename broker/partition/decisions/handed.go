@@ -52,7 +52,7 @@ func (ds *Decisions) Handed() *schemas.Handed {
 		if len(h.Wanted) >= mostHanded {
 			break
 		}
-		if r.Loading || r.Decider.Ask != nil || !r.Open() {
+		if r.Load.Waits() || r.Decider.Ask != nil || !r.Open() {
 			continue
 		}
 		if _, wanted := r.State.WantsDecider(ds.Env.Config()); wanted && !slices.ContainsFunc(

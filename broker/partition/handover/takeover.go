@@ -203,7 +203,7 @@ func (ho *Handover) repeatOld(wid, id string, tries int) {
 	}, func(l *runs.Run, err error) {
 		if errors.Is(err, runs.ErrDamaged) && !errors.Is(err, runs.ErrLater) &&
 			tries >= env.DamagedTries {
-			if r := ho.host.InMemory(wid); r == nil || r.Damage.Err == nil ||
+			if r := ho.host.InMemory(wid); r == nil || !r.Load.IsUnreadable() ||
 				r.Damage.Err.Error() != err.Error() {
 				// else it is told of
 				ho.host.SayDamaged(ho.Env.NS.History(ho.Partition, wid, id), err)

@@ -56,16 +56,16 @@ func (ins *Inspector) Audit(q *schemas.AuditRequest, reply func(any)) {
 // audited is what a run in memory waits for.
 func (ins *Inspector) audited(r *actor.Run) schemas.AuditRun {
 	a := schemas.AuditRun{WorkflowID: r.WorkflowID}
-	if r.Damage.Err != nil { // also while messages wait for it
+	if r.Load.IsUnreadable() { // also while messages wait for it
 		a.Unreadable = r.Damage.Err.Error()
 		return a
 	}
 	if !r.Live() {
-		a.Busy = r.Loading || len(r.Mailbox) > 0
+		a.Busy = r.Load.Waits() || len(r.Mailbox) > 0
 		return a
 	}
 	explain.Audit(&a, r.State, ins.Env.Config(), ins.Env.Now())
-	a.Busy = r.Loading || r.Inflight != nil ||
+	a.Busy = r.Load.Waits() || r.Inflight != nil ||
 		len(r.Pending)+len(r.Mailbox)+len(r.Uncovered)+len(r.Tasks.Offers) > 0 ||
 		r.Alarm.Way != nil || r.Alarm.Queued || r.Continues() || ins.host.KeysBusy(r)
 	switch {

@@ -98,7 +98,7 @@ func (l *Large) storeReply(
 	for i, f := range moved {
 		contents[i] = *f
 	}
-	r.Loading = true
+	r.Load.Begin()
 	l.sending++ // an owner that leaves waits for it
 	env.ReadAsync(l.Env, l.Loop, func(ctx context.Context) (refs []schemas.Payload, err error) {
 		for _, c := range contents {
@@ -110,7 +110,7 @@ func (l *Large) storeReply(
 		}
 		return refs, nil
 	}, func(refs []schemas.Payload, err error) {
-		r.Loading = false
+		r.Load.End()
 		if l.sending--; l.host.Sealed() {
 			return // nobody has heard of the decision: the next owner asks again
 		}
@@ -131,7 +131,7 @@ func (l *Large) storeReply(
 			}
 			l.host.Step(r, e)
 		}
-		if !r.Loading {
+		if !r.Load.Waits() {
 			l.host.Loaded(r)
 		}
 	})

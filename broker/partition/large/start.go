@@ -43,7 +43,7 @@ func (l *Large) OfStart(
 func (l *Large) StoreStart(
 	r *actor.Run, e *actor.Message, q *schemas.StartRequest, fields []*schemas.Payload,
 ) {
-	r.Loading = true
+	r.Load.Begin()
 	r.Mailbox = append([]*actor.Message{e}, r.Mailbox...)
 	contents, prefix := make([]schemas.Payload, len(fields)), payloads.StartPrefix(q.WorkflowID,
 		q.Run)
@@ -53,7 +53,7 @@ func (l *Large) StoreStart(
 	env.ReadAsync(l.Env, l.Loop, func(ctx context.Context) ([]*schemas.PayloadRef, error) {
 		return l.Env.StoreForStart(ctx, prefix, contents)
 	}, func(refs []*schemas.PayloadRef, err error) {
-		r.Loading = false
+		r.Load.End()
 		if err != nil {
 			r.Mailbox = r.Mailbox[1:]
 			l.host.SettleStart(r, e, actor.Verdict{Refused: notStored(err).About(q.WorkflowID, "")})

@@ -44,12 +44,12 @@ func (ks *Keys) judgeLock(key string, at keyed.Place) {
 }
 
 func (ks *Keys) judgeLater(r *actor.Run, key string, at keyed.Place) {
-	if r.Damage.Err != nil || ks.host.Leaving() {
+	if r.Load.IsUnreadable() || ks.host.Leaving() {
 		return // nobody knows what the run has; the next owner looks again
 	}
 	ks.host.AfterPending(r, func() {
 		switch {
-		case ks.host.InMemory(at.WorkflowID) != r || r.Loading:
+		case ks.host.InMemory(at.WorkflowID) != r || r.Load.Waits():
 			ks.judgeLock(key, at)
 		case !r.IsSettled():
 			ks.judgeLater(r, key, at)

@@ -51,7 +51,7 @@ func (ks *Keys) judgeWrite(k *stateKey, w schemas.StateWrite) {
 	ks.host.WhenKnown(r, func() {
 		ks.host.AfterPending(r, func() {
 			switch {
-			case ks.host.InMemory(w.WorkflowID) != r || r.Loading:
+			case ks.host.InMemory(w.WorkflowID) != r || r.Load.Waits():
 				ks.judgeWrite(k, w)
 			case r.Open() && r.State.Run == w.Run && r.State.Requests[w.EventID] != nil:
 				k.writes.Unanswered(w)

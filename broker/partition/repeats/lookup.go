@@ -115,9 +115,9 @@ func (rp *Repeats) indexOf(r *actor.Run, at schemas.Timestamp) *chain {
 func (rp *Repeats) lookFor(
 	r *actor.Run, id execution.RequestID, at schemas.Timestamp, then func(known bool),
 ) {
-	r.Loading = true
+	r.Load.Begin()
 	done := func(known bool) {
-		r.Loading = false
+		r.Load.End()
 		then(known)
 		rp.host.Loaded(r)
 	}
