@@ -85,6 +85,8 @@ var floors = map[string]int{
 	"broker/partition/loop":      22,
 	"broker/partition/actor":     24, // what is known of a run
 	"broker/partition/locking":   26,
+	"broker/partition/cache":     26,
+	"broker/partition/writer":    26,
 	"broker/partition/alarms":    25,
 	"broker/partition/repeats":   26, // reads histories of package runs
 	"broker/partition/replays":   26,

@@ -40,12 +40,7 @@ func (p *Partition) drain(r *actor.Run) {
 }
 
 // mark makes flush look at the run, which is in the memory until then.
-func (p *Partition) mark(r *actor.Run) {
-	if !r.Marked {
-		r.Marked = true
-		p.dirty = append(p.dirty, r)
-	}
-}
+func (p *Partition) mark(r *actor.Run) { p.marks.add(r) }
 
 // step judges whether a message may happen to the run, and lets it.
 func (p *Partition) step(r *actor.Run, e *actor.Message) {
@@ -96,7 +91,7 @@ func (p *Partition) judge(r *actor.Run, e *actor.Message) {
 // happen lets a message happen. Its events are in the state at once and in the history once a
 // record with them is acknowledged; its effects come after that.
 func (p *Partition) happen(r *actor.Run, e *actor.Message) {
-	events, effects := r.State.Step(p.b.Config(), e.Event, e.At)
+	events, effects := r.State.Step(p.Env.Config(), e.Event, e.At)
 	switch {
 	case e.Log == noLog:
 	case len(events) == 0 && slices.ContainsFunc(effects, onlyOnce):
@@ -144,11 +139,7 @@ func (p *Partition) repeated(r *actor.Run, e *actor.Message) {
 func (p *Partition) queue(r *actor.Run, g actor.Group) {
 	switch {
 	case len(g.Events) > 0:
-		g.Positions = r.Positions
-		if r.Pending == nil {
-			r.Pending = p.groups.take()
-		}
-		r.Pending = append(r.Pending, g)
+		p.writer.Add(r, g)
 	case len(r.Pending) > 0:
 		last := &r.Pending[len(r.Pending)-1]
 		last.Positions = r.Positions

@@ -6,6 +6,7 @@ import (
 	"github.com/droverhq/drover/broker/dead"
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/partition/actor"
+	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -15,7 +16,7 @@ const mostKept = 256
 
 // setAside lets nothing wait for a run whose history is damaged.
 func (p *Partition) setAside(r *actor.Run) {
-	p.sayDamaged(p.b.NS.HistoryOfWorkflow(p.n, r.WorkflowID), r.Damage.Err)
+	p.sayDamaged(p.Env.NS.HistoryOfWorkflow(p.Partition, r.WorkflowID), r.Damage.Err)
 	delete(p.decisions.Inheriting, r.WorkflowID)
 	p.alarms.Uncover(r)
 }
@@ -107,7 +108,7 @@ func (p *Partition) turnAway(r *actor.Run, e *actor.Message) {
 		}
 	default:
 		if q := requestIn(m); q != nil && q.ReplyTo != "" {
-			p.b.Respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Error: damagedError(r)})
+			p.Env.Respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Error: damagedError(r)})
 			return
 		}
 	}
@@ -144,14 +145,28 @@ func (p *Partition) sayDamaged(subj string, err error) {
 		Reason: dead.ReasonDamaged, Subject: subj, Time: p.now(), Details: err.Error(),
 	}
 	place := dead.Place{
-		Partition: strconv.Itoa(p.n), Stream: "history",
+		Partition: strconv.Itoa(p.Partition), Stream: "history",
 		Incarnation: dead.Digest(subj, []byte(err.Error())),
 	}
-	to, h, body, err := dead.Compose(p.b.NS, place, letter, p.b.Conn.MaxPayload())
+	to, h, body, err := dead.Compose(p.Env.NS, place, letter, p.Env.Conn.MaxPayload())
 	if err != nil {
-		p.log.WithError(err).Error("a dead letter cannot be encoded")
+		p.Log.WithError(err).Error("a dead letter cannot be encoded")
 		return
 	}
 	p.handover.Recovery.Retain()
 	p.dispatch.Send(to, "", h, body, func(uint64) { p.handover.Recovery.Release() })
+}
+
+// goOn repeats what a run has open that was set aside.
+func (p *Partition) goOn(r *actor.Run) {
+	p.afterPending(r, func() {
+		if r.Live() && r.IsSettled() && p.cache.InMemory(r.WorkflowID) == r {
+			p.repairRun(r)
+		}
+	})
+}
+
+func damagedError(r *actor.Run) *schemas.Error {
+	return env.DamageOf(r.Damage.Err, "workflow %q does not go on: %v", r.WorkflowID, r.Damage.Err).
+		InField("workflowId").About(r.WorkflowID, "")
 }

@@ -24,9 +24,9 @@ func TestNothingIsKeptOfTypesThatNobodyListenedFor(t *testing.T) {
 		{"its run is asked again by the audit", func(p *Partition, r *actor.Run) { p.repairRun(r) }},
 		{"a decider begins to listen", func(p *Partition, r *actor.Run) { p.decisions.Deciders.Backlog.Announced(r.State.Start.WorkflowType) }},
 	} {
-		p, r := &Partition{b: &env.Env{}, loop: loop.New(), runs: map[string]*actor.Run{}}, openRun()
-		p.keys, p.decisions = locking.New(host{p}, p.owner()), decisions.New(host{p}, p.owner())
-		p.runs[r.WorkflowID] = r
+		p, r := &Partition{Owner: env.Owner{Env: &env.Env{}, Loop: loop.New()}}, openRun()
+		p.keep(r)
+		p.keys, p.decisions = locking.New(host{p}, p.Owner), decisions.New(host{p}, p.Owner)
 		r.Decider.Ask = &actor.Ask{ID: 1}
 		p.decisions.Asks[1] = r
 		p.decisions.Nobody(1)

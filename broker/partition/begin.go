@@ -49,7 +49,7 @@ func (p *Partition) startDecides(r *actor.Run, e *actor.Message, q *schemas.Star
 // and starts the same run again cannot know whether that run has been purged meanwhile. The owner
 // judges it, as late as it can: a fence refuses what comes later.
 func (p *Partition) startsLate(q *schemas.StartRequest) bool {
-	return q.NotAfter != 0 && p.b.Latest() > q.NotAfter
+	return q.NotAfter != 0 && p.Env.Latest() > q.NotAfter
 }
 
 func tooLate(q *schemas.StartRequest) *schemas.Error {
@@ -65,11 +65,11 @@ func tooLate(q *schemas.StartRequest) *schemas.Error {
 // That of a child was judged when it was decided.
 func (p *Partition) allowed(r *actor.Run, e *actor.Message, q *schemas.StartRequest) bool {
 	if q.Origin == nil {
-		refused := p.b.RefuseType(q)
+		refused := p.Env.RefuseType(q)
 		// What stands in the inbox, as former versions put large ones there, could begin after a
 		// refusal.
-		if p.fullWith(len(e.Body)) && e.Log == noLog {
-			refused = p.refusal()
+		if p.writer.FullWith(len(e.Body)) && e.Log == noLog {
+			refused = p.writer.Refusal()
 		}
 		if refused != nil {
 			p.settleStart(r, e, actor.Verdict{Refused: refused})
@@ -80,7 +80,7 @@ func (p *Partition) allowed(r *actor.Run, e *actor.Message, q *schemas.StartRequ
 			return false
 		}
 		if e.Log == noLog {
-			p.quota.Promised += int64(len(e.Body))
+			p.writer.Promise(len(e.Body))
 		}
 	}
 	p.reset(r, e, q)
@@ -170,19 +170,18 @@ func notReusable(r *actor.Run, q *schemas.StartRequest) *schemas.Error {
 func (p *Partition) checkFresh(r *actor.Run, e *actor.Message, q *schemas.StartRequest) {
 	r.Load.Begin()
 	r.Mailbox = append([]*actor.Message{e}, r.Mailbox...)
-	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (bool, error) {
-		_, err := p.b.Reads.LastBySubject(ctx, p.b.NS.StreamHistory(p.n),
-			p.b.NS.History(p.n, r.WorkflowID, q.Run))
+	env.ReadAsync(p.Env, p.Loop, func(ctx context.Context) (bool, error) {
+		_, err := p.Env.Reads.LastBySubject(ctx, p.Env.NS.StreamHistory(p.Partition),
+			p.Env.NS.History(p.Partition, r.WorkflowID, q.Run))
 		if errors.Is(err, natsconn.ErrNotFound) {
 			return false, nil
 		}
 		return err == nil, err
 	}, func(exists bool, err error) {
 		if err != nil {
-			p.log.WithError(err).
-				WithField("workflow", r.WorkflowID).
+			p.Log.WithError(err).WithField("workflow", r.WorkflowID).
 				Warn("a run id cannot be looked up; trying again")
-			p.loop.After(env.LoadRetry, func() { r.Load.End(); p.mark(r) })
+			p.Loop.After(env.LoadRetry, func() { r.Load.End(); p.mark(r) })
 			return
 		}
 		r.Load.End()
@@ -222,7 +221,8 @@ func (p *Partition) reset(r *actor.Run, e *actor.Message, q *schemas.StartReques
 	if r.Live() {
 		start, _ := e.Event.(execution.Start)
 		start.Request = q
-		start.Received, _ = latestIDs(r.State.ReceivedFromWorkflows(), p.b.BodyLimit()-len(e.Body))
+		start.Received, _ = latestIDs(r.State.ReceivedFromWorkflows(),
+			p.Env.BodyLimit()-len(e.Body))
 		e.Event = start
 	}
 	p.renew(r, q, append(waiting, r.Mailbox...))
@@ -289,7 +289,7 @@ func (p *Partition) limitIDs(q *schemas.StartRequest) {
 		return
 	}
 	// a little more than the checker wants to be there, whatever else the record has
-	quota := p.b.BodyLimit() + env.HeaderBudget/2 - large.FirstRecord(q)
+	quota := p.Env.BodyLimit() + env.HeaderBudget/2 - large.FirstRecord(q)
 	o.RequestIDs, quota = latestIDs(o.RequestIDs, quota)
 	o.SignalIDs, _ = latestIDs(o.SignalIDs, quota)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
+	"github.com/droverhq/drover/broker/partition/cache"
 	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/internal/virtual"
@@ -21,7 +22,7 @@ func TestAnswerToAStartThatIsReadAgain(t *testing.T) { // P-1, P-5
 		p, lease := owned(t)
 		defer func() { _ = lease.Release(t.Context()) }()
 		var err error
-		if p.outside, err = p.b.Conn.NewOutbox(natsconn.OutboxOptions{}); err != nil {
+		if p.outside, err = p.Env.Conn.NewOutbox(natsconn.OutboxOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		defer p.outside.Close()
@@ -42,7 +43,7 @@ func TestAnswerToAStartThatIsReadAgain(t *testing.T) { // P-1, P-5
 			tc.change(r)
 			p.exchange.AnswerChildLate(r, &actor.Message{Completion: &watermark.Completion{}}, q)
 			synctest.Wait()
-			m, err := p.b.Conn.LastBySubject(t.Context(), p.b.NS.StreamIn(0), p.b.NS.In(0, "o", actor.KindChild))
+			m, err := p.Env.Conn.LastBySubject(t.Context(), p.Env.NS.StreamIn(0), p.Env.NS.In(0, "o", actor.KindChild))
 			var got schemas.ChildReport
 			if err == nil {
 				err = schemas.Unmarshal(m.Data, &got)
@@ -59,4 +60,12 @@ func TestAnswerToAStartThatIsReadAgain(t *testing.T) { // P-1, P-5
 
 func openRun() *actor.Run {
 	return &actor.Run{WorkflowID: "o", End: runs.End{Sequence: 40}, State: &execution.State{Run: "r2", Start: &schemas.WorkflowStarted{WorkflowType: "order"}, Status: schemas.StatusOpen}}
+}
+
+// keep gives the partition a cache with some runs.
+func (p *Partition) keep(all ...*actor.Run) {
+	p.cache = cache.New(host{p}, p.Owner, &p.deadlines)
+	for _, r := range all {
+		p.cache.Add(r)
+	}
 }

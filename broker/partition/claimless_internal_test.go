@@ -21,7 +21,7 @@ func TestOwnerWithoutClaimAnswersNothing(t *testing.T) {
 		p.stop = func(cause error) { stopped = cause }
 		describe := natsconn.Msg{Reply: "answer", Header: natsconn.Header{actor.VerbHeader: {"describe"}}, Data: []byte(`{"workflowId":"w"}`)}
 		taken := p.Serve(describe)
-		queued := p.loop.Take(nil)
+		queued := p.Loop.Take(nil)
 		if !taken || len(queued) != 1 {
 			t.Fatalf("a request to an owner with a claim was not taken")
 		}
@@ -29,8 +29,8 @@ func TestOwnerWithoutClaimAnswersNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		queued[0]()
-		if len(p.runs) > 0 || !errors.Is(stopped, claims.ErrLost) {
-			t.Errorf("a request that was read after the end of the claim has %d runs looked at, and the owner stopped for %v; want none, and %v", len(p.runs), stopped, claims.ErrLost)
+		if p.cache.Len() > 0 || !errors.Is(stopped, claims.ErrLost) {
+			t.Errorf("a request that was read after the end of the claim has %d runs looked at, and the owner stopped for %v; want none, and %v", p.cache.Len(), stopped, claims.ErrLost)
 		}
 		if p.Serve(describe) {
 			t.Error("an owner without a claim has taken a request; want it left to the next owner")

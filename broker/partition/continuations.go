@@ -55,8 +55,8 @@ func (p *Partition) SuggestContinuations(ctx context.Context) (int, error) {
 // last records.
 func (p *Partition) withPolicies(ctx context.Context) ([]string, error) {
 	last := map[string]uint64{}
-	err := p.b.Reads.Scan(ctx, p.b.NS.StreamHistory(p.n), natsconn.ReadOptions{HeadersOnly: true},
-		func(s natsconn.Stored) error {
+	err := p.Env.Reads.Scan(ctx, p.Env.NS.StreamHistory(p.Partition),
+		natsconn.ReadOptions{HeadersOnly: true}, func(s natsconn.Stored) error {
 			status := schemas.HeaderStatus(s.Header.Get(schemas.StatusHeader))
 			if status == "" {
 				return nil
@@ -83,8 +83,8 @@ func (p *Partition) suggestContinuation(ctx context.Context, wid string) bool {
 	defer cancel()
 	done := make(chan bool, 1)
 	p.whileOurs(func() {
-		r := p.get(wid)
-		p.whenKnown(r, func() {
+		r := p.cache.Get(wid)
+		p.cache.WhenKnown(r, func() {
 			if !r.Open() || len(r.Mailbox) > 0 {
 				done <- false
 				return
@@ -101,7 +101,7 @@ func (p *Partition) suggestContinuation(ctx context.Context, wid string) bool {
 	case asked := <-done:
 		return asked
 	case <-ctx.Done(): // or the partition is another's by now
-	case <-p.b.Background.Done():
+	case <-p.Env.Background.Done():
 	}
 	return false
 }

@@ -12,7 +12,7 @@ func (p *Partition) Counts() Counts {
 	answer := make(chan Counts)
 	p.Post(func() {
 		answer <- Counts{
-			Runs: len(p.runs) + p.deadlines.Passive.Len(), Letters: p.intake.Letters.Remembered(),
+			Runs: p.cache.Len() + p.deadlines.Passive.Len(), Letters: p.intake.Letters.Remembered(),
 			RequestIDs: p.repeats.Len(),
 		}
 	})
@@ -20,4 +20,4 @@ func (p *Partition) Counts() Counts {
 }
 
 // Post has f run on the partition's loop, after what it was given before.
-func (p *Partition) Post(f func()) { p.loop.Post(f) }
+func (p *Partition) Post(f func()) { p.Loop.Post(f) }

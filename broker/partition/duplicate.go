@@ -36,16 +36,15 @@ func (p *Partition) buryIfUntold(
 	wid string, e *actor.Message, m execution.Report, f execution.Dead,
 ) {
 	alone := p.singleReplica()
-	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (bool, error) {
-		return knownOutcome(p.b, ctx, p.n, wid, m.Report, alone)
+	env.ReadAsync(p.Env, p.Loop, func(ctx context.Context) (bool, error) {
+		return knownOutcome(p.Env, ctx, p.Partition, wid, m.Report, alone)
 	}, func(known bool, err error) {
 		switch {
 		case errors.Is(err, runs.ErrDamaged):
-			p.log.WithError(err).
-				WithField("subject", e.Subject).
+			p.Log.WithError(err).WithField("subject", e.Subject).
 				Warn("whether the history has an outcome that came late cannot be told")
 		case err != nil:
-			p.loop.After(env.LoadRetry, func() { p.buryIfUntold(wid, e, m, f) })
+			p.Loop.After(env.LoadRetry, func() { p.buryIfUntold(wid, e, m, f) })
 			return
 		}
 		if !known {

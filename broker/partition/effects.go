@@ -37,7 +37,8 @@ func (p *Partition) perform(r *actor.Run, e actor.Effect, t *watermark.Completio
 			p.keys.AskState(r, q, t, e.Cause == nil)
 		}
 	case execution.LeaveLock:
-		p.keys.LeaveLock(f.Lock, f.Scope, keyed.Place{WorkflowID: r.WorkflowID, Asked: f.Asked}, t, e.Cause == nil)
+		at := keyed.Place{WorkflowID: r.WorkflowID, Asked: f.Asked}
+		p.keys.LeaveLock(f.Lock, f.Scope, at, t, e.Cause == nil)
 	default:
 		p.exchange.Perform(r.State, e, t)
 	}
@@ -51,30 +52,30 @@ func (p *Partition) permit(f execution.Permit) {
 	permission.V = schemas.Version
 	body, err := schemas.MarshalJSON(&permission)
 	if err == nil {
-		err = p.b.Conn.Publish(f.To, nil, body)
+		err = p.Env.Conn.Publish(f.To, nil, body)
 	}
 	if err != nil {
-		p.log.WithError(err).Warn("a worker's question cannot be answered; it will ask again")
+		p.Log.WithError(err).Warn("a worker's question cannot be answered; it will ask again")
 	}
 }
 
 // bury parks a message that cannot be applied. The entry's subject tells where the message stood,
 // so it is written once, however often the message is read. The message's position waits for it.
 func (p *Partition) bury(e *actor.Message, reason, details string) {
-	p.log.WithField("subject", e.Subject).WithField("reason", reason).
+	p.Log.WithField("subject", e.Subject).WithField("reason", reason).
 		Warn("dead letter: " + details)
 	p.letters.Note(e.WorkflowID, e.Event, e.At, reason, details)
 	letter := schemas.DeadLetter{
 		Reason: reason, Details: details, Subject: e.Subject, Time: e.Stored(), Body: e.Body,
 	}
 	place := p.place(e)
-	subj, h, body, err := dead.Compose(p.b.NS, place, letter, p.b.Conn.MaxPayload())
+	subj, h, body, err := dead.Compose(p.Env.NS, place, letter, p.Env.Conn.MaxPayload())
 	if err != nil {
-		p.log.WithError(err).Error("a dead letter cannot be encoded")
+		p.Log.WithError(err).Error("a dead letter cannot be encoded")
 		e.Judged()
 		return
 	}
-	natsconn.ExpectNone(h, p.b.NS.DeadAt(place.Tokens()...))
+	natsconn.ExpectNone(h, p.Env.NS.DeadAt(place.Tokens()...))
 	e.Completion.Retain()
 	p.dispatch.Send(subj, "", h, body, func(uint64) { e.Judged(); e.Completion.Release() })
 }

@@ -19,12 +19,12 @@ import (
 func (p *Partition) openLog(
 	ctx context.Context, number int, stream, filter string, witness schemas.Position,
 ) error {
-	log, lost, err := intake.Open(ctx, p.b.Conn, intake.Place{
+	log, lost, err := intake.Open(ctx, p.Env.Conn, intake.Place{
 		Number: number, Stream: stream, Filter: filter, Checkpoint: p.positionOf(number),
 		Witness: witness,
 	})
 	if lost != 0 {
-		p.log.WithField("stream", stream).WithField("incarnation", lost).
+		p.Log.WithField("stream", stream).WithField("incarnation", lost).
 			Warn("the stream has lost messages that were stored; a new incarnation begins")
 	}
 	p.intake.Logs[number] = log
@@ -37,14 +37,14 @@ func (p *Partition) follow(ctx context.Context, in *intake.Log) (*natsconn.Reade
 	if in.Filter != "" {
 		options.FilterSubjects = []string{in.Filter}
 	}
-	return p.b.Conn.Read(ctx, in.Stream, options, func(m natsconn.Stored) {
+	return p.Env.Conn.Read(ctx, in.Stream, options, func(m natsconn.Stored) {
 		e := p.open(in, m)
 		if !p.large.LookUp(ctx, in, e) || !p.large.Spill(ctx, in, m, e) ||
 			!in.Allowance.Take(ctx, len(e.Body)) {
 			return
 		}
 		e.Allowed = &in.Allowance
-		p.loop.Post(func() { p.takeMessage(in, e) })
+		p.Loop.Post(func() { p.takeMessage(in, e) })
 	})
 }
 
@@ -143,7 +143,7 @@ func (p *Partition) takeMessage(in *intake.Log, o *actor.Opened) {
 	e.Position, e.Completion = in.Enter(o.Seq, e.At)
 	// The leader of this stream may be a server whose clock is ahead. Nothing is due by that, and
 	// nothing is to count from it (P-15).
-	e.At = min(e.At, p.b.Latest())
+	e.At = min(e.At, p.Env.Latest())
 	defer p.progress()
 	switch {
 	case !p.positionOf(in.Number).Before(e.Position):
@@ -160,10 +160,10 @@ func (p *Partition) takeMessage(in *intake.Log, o *actor.Opened) {
 				"named the subject for it, or was published by hand")
 		e.Completion.Release()
 		return
-	case len(e.Body)-o.Spilled > p.b.MessageLimit():
+	case len(e.Body)-o.Spilled > p.Env.MessageLimit():
 		p.bury(e, deadTooLarge, fmt.Sprintf(
 			"%d bytes; at most %d fit into a decision task: pass a reference instead, or "+
-				"raise the server's max_payload", len(e.Body)-o.Spilled, p.b.MessageLimit()))
+				"raise the server's max_payload", len(e.Body)-o.Spilled, p.Env.MessageLimit()))
 		e.Completion.Release()
 		return
 	case in.Number == signalLog && p.isBuried(e):
@@ -171,7 +171,7 @@ func (p *Partition) takeMessage(in *intake.Log, o *actor.Opened) {
 		e.Completion.Release()
 		return
 	}
-	r := p.get(o.WorkflowID)
+	r := p.cache.Get(o.WorkflowID)
 	switch msg := e.Event.(type) {
 	case execution.Start:
 		if o := msg.Request.Origin; o != nil && o.Parent != nil {
@@ -181,7 +181,7 @@ func (p *Partition) takeMessage(in *intake.Log, o *actor.Opened) {
 			e.Answer = p.answerStart(e, msg.Request)
 		}
 	case execution.AlarmFired:
-		p.when(r, func() { p.alarms.Fired(r, o.Fire, e.Completion, alarms.Stored) })
+		p.cache.When(r, func() { p.alarms.Fired(r, o.Fire, e.Completion, alarms.Stored) })
 	case execution.Pause, execution.Resume, execution.Hold, execution.Release, execution.Cancel,
 		execution.Terminate, execution.BreakLock:
 		e.Answer = p.answerRequest(o.Request)
@@ -212,7 +212,7 @@ func (p *Partition) place(e *actor.Message) dead.Place {
 	if e.Log == noLog {
 		sequence = p.intake.Letters.Number()
 	}
-	return intake.PlaceIn(p.n, e.Log, sequence, e.Stored())
+	return intake.PlaceIn(p.Partition, e.Log, sequence, e.Stored())
 }
 
 // isBuried tells whether a predecessor has put a signal into the dead letters. What was in the log

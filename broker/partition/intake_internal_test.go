@@ -28,8 +28,10 @@ func TestWhatTheCheckpointHasIsLeft(t *testing.T) { // P-9
 	}{
 		{9, 99, true}, {10, 100, true}, {11, 100, false}, {3, 101, false},
 	} {
-		p := &Partition{b: &env.Env{}, handover: &handover.Handover{}, runs: map[string]*actor.Run{"o": {WorkflowID: "o"}}}
-		p.runs["o"].Load.Begin()
+		p := &Partition{Owner: env.Owner{Env: &env.Env{}}, parts: parts{handover: &handover.Handover{}}}
+		r := &actor.Run{WorkflowID: "o"}
+		r.Load.Begin()
+		p.keep(r)
 		p.handover.Checkpointed.Inbox = schemas.Position{Sequence: 10, Time: 100}
 		in, lost, err := intake.Open(t.Context(), shortStream{}, intake.Place{
 			Number: inboxLog, Checkpoint: p.handover.Checkpointed.Inbox, Witness: p.handover.Checkpointed.Inbox,
@@ -37,9 +39,9 @@ func TestWhatTheCheckpointHasIsLeft(t *testing.T) { // P-9
 		if lost != 1 || err != nil {
 			t.Fatalf("incarnation %d, %v", lost, err)
 		}
-		p.b.RecordLimit.Store(1 << 20)
+		p.Env.RecordLimit.Store(1 << 20)
 		p.takeMessage(in, &actor.Opened{Message: &actor.Message{WorkflowID: "o", At: tc.at, Event: execution.Child{Report: &schemas.ChildReport{}}, Log: inboxLog}, Seq: tc.seq})
-		if left := len(p.runs["o"].Mailbox) == 0; left != tc.left || in.At() != tc.seq {
+		if left := len(p.cache.InMemory("o").Mailbox) == 0; left != tc.left || in.At() != tc.seq {
 			t.Errorf("message %d of %d: left %v, read up to %d; want %v, and it", tc.seq, tc.at, left, in.At(), tc.left)
 		}
 	}

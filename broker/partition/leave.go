@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -60,15 +59,15 @@ func (p *Partition) leave(cause error) {
 	if p.leaving != nil {
 		return
 	}
-	if !p.lease.Valid() || !p.b.Conn.NATS().IsConnected() {
+	if !p.lease.Valid() || !p.Env.Conn.NATS().IsConnected() {
 		p.stop(cause)
 		return
 	}
 	p.leaving = &leaving{cause: cause, since: time.Now(), began: time.Now(), stage: settling}
-	for _, r := range p.readers {
+	for _, r := range p.inputs.readers {
 		r.Close()
 	}
-	for _, r := range p.runs {
+	for r := range p.cache.All() {
 		waiters := r.Waiters
 		r.Waiters = nil
 		for _, w := range waiters {
@@ -84,7 +83,7 @@ func (p *Partition) leave(cause error) {
 	p.lookAgain()
 }
 
-func (p *Partition) lookAgain() { p.loop.After(leaveLook, p.lookAgain) }
+func (p *Partition) lookAgain() { p.Loop.After(leaveLook, p.lookAgain) }
 
 // sealed tells whether the partition is handed over: this owner writes nothing any more.
 func (p *Partition) sealed() bool { return p.leaving != nil && p.leaving.stage == handed }
@@ -104,13 +103,13 @@ func (p *Partition) part() {
 		p.dispatch.StoreOffers()
 		if p.settledAll() || p.outOfTime() {
 			l.stage = announceClosed
-			p.b.Work.Go(func() {
+			p.Env.Work.Go(func() {
 				p.closeSubscriptions()
-				p.loop.Post(func() { l.stage = quiet })
+				p.Loop.Post(func() { l.stage = quiet })
 			})
 		}
 	case quiet:
-		if p.settledAll() && p.requests.none() || p.outOfTime() {
+		if p.settledAll() && p.inputs.requests.none() || p.outOfTime() {
 			p.seal()
 		}
 	case handed:
@@ -124,8 +123,8 @@ func (p *Partition) part() {
 // decidersFirst tells whether deciders must answer before the owner may go: nobody else is there to
 // take their answers.
 func (p *Partition) decidersFirst() bool {
-	if !p.b.Share.Alone() || !p.b.Conn.NATS().IsConnected() || !p.lease.Valid() ||
-		time.Since(p.leaving.began) > p.b.Options.DrainTimeout {
+	if !p.Env.Share.Alone() || !p.Env.Conn.NATS().IsConnected() || !p.lease.Valid() ||
+		time.Since(p.leaving.began) > p.Env.Options.DrainTimeout {
 		return false
 	}
 	for _, r := range p.decisions.Asks {
@@ -142,7 +141,7 @@ func (p *Partition) outOfTime() bool { return time.Since(p.leaving.since) > Leav
 // settledAll tells whether no write is on its way, and none is owed: an effect may wait for its
 // task list to be made, or to be tried again.
 func (p *Partition) settledAll() bool {
-	if p.commits > 0 || p.dispatch.Busy() || p.alarms.Busy() || p.keys.Busy() || p.large.Busy() ||
+	if p.writer.Busy() || p.dispatch.Busy() || p.alarms.Busy() || p.keys.Busy() || p.large.Busy() ||
 		p.owing > 0 || p.handover.Checkpointing || p.hasOwed() && !p.handover.Recovering() {
 		// what was left to this one, the next one repeats
 		return false
@@ -162,10 +161,10 @@ func (p *Partition) hasOwed() bool {
 
 // closeSubscriptions closes the subscriptions for requests; what has come by then is still heard.
 func (p *Partition) closeSubscriptions() {
-	ctx, cancel := context.WithTimeout(p.b.Background, LeaveLimit)
+	ctx, cancel := context.WithTimeout(p.Env.Background, LeaveLimit)
 	defer cancel()
 	var wg sync.WaitGroup
-	for _, s := range p.subscriptions {
+	for _, s := range p.inputs.subscriptions {
 		wg.Go(func() {
 			if s.Drain(ctx) != nil {
 				_ = s.Close() // out of time, or out of connection
@@ -179,60 +178,17 @@ func (p *Partition) closeSubscriptions() {
 func (p *Partition) seal() {
 	l := p.leaving
 	if p.hasOwed() {
-		p.log.Info("leaving with open effects: the next owner repeats them")
+		p.Log.Info("leaving with open effects: the next owner repeats them")
 	}
 	l.checkpoint = p.handover.Positions()
 	l.checkpoint.Handed = p.decisions.Handed()
 	l.passes = len(p.decisions.Asks) > 0
 	l.stage = handed
-	for reply, m := range p.requests.take() {
+	for reply, m := range p.inputs.requests.take() {
 		// out of time: the next owner answers, or the server says that there is none
-		p.b.Relay.Send(p.n, reply, m.Header, m.Data)
+		p.Env.Relay.Send(p.Partition, reply, m.Header, m.Data)
 	}
 	p.refuseReports()
 	p.alarms.Refuse()
 	close(p.departed)
-}
-
-// requests are those that were received and not answered. They are kept by their reply subject.
-type requests struct {
-	mu    sync.Mutex
-	open  map[string]natsconn.Msg
-	taken bool
-}
-
-// add enters a request. It reports false once they were taken: the partition is another's.
-func (q *requests) add(m natsconn.Msg) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.taken {
-		return false
-	}
-	if q.open == nil {
-		q.open = make(map[string]natsconn.Msg)
-	}
-	if m.Reply != "" {
-		q.open[m.Reply] = m
-	}
-	return true
-}
-
-func (q *requests) done(reply string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	delete(q.open, reply)
-}
-
-func (q *requests) none() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.open) == 0
-}
-
-func (q *requests) take() map[string]natsconn.Msg {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	all := q.open
-	q.open, q.taken = nil, true
-	return all
 }

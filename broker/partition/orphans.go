@@ -24,13 +24,13 @@ func (p *Partition) seekEnd() {
 	if !ask {
 		return
 	}
-	env.WriteAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
-		_, last, err := p.b.Reads.StreamState(ctx, p.intake.Logs[inboxLog].Stream)
+	env.WriteAsync(p.Env, p.Loop, func(ctx context.Context) (uint64, error) {
+		_, last, err := p.Env.Reads.StreamState(ctx, p.intake.Logs[inboxLog].Stream)
 		return last, err
 	}, func(last uint64, err error) {
 		if err != nil {
 			p.intake.Early.Failed()
-			p.loop.After(orphanRetry, p.seekEnd)
+			p.Loop.After(orphanRetry, p.seekEnd)
 			return
 		}
 		p.intake.Early.Know(before, last)
@@ -47,7 +47,7 @@ func (p *Partition) adopt() {
 			return
 		}
 		e.Final, e.Kept = true, false
-		p.deliver(p.get(e.WorkflowID), e)
+		p.deliver(p.cache.Get(e.WorkflowID), e)
 	}
 }
 

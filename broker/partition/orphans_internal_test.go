@@ -13,10 +13,11 @@ import (
 
 // A signal that waits for the end of the inbox keeps what it has of its log's allowance until it is judged. (E8)
 func TestOrphansKeepTheirAllowance(t *testing.T) {
-	p := &Partition{b: &env.Env{}, handover: &handover.Handover{}, runs: map[string]*actor.Run{"o": {WorkflowID: "o"}}}
+	p := &Partition{Owner: env.Owner{Env: &env.Env{}}, parts: parts{handover: &handover.Handover{}}}
+	p.keep(&actor.Run{WorkflowID: "o"})
 	p.intake.Logs = [2]*intake.Log{{Number: inboxLog}, {Number: signalLog}}
 	p.intake.Early.Ask()
-	p.b.RecordLimit.Store(1 << 30)
+	p.Env.RecordLimit.Store(1 << 30)
 	log := p.intake.Logs[signalLog]
 	ended, end := context.WithCancel(t.Context())
 	end()

@@ -32,17 +32,17 @@ func (p *Partition) outcome(m natsconn.Msg) {
 	if err == nil {
 		of.Run, of.ScheduledID, of.Attempt, err = execution.ParseToken(r.Token)
 	}
-	if err != nil || len(m.Data) > min(schemas.PayloadThreshold, p.b.MessageLimit()) ||
-		p.b.Outgrows(r.Result) > 0 || p.b.Outgrows(r.Details) > 0 {
+	if err != nil || len(m.Data) > min(schemas.PayloadThreshold, p.Env.MessageLimit()) ||
+		p.Env.Outgrows(r.Result) > 0 || p.Env.Outgrows(r.Details) > 0 {
 		p.tellOutcome(m.Reply, 0, errNotTaken)
 		return
 	}
-	p.loop.Post(func() {
+	p.Loop.Post(func() {
 		if p.sealed() {
 			p.tellOutcome(m.Reply, 0, errNotTaken)
 			return
 		}
-		to := p.get(wid)
+		to := p.cache.Get(wid)
 		if to.Load.IsUnreadable() {
 			p.tellOutcome(m.Reply, 0, errNotTaken)
 			return
@@ -97,9 +97,9 @@ func (p *Partition) tellOutcome(to string, sequence uint64, why *schemas.Error) 
 	}
 	err := schemas.MarshalJSONTo(&schemas.OutcomeAnswer{
 		V: schemas.Version, Sequence: sequence, Error: why,
-	}, func(body []byte) error { return p.b.Conn.Publish(to, nil, body) })
+	}, func(body []byte) error { return p.Env.Conn.Publish(to, nil, body) })
 	if err != nil {
-		p.log.WithError(err).
+		p.Log.WithError(err).
 			Debug("a worker is not told what became of its outcome; it puts it into the inbox")
 	}
 }

@@ -28,7 +28,7 @@ func (p *Partition) wait(
 	}
 	w := &actor.Waiter{Answer: answer, Ready: ready}
 	r.Waiters = append(r.Waiters, w)
-	w.End = p.loop.After(min(wait.Std(), maxWait), func() {
+	w.End = p.Loop.After(min(wait.Std(), maxWait), func() {
 		if i := slices.Index(r.Waiters, w); i >= 0 {
 			r.Waiters = slices.Delete(r.Waiters, i, i+1)
 			answer(r)
@@ -47,7 +47,7 @@ func (p *Partition) notify(r *actor.Run) {
 			kept = append(kept, w)
 			continue
 		}
-		p.loop.Cancel(w.End)
+		p.Loop.Cancel(w.End)
 		w.Answer(r)
 	}
 	clear(r.Waiters[len(kept):])
@@ -69,7 +69,7 @@ func (p *Partition) asked(m natsconn.Msg) {
 // suspended, wakes up with the requests that came meanwhile, and may read them before any clock of
 // its own has told it how late it is (P-16). What is dropped here is asked again.
 func (p *Partition) whileOurs(f func()) {
-	p.loop.Post(func() {
+	p.Loop.Post(func() {
 		if p.canWrite() {
 			f()
 		}
@@ -79,19 +79,19 @@ func (p *Partition) whileOurs(f func()) {
 // Serve answers a request, or reports that the partition is another's by now. It may be called by
 // any goroutine.
 func (p *Partition) Serve(m natsconn.Msg) bool {
-	if !p.lease.Valid() || !p.requests.add(m) {
+	if !p.lease.Valid() || !p.inputs.requests.add(m) {
 		return false
 	}
 	content := m.Header.Get(schemas.ContentTypeHeader)
 	reply := func(v any) {
-		p.requests.done(m.Reply)
-		p.b.Respond(m.Reply, content, v)
+		p.inputs.requests.done(m.Reply)
+		p.Env.Respond(m.Reply, content, v)
 	}
 	// that is a part of every answer
 	refuse := func(err error) { reply(&schemas.AckResponse{V: schemas.Version, Error: env.Invalid(err)}) }
 	switch verb := m.Header.Get(actor.VerbHeader); verb {
 	case decisions.VerbDecided:
-		p.requests.done(m.Reply)
+		p.inputs.requests.done(m.Reply)
 		p.decisions.Decided(m)
 	case actor.KindStart:
 		var q schemas.StartRequest
@@ -172,7 +172,7 @@ const msgIDHeader = "Nats-Msg-Id"
 // serveSignal stores a signal for an open workflow. Unlike a plain publish it tells at once when
 // there is none.
 func (p *Partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
-	r := p.get(q.WorkflowID)
+	r := p.cache.Get(q.WorkflowID)
 	p.whenSound(r, reply, func() {
 		a := &schemas.SignalResponse{V: schemas.Version}
 		switch {
@@ -189,29 +189,37 @@ func (p *Partition) serveSignal(q *schemas.SignalRequest, reply func(any)) {
 					p.afterPending(r, func() { reply(a) })
 				})
 			return
-		case p.full():
-			a.Run, a.Error = r.State.Run, p.refusal().About(r.WorkflowID, r.State.Run)
+		case p.writer.Full():
+			a.Run, a.Error = r.State.Run, p.writer.Refusal().About(r.WorkflowID, r.State.Run)
 		default:
 			a.Run = r.State.Run
 			var h natsconn.Header
 			if q.RequestID != "" {
 				h = natsconn.Header{schemas.RequestIDHeader: {q.RequestID}}
 			}
-			p.outside.Send(p.b.NS.Signal(q.WorkflowID, q.Name), h, q.Input, func(ack natsconn.Ack) {
-				switch {
-				case errors.Is(ack.Err, natsconn.ErrFull):
-					a.Error = p.b.FullError(ack.Err)
-				case ack.Err != nil:
-					a.Error = schemas.Errorf(schemas.CodeUnavailable,
-						"the signal was not acknowledged: %v", ack.Err).
-						WithHint("it may or may not be stored; look with: drover history %s",
-							q.WorkflowID)
-				}
-				a.Sequence = ack.Seq
-				reply(a)
-			})
+			p.outside.Send(p.Env.NS.Signal(q.WorkflowID, q.Name), h, q.Input,
+				func(ack natsconn.Ack) {
+					switch {
+					case errors.Is(ack.Err, natsconn.ErrFull):
+						a.Error = p.Env.FullError(ack.Err)
+					case ack.Err != nil:
+						a.Error = schemas.Errorf(schemas.CodeUnavailable,
+							"the signal was not acknowledged: %v", ack.Err).
+							WithHint("it may or may not be stored; look with: drover history %s",
+								q.WorkflowID)
+					}
+					a.Sequence = ack.Seq
+					reply(a)
+				})
 			return
 		}
 		p.afterPending(r, func() { reply(a) })
 	})
+}
+
+// whenSound is whenKnown for those who want an answer: a run whose history is damaged gives them a
+// refusal.
+func (p *Partition) whenSound(r *actor.Run, reply func(any), f func()) {
+	p.cache.WhenKnown(r, f,
+		func() { reply(&schemas.AckResponse{V: schemas.Version, Error: damagedError(r)}) })
 }

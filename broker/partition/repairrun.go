@@ -18,7 +18,7 @@ const repairWait = schemas.Duration(5 * time.Second)
 // run that lacks nothing. It waits for the run's commits: an effect never precedes its record.
 func (p *Partition) repair(q *schemas.ExecutionRequest, reply func(any)) {
 	refuse := func(e *schemas.Error) { reply(&schemas.AckResponse{V: schemas.Version, Error: e}) }
-	r := p.get(q.WorkflowID)
+	r := p.cache.Get(q.WorkflowID)
 	p.repairWhen(r, reply, func() {
 		switch {
 		case !r.Live():
@@ -37,7 +37,7 @@ func (p *Partition) repair(q *schemas.ExecutionRequest, reply func(any)) {
 					WithHint("it moves, so it may need no repair; look again"))
 				return
 			}
-			p.log.WithField("workflow", r.WorkflowID).WithField("run", r.State.Run).WithField("by",
+			p.Log.WithField("workflow", r.WorkflowID).WithField("run", r.State.Run).WithField("by",
 				q.Identity).WithField("reason", q.Reason).
 				Info("repeating the open effects of a run")
 			p.repairRun(r)
@@ -57,7 +57,7 @@ func (p *Partition) repairWhen(r *actor.Run, reply func(any), f func()) {
 		Run:    f,
 		Broken: func() { reply(&schemas.AckResponse{V: schemas.Version, Error: damagedError(r)}) },
 	})
-	p.lookNow(r)
+	p.cache.LookNow(r)
 }
 
 func (p *Partition) repairRun(r *actor.Run) {

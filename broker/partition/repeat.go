@@ -22,7 +22,7 @@ func (p *Partition) dropRepeat(r *actor.Run, e *actor.Message) {
 	case e.Answer == nil:
 	case q != nil:
 		a := &schemas.AckResponse{V: schemas.Version, Run: r.State.Run}
-		g.Answers = append(g.Answers, func() { p.b.Respond(q.ReplyTo, q.Content, a) })
+		g.Answers = append(g.Answers, func() { p.Env.Respond(q.ReplyTo, q.Content, a) })
 	default: // a start with a signal
 		e.Verdict = actor.Verdict{Run: r.State.Run}
 		g.Answers = append(g.Answers, func() { e.Answer(r, nil) })
@@ -34,7 +34,8 @@ func (p *Partition) dropRepeat(r *actor.Run, e *actor.Message) {
 // term nothing is: what waits in the logs may be as old as the time without an owner was long.
 func (p *Partition) ageRepeats() {
 	ticks := p.deadlines.Usage.Ticks()
-	if ticks > p.inTicks(repeats.RememberFor.Std()) && ticks%p.inTicks(time.Minute) == 0 {
+	if ticks > p.cache.InTicks(repeats.RememberFor.Std()) &&
+		ticks%p.cache.InTicks(time.Minute) == 0 {
 		p.repeats.Age()
 	}
 }

@@ -15,11 +15,11 @@ import (
 // answered receives everything that comes back to our reply subjects, on the connection's
 // goroutine.
 func (p *Partition) answered(m natsconn.Msg) {
-	key := strings.TrimPrefix(m.Subject, p.replies)
+	key := strings.TrimPrefix(m.Subject, p.inputs.replies)
 	if id, marker := strings.CutPrefix(key, env.MarkerPrefix+"."); marker {
 		n, err := strconv.ParseUint(id, 36, 64)
 		if err == nil {
-			p.loop.Post(func() { p.decisions.Marked(n) })
+			p.Loop.Post(func() { p.decisions.Marked(n) })
 		}
 		return
 	}
@@ -33,28 +33,28 @@ func (p *Partition) answered(m natsconn.Msg) {
 	if id, forward := strings.CutPrefix(key, decisions.PassedPrefix+"."); forward {
 		n, err := strconv.ParseUint(id, 36, 64)
 		if err == nil && !nobody {
-			p.loop.Post(func() { p.decisions.Passed(n) })
+			p.Loop.Post(func() { p.decisions.Passed(n) })
 		}
 		return
 	}
 	if id, offer := strings.CutPrefix(key, dispatch.OfferPrefix+"."); offer {
 		n, err := strconv.ParseUint(id, 36, 64)
 		if err == nil {
-			p.loop.Post(func() { p.dispatch.Refused(n, nobody) })
+			p.Loop.Post(func() { p.dispatch.Refused(n, nobody) })
 		}
 		return
 	}
 	if id, call := strings.CutPrefix(key, probes.Prefix+"."); call {
 		n, err := strconv.ParseUint(id, 36, 64)
 		if err == nil && nobody {
-			p.loop.Post(
-				func() { p.loop.After(probes.LeaveTaking, func() { p.probes.WorkerGone(n) }) })
+			p.Loop.Post(
+				func() { p.Loop.After(probes.LeaveTaking, func() { p.probes.WorkerGone(n) }) })
 		}
 		return
 	}
 	if former, probe := strings.CutPrefix(key, decisions.ProbePrefix+"."); probe {
 		if nobody {
-			p.loop.Post(func() { p.decisions.FormerGone(former) })
+			p.Loop.Post(func() { p.decisions.FormerGone(former) })
 		}
 		return
 	}
@@ -63,10 +63,10 @@ func (p *Partition) answered(m natsconn.Msg) {
 		return
 	}
 	if nobody {
-		p.loop.Post(func() { p.decisions.Nobody(id) })
+		p.Loop.Post(func() { p.decisions.Nobody(id) })
 		return
 	}
 	reply := &schemas.DecisionReply{}
 	err = env.DecodeSent(m.Header, m.Data, reply)
-	p.loop.Post(func() { p.decisions.Replied(id, reply, m, err) })
+	p.Loop.Post(func() { p.decisions.Replied(id, reply, m, err) })
 }

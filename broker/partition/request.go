@@ -17,7 +17,7 @@ import (
 // resolved before anything is published, so that a repeat cannot hit the next run of the id (P-5).
 func (p *Partition) operate(verb string, q *schemas.ExecutionRequest, reply func(any)) {
 	q.Origin = nil
-	r := p.get(q.WorkflowID)
+	r := p.cache.Get(q.WorkflowID)
 	p.whenSound(r, reply, func() {
 		switch {
 		case !r.Live():
@@ -54,8 +54,8 @@ func (p *Partition) operate(verb string, q *schemas.ExecutionRequest, reply func
 func (p *Partition) operateOld(
 	r *actor.Run, verb string, q *schemas.ExecutionRequest, reply func(any),
 ) {
-	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
-		return p.loadRun(ctx, q.WorkflowID, q.Run)
+	env.ReadAsync(p.Env, p.Loop, func(ctx context.Context) (*runs.Run, error) {
+		return p.cache.LoadRun(ctx, q.WorkflowID, q.Run)
 	}, func(l *runs.Run, err error) {
 		switch {
 		case err != nil:
@@ -88,14 +88,14 @@ func (p *Partition) enter(verb string, q *schemas.ExecutionRequest, reply func(a
 		})
 		return
 	}
-	to := p.b.NS.In(p.n, q.WorkflowID, verb)
+	to := p.Env.NS.In(p.Partition, q.WorkflowID, verb)
 	p.outside.Send(to, natsconn.Addressed(to), body, func(a natsconn.Ack) {
 		switch {
 		case a.Err == nil:
 			// whoever owns the partition answers, once it is in the history
-			p.requests.done(q.ReplyTo)
+			p.inputs.requests.done(q.ReplyTo)
 		case errors.Is(a.Err, natsconn.ErrFull):
-			reply(&schemas.AckResponse{V: schemas.Version, Error: p.b.FullError(a.Err)})
+			reply(&schemas.AckResponse{V: schemas.Version, Error: p.Env.FullError(a.Err)})
 		case a.Err != nil:
 			reply(&schemas.AckResponse{
 				V: schemas.Version,
@@ -132,7 +132,7 @@ func (p *Partition) answerRequest(q *schemas.ExecutionRequest) func(*actor.Run, 
 		default:
 			a.Run = r.State.Run
 		}
-		p.b.Respond(q.ReplyTo, q.Content, a)
+		p.Env.Respond(q.ReplyTo, q.Content, a)
 	}
 }
 
@@ -140,17 +140,18 @@ func (p *Partition) answerRequest(q *schemas.ExecutionRequest) func(*actor.Run, 
 // of the next one: an earlier try of it, stored before them, may be what ended the run (P-5).
 func (p *Partition) answerLate(r *actor.Run, q *schemas.ExecutionRequest) {
 	refusal := &schemas.AckResponse{V: schemas.Version, Run: r.State.Run, Error: otherRun(r, q)}
-	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (*runs.Run, error) {
-		return p.loadRun(ctx, q.WorkflowID, q.Run)
+	env.ReadAsync(p.Env, p.Loop, func(ctx context.Context) (*runs.Run, error) {
+		return p.cache.LoadRun(ctx, q.WorkflowID, q.Run)
 	}, func(l *runs.Run, err error) {
 		switch {
 		case err != nil:
-			p.b.Respond(q.ReplyTo, q.Content,
+			p.Env.Respond(q.ReplyTo, q.Content,
 				&schemas.AckResponse{V: schemas.Version, Error: env.Unavailable(err)})
 		case l != nil && l.State.Repeated(q):
-			p.b.Respond(q.ReplyTo, q.Content, &schemas.AckResponse{V: schemas.Version, Run: q.Run})
+			p.Env.Respond(q.ReplyTo, q.Content,
+				&schemas.AckResponse{V: schemas.Version, Run: q.Run})
 		default:
-			p.b.Respond(q.ReplyTo, q.Content, refusal)
+			p.Env.Respond(q.ReplyTo, q.Content, refusal)
 		}
 	})
 }

@@ -10,12 +10,12 @@ import (
 func (p *Partition) start(q *schemas.StartRequest, body []byte) {
 	q.Origin, q.Replays = nil, nil
 	var r *actor.Run
-	if len(body) <= p.b.SmallBody() {
+	if len(body) <= p.Env.SmallBody() {
 		// else the id is waited for, and others may ask for it meanwhile
 		r = p.fresh(q)
 	}
 	if r == nil {
-		r = p.get(q.WorkflowID)
+		r = p.cache.Get(q.WorkflowID)
 	}
 	if r.Load.IsUnreadable() {
 		p.tellStarter(q, &schemas.StartResponse{
@@ -28,7 +28,7 @@ func (p *Partition) start(q *schemas.StartRequest, body []byte) {
 		Event:      execution.Start{Request: q},
 		At:         p.now(),
 		Log:        noLog,
-		Subject:    p.b.NS.API(actor.KindStart),
+		Subject:    p.Env.NS.API(actor.KindStart),
 		Body:       body,
 	}
 	e.Answer = p.answerStart(e, q)
@@ -38,15 +38,15 @@ func (p *Partition) start(q *schemas.StartRequest, body []byte) {
 // fresh makes the actor of a workflow id for its first run, if that is certain enough and the start
 // is about to begin one; else nil.
 func (p *Partition) fresh(q *schemas.StartRequest) *actor.Run {
-	if !p.repeats.Unused(q.WorkflowID) || p.runs[q.WorkflowID] != nil || !p.singleReplica() {
+	if !p.repeats.Unused(q.WorkflowID) || p.cache.InMemory(q.WorkflowID) != nil ||
+		!p.singleReplica() {
 		return nil
 	}
-	if p.full() || p.b.RefuseType(q) != nil {
+	if p.writer.Full() || p.Env.RefuseType(q) != nil {
 		return nil // a repeat is not refused: look
 	}
 	r := &actor.Run{WorkflowID: q.WorkflowID, Unproved: true}
-	p.runs[r.WorkflowID] = r
-	p.touch(r)
+	p.cache.Add(r)
 	return r
 }
 
@@ -68,6 +68,6 @@ func (p *Partition) answerStart(
 
 // tellStarter answers a start.
 func (p *Partition) tellStarter(q *schemas.StartRequest, a *schemas.StartResponse) {
-	p.requests.done(q.ReplyTo)
-	p.b.Respond(q.ReplyTo, q.Content, a)
+	p.inputs.requests.done(q.ReplyTo)
+	p.Env.Respond(q.ReplyTo, q.Content, a)
 }

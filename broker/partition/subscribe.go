@@ -18,29 +18,29 @@ func (p *Partition) listen(ctx context.Context) (closers []func(), err error) {
 			return
 		}
 		var s natsconn.Subscription
-		if s, err = p.b.Conn.Subscribe(subj, "", fn); err == nil {
+		if s, err = p.Env.Conn.Subscribe(subj, "", fn); err == nil {
 			closers = append(closers, func() { s.Close() })
-			p.subscriptions = append(p.subscriptions, s)
+			p.inputs.subscriptions = append(p.inputs.subscriptions, s)
 		}
 	}
-	p.replies = p.b.Conn.NATS().NewInbox() + "."
-	subscribe(p.replies+">", p.answered)
-	p.subscriptions = nil // that one is heard to the end
-	subscribe(p.b.NS.Owner(p.n), p.asked)
-	subscribe(p.b.NS.Fire(p.n), p.alarms.Take)
-	subscribe(p.b.NS.AllOutcomes(p.n), p.outcome)
-	subscribe(p.b.NS.AllBeats(p.n), p.beat)
-	subscribe(p.b.NS.AllAnnounce(), func(m natsconn.Msg) {
+	p.inputs.replies = p.Env.Conn.NATS().NewInbox() + "."
+	subscribe(p.inputs.replies+">", p.answered)
+	p.inputs.subscriptions = nil // that one is heard to the end
+	subscribe(p.Env.NS.Owner(p.Partition), p.asked)
+	subscribe(p.Env.NS.Fire(p.Partition), p.alarms.Take)
+	subscribe(p.Env.NS.AllOutcomes(p.Partition), p.outcome)
+	subscribe(p.Env.NS.AllBeats(p.Partition), p.beat)
+	subscribe(p.Env.NS.AllAnnounce(), func(m natsconn.Msg) {
 		typ, err := subject.LastToken(m.Subject)
 		if err != nil {
 			return
 		}
 		var a schemas.Announcement
 		if schemas.Unmarshal(m.Data, &a) == nil && a.Left != "" {
-			p.loop.Post(func() { p.decisions.Deciders.Workers.Leave(a.Left) })
+			p.Loop.Post(func() { p.decisions.Deciders.Workers.Leave(a.Left) })
 			return
 		}
-		p.loop.Post(func() { p.decisions.Deciders.Backlog.Announced(typ) })
+		p.Loop.Post(func() { p.decisions.Deciders.Backlog.Announced(typ) })
 	})
 	if err != nil {
 		return closers, err
@@ -51,21 +51,21 @@ func (p *Partition) listen(ctx context.Context) (closers []func(), err error) {
 			return closers, err
 		}
 		closers = append(closers, func() { reader.Close() })
-		p.readers = append(p.readers, reader)
+		p.inputs.readers = append(p.inputs.readers, reader)
 		p.watch(reader)
 	}
-	p.loop.Post(p.decisions.MeetHanded)
-	p.loop.Post(p.progress)
+	p.Loop.Post(p.decisions.MeetHanded)
+	p.Loop.Post(p.progress)
 	return closers, nil
 }
 
 // watch begins anew when a log can no longer be followed, as after the loss of its end on a server
 // that this one is not connected to: nobody else would read what is stored from then on (P-9).
 func (p *Partition) watch(reader *natsconn.Reader) {
-	p.b.Work.Go(func() {
+	p.Env.Work.Go(func() {
 		<-reader.Done() // it is closed with the term
 		if err := reader.Err(); err != nil {
-			p.loop.Post(func() { p.fail("follow a log: %w", err) })
+			p.Loop.Post(func() { p.fail("follow a log: %w", err) })
 		}
 	})
 }
@@ -77,8 +77,8 @@ func (p *Partition) tellOwned() {
 	if p.handover.Orderly && len(p.handover.Recovered) == 0 || p.handover.Before == 0 {
 		return
 	}
-	if err := p.b.Conn.Publish(p.b.NS.Owned(p.n), nil, nil); err != nil {
-		p.log.WithError(err).Debug(
+	if err := p.Env.Conn.Publish(p.Env.NS.Owned(p.Partition), nil, nil); err != nil {
+		p.Log.WithError(err).Debug(
 			"nobody is told that the partition is owned; whoever waits for an answer asks again when it is late")
 	}
 }
@@ -93,8 +93,8 @@ func (p *Partition) beat(m natsconn.Msg) {
 	answer := func(a schemas.BeatAnswer) {
 		a.V = schemas.Version
 		if body, err := json.Marshal(&a); err == nil && subject.Answerable(m.Reply) {
-			if err := p.b.Conn.Publish(m.Reply, nil, body); err != nil {
-				p.log.WithError(err).Debug("a heartbeat cannot be answered")
+			if err := p.Env.Conn.Publish(m.Reply, nil, body); err != nil {
+				p.Log.WithError(err).Debug("a heartbeat cannot be answered")
 			}
 		}
 	}
@@ -103,8 +103,8 @@ func (p *Partition) beat(m natsconn.Msg) {
 		return
 	}
 	p.whileOurs(func() {
-		r := p.get(wid)
-		p.whenKnown(r, func() {
+		r := p.cache.Get(wid)
+		p.cache.WhenKnown(r, func() {
 			if !r.Live() {
 				answer(schemas.BeatAnswer{Gone: true, Reason: "the workflow is unknown"})
 				return

@@ -11,7 +11,7 @@ import (
 
 // tick writes the checkpoint and tidies the logs.
 func (p *Partition) tick() {
-	p.loop.After(p.b.Options.CheckpointEvery, p.tick)
+	p.Loop.After(p.Env.Options.CheckpointEvery, p.tick)
 	if p.leaving != nil || !p.canWrite() {
 		return
 	}
@@ -19,20 +19,21 @@ func (p *Partition) tick() {
 	if p.handover.Checkpointing {
 		return
 	}
-	if p.unwanted++; p.b.Share.Mine(p.n) {
+	unwanted := time.Duration(p.unwanted+1) * p.Env.Options.CheckpointEvery
+	if p.unwanted++; p.Env.Share.Mine(p.Partition) {
 		p.unwanted = 0
-	} else if time.Duration(p.unwanted)*p.b.Options.CheckpointEvery > 2*p.b.Options.Claims.LookEvery() {
-		p.log.Info("handing the partition over: another broker is preferred")
+	} else if unwanted > 2*p.Env.Options.Claims.LookEvery() {
+		p.Log.Info("handing the partition over: another broker is preferred")
 		p.leave(ErrElsewhere)
 		return
 	}
-	if id := p.b.Conn.NATS().ConnectedServerId(); id != "" && id != p.handover.Server &&
-		!p.handover.Replicated && !p.b.Options.Synced {
-		p.log.Info("the NATS server is another one: taking over anew, to see what it has")
+	if id := p.Env.Conn.NATS().ConnectedServerId(); id != "" && id != p.handover.Server &&
+		!p.handover.Replicated && !p.Env.Options.Synced {
+		p.Log.Info("the NATS server is another one: taking over anew, to see what it has")
 		p.stop(fmt.Errorf("%w: the server has changed", ErrRefused))
 		return
 	}
-	p.checkQuota()
+	p.writer.CheckQuota()
 	p.lookForUnroutable()
 	p.ageRepeats()
 	next := p.handover.Positions()
@@ -41,7 +42,7 @@ func (p *Partition) tick() {
 		return
 	}
 	p.handover.Checkpointing = true
-	env.WriteAsync(p.b, p.loop, func(ctx context.Context) (uint64, error) {
+	env.WriteAsync(p.Env, p.Loop, func(ctx context.Context) (uint64, error) {
 		return p.handover.Write(ctx, next)
 	}, func(rev uint64, err error) {
 		if p.sealed() {
@@ -67,7 +68,7 @@ func (p *Partition) tidy() {
 		return
 	}
 	rest := intake.RestEvery
-	if p.quota.Limit > 0 {
+	if p.writer.Limited() {
 		rest = min(rest, env.QuotaEvery) // few large messages fill a limited log too
 	}
 	for number, log := range p.intake.Logs {
@@ -76,13 +77,13 @@ func (p *Partition) tidy() {
 			continue
 		}
 		p.intake.Purging = true
-		env.WriteAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, p.b.Conn.Purge(ctx, log.Stream, log.Filter, keep.Sequence)
+		env.WriteAsync(p.Env, p.Loop, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, p.Env.Conn.Purge(ctx, log.Stream, log.Filter, keep.Sequence)
 		}, func(_ struct{}, err error) {
 			p.intake.Purging = false
 			if err != nil {
-				p.log.WithError(err).
-					WithField("stream", log.Stream).Warn("consumed messages cannot be purged")
+				p.Log.WithError(err).WithField("stream", log.Stream).
+					Warn("consumed messages cannot be purged")
 				return
 			}
 			log.Purged(keep.Sequence)

@@ -12,18 +12,18 @@ import (
 
 // lookForUnroutable has signals buried that stand in no partition.
 func (p *Partition) lookForUnroutable() {
-	if !p.intake.Unroutable.Due(p.n, time.Now()) {
+	if !p.intake.Unroutable.Due(p.Partition, time.Now()) {
 		return
 	}
-	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, intake.BuryUnroutable(ctx, p.b.Reads, p.b.NS, p.lease.Valid,
+	env.ReadAsync(p.Env, p.Loop, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, intake.BuryUnroutable(ctx, p.Env.Reads, p.Env.NS, p.lease.Valid,
 			dead.ReasonUndecodable, func(l *schemas.DeadLetter) {
-				p.log.WithField("subject", l.Subject).WithField("reason", l.Reason).
+				p.Log.WithField("subject", l.Subject).WithField("reason", l.Reason).
 					Warn("dead letter: " + l.Details)
 			})
 	}, func(_ struct{}, err error) {
 		if err != nil {
-			p.log.WithError(err).
+			p.Log.WithError(err).
 				Debug("signals without a partition cannot be looked for; looking again in a while")
 		}
 	})

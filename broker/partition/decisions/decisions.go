@@ -1,6 +1,7 @@
 package decisions
 
 import (
+	"iter"
 	"time"
 
 	"github.com/droverhq/drover/broker/partition/actor"
@@ -23,8 +24,9 @@ type Host interface {
 	// Replies is the prefix of the subjects on which the owner hears answers.
 	Replies() string
 
-	// Runs are those in memory, by workflow id. Get returns one of them, loading it if need be.
-	Runs() map[string]*actor.Run
+	// Runs are those in memory, InMemory one of them or nil. Get loads it if need be.
+	Runs() iter.Seq[*actor.Run]
+	InMemory(wid string) *actor.Run
 	Get(wid string) *actor.Run
 	// When calls f once the run is loaded; WhenKept, unless it is set aside because its history
 	// cannot be followed.

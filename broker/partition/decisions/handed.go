@@ -48,7 +48,7 @@ func (ds *Decisions) Handed() *schemas.Handed {
 			ds.unask(r) // its answer comes to somebody else
 		}
 	}
-	for _, r := range ds.host.Runs() {
+	for r := range ds.host.Runs() {
 		if len(h.Wanted) >= mostHanded {
 			break
 		}
@@ -65,7 +65,7 @@ func (ds *Decisions) Handed() *schemas.Handed {
 		if len(h.Wanted) >= mostHanded {
 			break
 		}
-		if ds.host.Runs()[wid] == nil {
+		if ds.host.InMemory(wid) == nil {
 			h.Wanted = append(h.Wanted, schemas.HandedDecision{WorkflowID: wid})
 		}
 	}

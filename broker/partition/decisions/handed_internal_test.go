@@ -1,6 +1,7 @@
 package decisions
 
 import (
+	"iter"
 	"reflect"
 	"testing"
 
@@ -86,5 +87,6 @@ func TestWhichDecisionsAreInherited(t *testing.T) { // ADR 0016
 // fakeHost is a partition that has no run in memory and does not leave.
 type fakeHost struct{ Host }
 
-func (fakeHost) Runs() map[string]*actor.Run { return nil }
-func (fakeHost) Replies() string             { return "own." }
+func (fakeHost) Runs() iter.Seq[*actor.Run] { return func(func(*actor.Run) bool) {} }
+func (fakeHost) InMemory(string) *actor.Run { return nil }
+func (fakeHost) Replies() string            { return "own." }

@@ -1,12 +1,13 @@
-package partition
+package cache
 
 import (
 	"testing"
 
+	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/deadlines"
-	"github.com/droverhq/drover/broker/partition/decisions"
 	"github.com/droverhq/drover/broker/partition/env"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -25,14 +26,24 @@ func TestWhatIsKeptOfAnAlarm(t *testing.T) { // P-10, I15
 		{"of a run without a record", func(r *actor.Run) { r.End.Sequence = 0 }, 0, false},
 		{"of a run that has ended", func(r *actor.Run) { r.State.Status = schemas.StatusCompleted }, 0, false},
 	} {
-		p, r := &Partition{deadlines: deadlines.New[*actor.Run](), decisions: decisions.New(nil, env.Owner{})}, openRun()
+		lines := deadlines.New[*actor.Run]()
+		c, r := New(fakeHost{}, env.Owner{}, &lines), sleeper()
 		r.Alarm = actor.Alarm{Due: 100, Seq: 7}
 		tc.change(r)
-		p.passivate(r)
+		c.passivate(r)
 		back := &actor.Run{WorkflowID: r.WorkflowID}
-		p.activate(back)
+		c.activate(back)
 		if (back.Passive != nil) != tc.kept || tc.kept && back.Passive.Alarm != tc.alarm {
 			t.Errorf("an alarm %s: kept %+v, want one: %v, with alarm %d", tc.name, back.Passive, tc.kept, tc.alarm)
 		}
 	}
+}
+
+// fakeHost is a partition that numbers no worker.
+type fakeHost struct{ Host }
+
+func (fakeHost) WorkerNumber(string) uint64 { return 0 }
+
+func sleeper() *actor.Run {
+	return &actor.Run{WorkflowID: "o", End: runs.End{Sequence: 40}, State: &execution.State{Run: "r2", Start: &schemas.WorkflowStarted{WorkflowType: "order"}, Status: schemas.StatusOpen}}
 }

@@ -1,4 +1,4 @@
-package partition
+package cache
 
 import (
 	"errors"
@@ -7,7 +7,6 @@ import (
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
-	"github.com/droverhq/drover/schemas"
 )
 
 // A history may have a gap, a record that cannot be read, or one that does not follow the one
@@ -29,17 +28,17 @@ const (
 )
 
 // unloaded is called when a run could not be loaded.
-func (p *Partition) unloaded(r *actor.Run, err error) { p.unread(r, err, func() { p.load(r) }) }
+func (c *Cache) unloaded(r *actor.Run, err error) { c.Unread(r, err, func() { c.load(r) }) }
 
-// unread is called when the history of a run could not be read. again reads it once more.
-func (p *Partition) unread(r *actor.Run, err error, again func()) {
-	log := p.log.WithError(err).WithField("workflow", r.WorkflowID)
+// Unread is called when the history of a run could not be read. again reads it once more.
+func (c *Cache) Unread(r *actor.Run, err error, again func()) {
+	log := c.Log.WithError(err).WithField("workflow", r.WorkflowID)
 	r.Damage.Tries++
 	if !errors.Is(err, runs.ErrDamaged) || r.Damage.Tries < env.DamagedTries {
 		if r.Damage.Tries == 1 || r.Damage.Tries%env.DamagedTries == 0 {
 			log.Warn("a run cannot be loaded; trying again")
 		}
-		p.loop.After(env.LoadRetry, again)
+		c.Loop.After(env.LoadRetry, again)
 		return
 	}
 	later, known := errors.Is(err, runs.ErrLater), r.Load.IsAside()
@@ -56,28 +55,28 @@ func (p *Partition) unread(r *actor.Run, err error, again func()) {
 	}
 	r.Damage.Err = err
 	r.Load.Unreadable(later)
-	p.decisions.EndRecall(r)
+	c.host.EndRecall(r)
 	if r.Load.IsAside() && !known {
-		p.setAside(r)
+		c.host.SetAside(r)
 	}
-	p.turnAwayAll(r)
-	r.Damage.Look = p.loop.After(damagedRetry, func() { r.Damage.Look = nil; again() })
+	c.host.TurnAwayAll(r)
+	r.Damage.Look = c.Loop.After(damagedRetry, func() { r.Damage.Look = nil; again() })
 	r.Damage.Again = again
 }
 
-// lookNow reads a history again that could not be followed.
-func (p *Partition) lookNow(r *actor.Run) {
+// LookNow reads a history again that could not be followed.
+func (c *Cache) LookNow(r *actor.Run) {
 	if r.Damage.Look != nil { // else it is being read
-		p.loop.Cancel(r.Damage.Look)
+		c.Loop.Cancel(r.Damage.Look)
 		r.Damage.Look = nil
 		r.Damage.Again()
 	}
 }
 
-// isIntact is called when a run could be loaded. It returns false if that is to no avail.
-func (p *Partition) isIntact(r *actor.Run) bool {
+// IsIntact is called when a run could be loaded. It returns false if that is to no avail.
+func (c *Cache) IsIntact(r *actor.Run) bool {
 	if r.Load.IsUnreadable() {
-		p.log.WithField("workflow", r.WorkflowID).
+		c.Log.WithField("workflow", r.WorkflowID).
 			Info("the history of a workflow can be read again")
 	}
 	aside, overflown := r.Load.IsAside(), r.Damage.Overflown
@@ -85,25 +84,17 @@ func (p *Partition) isIntact(r *actor.Run) bool {
 	r.Damage.Tries, r.Damage.Err, r.Damage.Overflown, r.Damage.Again = 0, nil, false, nil
 	switch {
 	case overflown:
-		p.fail("workflow %q can be read again: what came for it is read once more", r.WorkflowID)
+		c.host.Fail("workflow %q can be read again: what came for it is read once more",
+			r.WorkflowID)
 		return false
 	case aside:
-		p.when(r, func() { p.goOn(r) })
+		c.When(r, func() { c.host.GoOn(r) })
 	}
 	return true
 }
 
-// goOn repeats what a run has open that was set aside.
-func (p *Partition) goOn(r *actor.Run) {
-	p.afterPending(r, func() {
-		if r.Live() && r.IsSettled() && p.runs[r.WorkflowID] == r {
-			p.repairRun(r)
-		}
-	})
-}
-
-// whenKnown runs f once the run is loaded, or broken once its history cannot be followed.
-func (p *Partition) whenKnown(r *actor.Run, f, broken func()) {
+// WhenKnown runs f once the run is loaded, or broken once its history cannot be followed.
+func (c *Cache) WhenKnown(r *actor.Run, f, broken func()) {
 	switch {
 	case r.Load.IsUnreadable():
 		broken()
@@ -114,9 +105,9 @@ func (p *Partition) whenKnown(r *actor.Run, f, broken func()) {
 	}
 }
 
-// whenKept runs f once the run is loaded, or aside once it is set aside. A run of a later version
+// WhenKept runs f once the run is loaded, or aside once it is set aside. A run of a later version
 // keeps them waiting: it is for what the history owes.
-func (p *Partition) whenKept(r *actor.Run, f, aside func()) {
+func (c *Cache) WhenKept(r *actor.Run, f, aside func()) {
 	switch {
 	case r.Load.IsAside():
 		aside()
@@ -125,16 +116,4 @@ func (p *Partition) whenKept(r *actor.Run, f, aside func()) {
 	default:
 		f()
 	}
-}
-
-// whenSound is whenKnown for those who want an answer: a run whose history is damaged gives them a
-// refusal.
-func (p *Partition) whenSound(r *actor.Run, reply func(any), f func()) {
-	p.whenKnown(r, f,
-		func() { reply(&schemas.AckResponse{V: schemas.Version, Error: damagedError(r)}) })
-}
-
-func damagedError(r *actor.Run) *schemas.Error {
-	return env.DamageOf(r.Damage.Err, "workflow %q does not go on: %v", r.WorkflowID, r.Damage.Err).
-		InField("workflowId").About(r.WorkflowID, "")
 }

@@ -1,4 +1,4 @@
-package partition
+package cache
 
 import (
 	"time"
@@ -24,32 +24,32 @@ const (
 	passivateAtOnce = 2000
 )
 
-// passivateIdle forgets the runs that nothing has happened to for a while. It is called when no run
+// PassivateIdle forgets the runs that nothing has happened to for a while. It is called when no run
 // is marked: one that is about to be settled looks idle, and would live on beside its successor.
-func (p *Partition) passivateIdle() {
+func (c *Cache) PassivateIdle() {
 	rest := deadlines.Rest{
-		Long: p.inTicks(passivateAfter), Rested: p.inTicks(passivateRested),
-		Few: p.b.Options.CachedRuns / passivateShare, AtOnce: passivateAtOnce,
+		Long: c.InTicks(passivateAfter), Rested: c.InTicks(passivateRested),
+		Few: c.Env.Options.CachedRuns / passivateShare, AtOnce: passivateAtOnce,
 	}
-	p.deadlines.Usage.Idle(rest, func(r *actor.Run) *deadlines.Use { return &r.Use },
+	c.deadlines.Usage.Idle(rest, func(r *actor.Run) *deadlines.Use { return &r.Use },
 		func(r *actor.Run, few bool) bool {
 			// The latest that have ended stay for those who ask how. What cannot be parked would cost
 			// the leader three questions.
 			if !r.Idle() || r.Ended || few && r.Open() && !r.CanPassivate() {
 				return false
 			}
-			p.forget(r)
+			c.forget(r)
 			return true
 		})
 }
 
-// inTicks is a time in ticks of the checkpoint's clock.
-func (p *Partition) inTicks(d time.Duration) uint32 {
-	return uint32(max(d/p.b.Options.CheckpointEvery, 1))
+// InTicks is a time in ticks of the checkpoint's clock.
+func (c *Cache) InTicks(d time.Duration) uint32 {
+	return uint32(max(d/c.Env.Options.CheckpointEvery, 1))
 }
 
 // passivate keeps what is known of a run that is being forgotten, if that is all there is to know.
-func (p *Partition) passivate(r *actor.Run) {
+func (c *Cache) passivate(r *actor.Run) {
 	if !r.CanPassivate() {
 		return
 	}
@@ -59,33 +59,27 @@ func (p *Partition) passivate(r *actor.Run) {
 	}
 	k := deadlines.Run{
 		RunID: r.State.Run, Sequence: r.End.Sequence, Alarm: armed,
-		Worker: p.decisions.Deciders.Workers.Number(r.Decider.Sticky), Due: r.Alarm.Due,
+		Worker: c.host.WorkerNumber(r.Decider.Sticky), Due: r.Alarm.Due,
 		Delayed: r.State.Delayed(),
 	}
 	if k.Complete = r.End.Complete && len(r.End.Hash) > 0; k.Complete {
 		k.Mark, k.At = runs.MarkOf(r.End.Hash), r.End.At
 	}
-	p.deadlines.Passive.Keep(r.WorkflowID, &k)
+	c.deadlines.Passive.Keep(r.WorkflowID, &k)
 }
 
 // activate takes what is known of a run that is about to be loaded.
-func (p *Partition) activate(r *actor.Run) {
-	if k := p.deadlines.Passive.Take(r.WorkflowID); k != nil {
+func (c *Cache) activate(r *actor.Run) {
+	if k := c.deadlines.Passive.Take(r.WorkflowID); k != nil {
 		r.Passive = k // until the run is loaded
 	}
 }
 
-// nothingKnown tells whether nothing is known of a workflow id: none of its runs is open, or has
+// NothingKnown tells whether nothing is known of a workflow id: none of its runs is open, or has
 // been looked at lately.
-func (p *Partition) nothingKnown(wid string) bool {
-	if p.runs[wid] != nil {
+func (c *Cache) NothingKnown(wid string) bool {
+	if c.runs[wid] != nil {
 		return false
 	}
-	return !p.deadlines.Passive.Has(wid)
-}
-
-// singleReplica tells whether the history has one copy. It is asked before each read: a server that
-// was no part of a cluster may become one, and only then can there be others.
-func (p *Partition) singleReplica() bool {
-	return !p.handover.Replicated && p.b.Reads.NATS().ConnectedClusterName() == ""
+	return !c.deadlines.Passive.Has(wid)
 }

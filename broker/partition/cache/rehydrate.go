@@ -1,4 +1,4 @@
-package partition
+package cache
 
 import (
 	"cmp"
@@ -26,37 +26,37 @@ const (
 )
 
 // rehydrate has a parked run read at the end of the loop's batch.
-func (p *Partition) rehydrate(r *actor.Run) { p.deadlines.Wake(r) }
+func (c *Cache) rehydrate(r *actor.Run) { c.deadlines.Wake(r) }
 
-// rehydrateAll reads what was woken since it was called last.
-func (p *Partition) rehydrateAll() {
-	rest := p.deadlines.Waking()
+// RehydrateAll reads what was woken since it was called last.
+func (c *Cache) RehydrateAll() {
+	rest := c.deadlines.Waking()
 	slices.SortFunc(rest,
 		func(a, b *actor.Run) int { return cmp.Compare(a.Passive.Sequence, b.Passive.Sequence) })
 	for len(rest) > 0 {
 		n := together(rest)
-		p.readRange(rest[0].Passive.Sequence, rest[n-1].Passive.Sequence+1, rest[:n:n])
+		c.readRange(rest[0].Passive.Sequence, rest[n-1].Passive.Sequence+1, rest[:n:n])
 		rest = rest[n:]
 	}
 }
 
 // rehydrated takes what a read has found of a parked run.
-func (p *Partition) rehydrated(r *actor.Run, st *runs.RangeRead) {
+func (c *Cache) rehydrated(r *actor.Run, st *runs.RangeRead) {
 	k := r.Passive
 	body, hash := st.Take(k.Sequence, k.Mark)
 	if body == nil {
 		k.Complete = false
-		p.load(r)
+		c.load(r)
 		return
 	}
 	l, err := runs.FromRecord(r.WorkflowID, k.RunID, body, hash, k.Sequence, k.At)
 	if err != nil {
 		r.Passive = nil // the next try asks the leader
-		p.unloaded(r, err)
+		c.unloaded(r, err)
 		return
 	}
-	if p.isIntact(r) {
-		p.ready(r, l)
+	if c.IsIntact(r) {
+		c.host.Ready(r, l)
 	}
 }
 
@@ -76,13 +76,13 @@ func together(asleep []*actor.Run) int {
 
 // readRange reads a piece of the history with one question, for the runs that wait for it. end is
 // the first sequence after it.
-func (p *Partition) readRange(from, end uint64, asleep []*actor.Run) {
+func (c *Cache) readRange(from, end uint64, asleep []*actor.Run) {
 	type answer struct {
 		bodies [][]byte
 		last   uint64
 	}
-	env.ReadAsync(p.b, p.loop, func(ctx context.Context) (a answer, err error) {
-		a.bodies, a.last, err = p.b.Histories.ReadRange(ctx, p.n, from, end)
+	env.ReadAsync(c.Env, c.Loop, func(ctx context.Context) (a answer, err error) {
+		a.bodies, a.last, err = c.Env.Histories.ReadRange(ctx, c.Partition, from, end)
 		return a, err
 	}, func(a answer, err error) {
 		st := &runs.RangeRead{From: from, End: end}
@@ -93,13 +93,13 @@ func (p *Partition) readRange(from, end uint64, asleep []*actor.Run) {
 			switch {
 			case err != nil:
 				r.Passive = nil // the next try asks the leader
-				p.unloaded(r, err)
+				c.unloaded(r, err)
 			case r.Passive.Sequence >= st.End && len(a.bodies) > 0:
 				// the read was large enough without it; it will be the first of the next one, so
 				// this ends
-				p.rehydrate(r)
+				c.rehydrate(r)
 			default:
-				p.rehydrated(r, st)
+				c.rehydrated(r, st)
 			}
 		}
 	})

@@ -1,4 +1,4 @@
-package partition
+package writer
 
 import (
 	"time"
@@ -29,13 +29,13 @@ type closedFeed struct {
 // noteClosing takes a record that is in the history. What is told has no gaps, so that whoever
 // hears it need not read the records: any that were not written here, a fence or those of another
 // owner, begin another span.
-func (p *Partition) noteClosing(r *actor.Run, c *actor.Commit) {
-	if p.b.Options.Closed == nil {
+func (w *Writer) noteClosing(r *actor.Run, c *actor.Commit) {
+	if w.Env.Options.Closed == nil {
 		return
 	}
-	n := &p.feed
+	n := &w.feed
 	if n.from != 0 && c.Sequence != n.to+1 {
-		p.tellFeed()
+		w.tellFeed()
 	}
 	if n.from == 0 {
 		n.from = c.Sequence
@@ -49,19 +49,19 @@ func (p *Partition) noteClosing(r *actor.Run, c *actor.Commit) {
 	}
 	switch {
 	case len(n.runs) >= fullFeed:
-		p.tellFeed()
+		w.tellFeed()
 	case !n.later:
 		n.later = true
-		p.loop.After(feedEvery, func() {
-			p.feed.later = false
-			p.tellFeed()
+		w.Loop.After(feedEvery, func() {
+			w.feed.later = false
+			w.tellFeed()
 		})
 	}
 }
 
-func (p *Partition) tellFeed() {
-	if n := &p.feed; n.from != 0 {
-		p.b.Options.Closed(p.n, n.from, n.to, n.runs)
+func (w *Writer) tellFeed() {
+	if n := &w.feed; n.from != 0 {
+		w.Env.Options.Closed(w.Partition, n.from, n.to, n.runs)
 		n.from, n.runs, n.before = 0, nil, len(n.runs)
 	}
 }

@@ -1,4 +1,4 @@
-package partition
+package writer
 
 import "github.com/droverhq/drover/broker/partition/actor"
 
