@@ -332,8 +332,7 @@ func TestAChildThatCannotBeLookedUp(t *testing.T) {
 				if h.done != 0 || h.buried != nil {
 					t.Errorf("it is given up: %v", h.buried)
 				}
-				time.Sleep(2 * time.Minute)
-				o.Do(func() {})
+				o.Wait(2 * time.Minute)
 				h.wantSent("two minutes later", tc.want...)
 				if h.done != 1 || !slices.Equal(h.buried, tc.buried) {
 					t.Errorf("done %d times, buried %q; want once, %q", h.done, h.buried, tc.buried)

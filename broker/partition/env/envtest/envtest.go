@@ -66,7 +66,15 @@ func newOwner(t *testing.T) *Owner {
 func (o *Owner) Do(f func()) {
 	o.t.Helper()
 	o.on(f)
-	time.Sleep(time.Second)
+	o.Wait(time.Second)
+}
+
+// Wait waits for d. Nothing that the loop writes may be read or written meanwhile, so whoever wants
+// time to pass calls it in place of [time.Sleep].
+func (o *Owner) Wait(d time.Duration) {
+	o.t.Helper()
+	o.on(func() {}) // so that the loop comes after what the test has read
+	time.Sleep(d)
 	o.on(func() {})
 }
 
