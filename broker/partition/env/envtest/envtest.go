@@ -17,6 +17,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/keyed"
 	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/broker/payloads"
+	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/internal/virtual"
@@ -55,6 +56,9 @@ func newOwner(t *testing.T) *Owner {
 		return topology.EnsurePayloads(ctx, conn, n.Name, "test")
 	})
 	e.Measure()
+	e.Histories = &runs.Reader{
+		Conn: conn, Namespace: e.NS, Partitions: 1, BodyLimit: e.BodyLimit, Log: log,
+	}
 	o := &Owner{t: t, Owner: env.Owner{Env: e, Loop: loop.New(), Log: log}}
 	e.Work.Go(func() { o.Loop.Run(t.Context(), func() {}) })
 	t.Cleanup(e.Work.Wait) // the context of the test has ended by then
