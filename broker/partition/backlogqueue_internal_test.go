@@ -27,14 +27,14 @@ func TestNothingIsKeptOfTypesThatNobodyListenedFor(t *testing.T) {
 		p, r := &Partition{Owner: env.Owner{Env: &env.Env{}, Loop: loop.New()}}, openRun()
 		p.keep(r)
 		p.keys, p.decisions = locking.New(host{p}, p.Owner), decisions.New(host{p}, p.Owner)
-		r.Decider.Ask = &actor.Ask{ID: 1}
+		r.Decider.Sent(&actor.Ask{ID: 1}, false)
 		p.decisions.Asks[1] = r
 		p.decisions.Nobody(1)
-		if !r.Decider.NoPoller || !p.decisions.Deciders.Backlog.Has(r.WorkflowID) {
+		if !r.Decider.Asking.NoPoller() || !p.decisions.Deciders.Backlog.Has(r.WorkflowID) {
 			t.Fatalf("%s: got %+v, want that the run waits for a decider", tc.name, p.decisions.Deciders)
 		}
 		tc.goes(p, r)
-		if r.Decider.NoPoller || p.decisions.Deciders.Backlog.Has(r.WorkflowID) {
+		if r.Decider.Asking.NoPoller() || p.decisions.Deciders.Backlog.Has(r.WorkflowID) {
 			t.Errorf("%s: the partition keeps %+v, want nothing", tc.name, p.decisions.Deciders)
 		}
 	}

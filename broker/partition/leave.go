@@ -73,8 +73,8 @@ func (p *Partition) leave(cause error) {
 		for _, w := range waiters {
 			w.Answer(r)
 		}
-		if a := r.Decider.Ask; a != nil && !a.Confirmed {
-			p.decisions.SendMarker(a)
+		if r.Decider.Asking.Unconfirmed() {
+			p.decisions.SendMarker(r.Decider.Ask)
 		}
 		if len(r.Uncovered) > 0 || r.Decider.Deferral.Waits() {
 			p.mark(r)
@@ -147,7 +147,7 @@ func (p *Partition) settledAll() bool {
 		return false
 	}
 	for _, r := range p.decisions.Asks {
-		if !r.Decider.Ask.Confirmed {
+		if r.Decider.Asking.Unconfirmed() {
 			return false
 		}
 	}

@@ -25,11 +25,11 @@ func (p *Partition) settle(r *actor.Run) {
 	if r.Open() {
 		p.decisions.Consult(r)
 	}
-	if r.Decider.Ask == nil && !r.Load.Waits() {
+	if !r.Decider.Asking.Open() && !r.Load.Waits() {
 		p.decisions.EndRecall(r)
 	}
 	p.alarms.Cover(r)
-	if r.Decider.Queued && (r.Decider.Ask != nil || p.leaving != nil || !p.decisions.WantsNow(r)) {
+	if r.Decider.Queued && (r.Decider.Asking.Open() || p.leaving != nil || !p.decisions.WantsNow(r)) {
 		// an owner that leaves asks nobody
 		r.Decider.Queued = false
 	}

@@ -14,7 +14,6 @@ type Ask struct {
 	StartedID int64  // the id of its DeciderStarted
 	At        schemas.Timestamp
 	Sticky    bool // it went to the worker that answered last
-	Confirmed bool // somebody has it: DeciderStarted is a fact
 	Marked    bool // the marker is on its way
 	// Former is the prefix of the subjects of the owner that has asked, if it is another one.
 	Former  string

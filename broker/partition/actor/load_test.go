@@ -15,7 +15,9 @@ func TestLoadMoves(t *testing.T) {
 		var got Load
 		for n := range rapid.IntRange(1, 20).Draw(t, "steps") {
 			before := got
-			e := rapid.SampledFrom([]string{"begin", "end", "readable", "later", "damaged"}).Draw(t, "event")
+			e := rapid.SampledFrom([]string{
+				"begin", "end", "readable", "later", "damaged",
+			}).Draw(t, "event")
 			switch e {
 			case "begin":
 				got.Begin()
@@ -37,7 +39,8 @@ func TestLoadMoves(t *testing.T) {
 				t.Fatalf("step %d, %s: got state %d, want waits %t, unreadable %t, aside %t",
 					n, e, got, busy, unreadable, damaged)
 			}
-			if got >= loadStates || got.IsUnreadable() && !got.Waits() || got.IsAside() && !got.IsUnreadable() {
+			if got >= loadStates || got.IsUnreadable() && !got.Waits() ||
+				got.IsAside() && !got.IsUnreadable() {
 				t.Fatalf("step %d, %s: state %d contradicts itself", n, e, got)
 			}
 			if before.IsUnreadable() && !got.IsUnreadable() && e != "readable" {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/partition/deadlines"
-	"github.com/droverhq/drover/broker/partition/deciders"
 	"github.com/droverhq/drover/broker/partition/loop"
 	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/runs"
@@ -60,27 +59,6 @@ type Window struct {
 	From   int64
 }
 
-// ManyReasks is after how many questions in vain a run is asked about, and looked at, as seldom as
-// any.
-const ManyReasks = 8
-
-// Decider is what is known of asking the run's decider.
-type Decider struct {
-	Ask      *Ask              // a decision task on its way; nil: none
-	Deferral deciders.Deferral // of Pending: whether it waits for a decision
-	// Queued: the mailbox waits so that the decider can be asked between two commits.
-	Queued bool
-	Sticky string // the worker that is asked first
-	// Slept: the run has not been decided since it was loaded, and Sticky is what was remembered.
-	Slept bool
-	// NoPoller: nobody listened when the decider was last asked. It stands in the backlog too, and
-	// here because every step looks at it.
-	NoPoller   bool
-	Recalled   *deciders.Queue // that it was called back from
-	Reasks     int             // questions in vain since the last answer
-	BackingOff bool            // a timer will settle the run when the decider's backoff is over
-}
-
 // Tasks are those of the run that are on their way to workers.
 type Tasks struct {
 	Offers []*Offer // without an outcome in the history
@@ -91,7 +69,8 @@ type Tasks struct {
 // Idle tells whether the run can be forgotten: the history has everything.
 func (r *Run) Idle() bool {
 	if r.Marked || r.Tasks.Loose > 0 || r.Owing > 0 || r.Load.Waits() || r.Inflight != nil ||
-		r.Decider.Ask != nil || r.Decider.NoPoller && !r.CanPassivate() || r.Decider.BackingOff ||
+		r.Decider.Asking.Open() || r.Decider.Asking.NoPoller() && !r.CanPassivate() ||
+		r.Decider.BackingOff ||
 		r.Alarm.Way != nil || r.Alarm.Queued ||
 		len(r.Mailbox)+len(r.Pending)+len(r.Uncovered)+len(r.Waiters)+len(r.Tasks.Offers) > 0 {
 		return false
@@ -118,7 +97,7 @@ func (r *Run) Dispatching() bool {
 
 // waits tells whether messages must wait in the mailbox.
 func (r *Run) waits() bool {
-	return r.Load.Waits() || r.Decider.Queued || r.Decider.Ask != nil && !r.Decider.Ask.Confirmed ||
+	return r.Load.Waits() || r.Decider.Queued || r.Decider.Asking.Unconfirmed() ||
 		r.Continues() || r.Owing > 0 && (r.Open() || !r.IsSettled())
 }
 
@@ -164,7 +143,9 @@ func (r *Run) Unseen() iter.Seq[schemas.Event] {
 }
 
 // IsSettled tells whether the state is that of the history.
-func (r *Run) IsSettled() bool { return !r.Load.Waits() && r.Inflight == nil && len(r.Pending) == 0 }
+func (r *Run) IsSettled() bool {
+	return !r.Load.Waits() && r.Inflight == nil && len(r.Pending) == 0
+}
 
 // CanPassivate tells whether enough is known of a run to passivate it.
 func (r *Run) CanPassivate() bool { return r.Open() && !r.Alarm.Strange && r.End.Sequence != 0 }

@@ -45,13 +45,12 @@ func (ah *Ahead) Offer(r *actor.Run, a *execution.Activity, t *watermark.Complet
 		f.Ahead = &actor.Ahead{Worker: r.Decider.Sticky, Last: r.State.LastID}
 		of := &actor.Ask{
 			StartedID: f.Ahead.Last + schemas.AheadEvents, At: ah.host.Now(), Sticky: true,
-			Confirmed: true,
 		}
 		// Random for each offer: a decider that is shown one knows nothing of those of other types.
 		of.Token = r.State.Run + "." + strconv.FormatInt(of.StartedID, 10) + "." +
 			strconv.FormatUint(ah.host.Fence(), 36) + "." + rand.Text()
 		f.Ahead.Token = of.Token
-		task := ah.decisions.Task(r, of)
+		task := ah.decisions.Task(r, of, true)
 		if task.More {
 			return errWindowIncomplete
 		}
@@ -88,7 +87,7 @@ func (ah *Ahead) foreseeable(r *actor.Run, a *execution.Activity) bool {
 		s.Paused != nil || a.CancelRequested != 0 || d.Failures != 0 {
 		return false
 	}
-	if len(r.Pending) > 0 || r.Inflight != nil || r.Decider.Ask != nil || len(r.Mailbox) > 0 ||
+	if len(r.Pending) > 0 || r.Inflight != nil || r.Decider.Asking.Open() || len(r.Mailbox) > 0 ||
 		r.Window.From > d.Previous {
 		return false
 	}
@@ -105,7 +104,7 @@ func (ah *Ahead) Decide(r *actor.Run, e *actor.Message) bool {
 	}
 	token, last := f.Ahead.Token, f.Ahead.Last
 	stands := r.State.LastID == last && len(r.Pending) == 0 && r.Inflight == nil &&
-		r.Decider.Ask == nil && !r.Decider.NoPoller && !ah.host.Leaving() &&
+		r.Decider.Asking.None() && !ah.host.Leaving() &&
 		r.State.LastTime <= e.Ahead.At && e.Ahead.At <= e.At
 	ah.notedAhead(r, f.Activity, stands)
 	if !stands {

@@ -32,7 +32,7 @@ func (a *Alarms) Wanted(r *actor.Run) schemas.Timestamp {
 		return due
 	default:
 		wait := min(AskCover<<min(r.Decider.Reasks, actor.ManyReasks), maxReask)
-		if r.Decider.NoPoller {
+		if r.Decider.Asking.NoPoller() {
 			wait = max(wait, a.host.BacklogApart())
 		}
 		look = max(w.NotBefore, a.host.Now().Add(wait))

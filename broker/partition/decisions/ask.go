@@ -26,7 +26,7 @@ const mostTwice = 4096
 // Consult asks the decider if one is wanted. Everything is committed: what the decider sees is in
 // the history.
 func (ds *Decisions) Consult(r *actor.Run) {
-	if r.Decider.Ask != nil || r.Decider.NoPoller || ds.host.Leaving() {
+	if !r.Decider.Asking.None() || ds.host.Leaving() {
 		return
 	}
 	w, wanted := r.State.WantsDecider(ds.Env.Config())
@@ -47,7 +47,7 @@ func (ds *Decisions) Consult(r *actor.Run) {
 
 // WantsNow tells whether the decider would be asked if the run stood still.
 func (ds *Decisions) WantsNow(r *actor.Run) bool {
-	if r.Decider.Ask != nil || r.Decider.NoPoller || !r.Open() {
+	if !r.Decider.Asking.None() || !r.Open() {
 		return false
 	}
 	w, wanted := r.State.WantsDecider(ds.Env.Config())
@@ -110,7 +110,6 @@ func (ds *Decisions) request(r *actor.Run, w execution.Wanted) {
 	ds.nextAsk++
 	a := &actor.Ask{
 		ID: ds.nextAsk, StartedID: w.StartedID, At: ds.host.Now(), Sticky: r.Decider.Sticky != "",
-		Confirmed: w.Started,
 	}
 	a.Token = r.State.Run + "." + strconv.FormatInt(a.StartedID, 10) + "." +
 		strconv.FormatUint(ds.host.Fence(), 36) + "." + strconv.FormatUint(a.ID, 36)
@@ -119,12 +118,13 @@ func (ds *Decisions) request(r *actor.Run, w execution.Wanted) {
 		subj, encode = ds.Env.NS.DecideSticky(r.State.Start.WorkflowType, r.Decider.Sticky),
 			schemas.MarshalTo
 	}
-	task := ds.Task(r, a)
+	task := ds.Task(r, a, w.Started)
 	send := func(body []byte) error {
 		if len(body) > ds.Env.Largest() && len(task.Events) > 0 {
 			return errWindowTooLarge
 		}
-		r.Decider.Ask, r.Decider.Queued = a, false
+		r.Decider.Sent(a, w.Started)
+		r.Decider.Queued = false
 		ds.Asks[a.ID] = r
 		if err := ds.Env.Conn.PublishReply(subj, ds.host.Replies()+strconv.FormatUint(a.ID, 36), nil, body); err != nil {
 			ds.Log.WithError(err).Warn("a decision task cannot be sent")
@@ -148,8 +148,8 @@ func (ds *Decisions) request(r *actor.Run, w execution.Wanted) {
 }
 
 // Task builds what the decider is asked, on the scratch. The window ends with the DeciderStarted
-// that the answer will bring.
-func (ds *Decisions) Task(r *actor.Run, a *actor.Ask) *schemas.DecisionTask {
+// that the answer will bring, unless the decision has started already.
+func (ds *Decisions) Task(r *actor.Run, a *actor.Ask, started bool) *schemas.DecisionTask {
 	d, t := &r.State.Decision, &ds.scratch.task
 	*t = schemas.DecisionTask{
 		V: schemas.Version, Namespace: ds.Env.Options.Namespace, WorkflowID: r.WorkflowID,
@@ -181,7 +181,7 @@ func (ds *Decisions) Task(r *actor.Run, a *actor.Ask) *schemas.DecisionTask {
 		}
 		events = append(events, e)
 	}
-	if !a.Confirmed && !t.More {
+	if !started && !t.More {
 		ds.scratch.started = schemas.DeciderStarted{ScheduledEventID: d.Scheduled}
 		events = append(events, schemas.Event{
 			ID: a.StartedID, Time: max(a.At, r.State.LastTime), Attributes: &ds.scratch.started,
@@ -213,8 +213,8 @@ func (ds *Decisions) answerBy(r *actor.Run, a *actor.Ask) schemas.Timestamp {
 
 // Confirm sends the marker if the mailbox waits for it.
 func (ds *Decisions) Confirm(r *actor.Run) {
-	if a := r.Decider.Ask; a != nil && !a.Confirmed && !a.Marked && len(r.Mailbox) > 0 {
-		ds.SendMarker(a)
+	if r.Decider.Asking.Unconfirmed() && !r.Decider.Ask.Marked && len(r.Mailbox) > 0 {
+		ds.SendMarker(r.Decider.Ask)
 	}
 }
 
@@ -229,10 +229,10 @@ func (ds *Decisions) SendMarker(a *actor.Ask) {
 // Marked: the request was taken, else the refusal would have come before the marker.
 func (ds *Decisions) Marked(id uint64) {
 	r := ds.Asks[id]
-	if r == nil || r.Decider.Ask == nil || r.Decider.Ask.ID != id || r.Decider.Ask.Confirmed {
+	if r == nil || r.Decider.Ask == nil || r.Decider.Ask.ID != id || r.Decider.Asking.Confirmed() {
 		return
 	}
-	r.Decider.Ask.Confirmed = true
+	r.Decider.Taken()
 	ds.host.Step(r, &actor.Message{
 		WorkflowID: r.WorkflowID,
 		Event:      execution.Taken{},
@@ -254,10 +254,10 @@ func (ds *Decisions) sweepLater() {
 		old := ds.host.Now().Add(-schemas.Duration(deciders.ConfirmAfter))
 		waiting := false
 		for _, r := range ds.Asks {
-			if a := r.Decider.Ask; a != nil && !a.Confirmed {
+			if r.Decider.Asking.Unconfirmed() {
 				waiting = true
 				// A marker that was lost with its connection is sent again.
-				if a.At <= old {
+				if a := r.Decider.Ask; a.At <= old {
 					ds.SendMarker(a)
 				}
 			}
@@ -290,7 +290,7 @@ func (ds *Decisions) Nobody(id uint64) {
 func (ds *Decisions) unask(r *actor.Run) {
 	if r.Decider.Ask != nil {
 		delete(ds.Asks, r.Decider.Ask.ID)
-		r.Decider.Ask = nil
+		r.Decider.Over()
 	}
 }
 
@@ -320,8 +320,8 @@ func (ds *Decisions) Replied(
 		Subject:    m.Subject,
 		Body:       m.Data,
 	}
-	if !a.Confirmed {
-		a.Confirmed = true
+	if !r.Decider.Asking.Confirmed() {
+		r.Decider.Taken()
 		ds.host.Step(r, &actor.Message{
 			WorkflowID: r.WorkflowID, Event: execution.Taken{Identity: reply.Identity}, At: a.At,
 			Log: intake.None,
@@ -393,7 +393,7 @@ func (ds *Decisions) late(m natsconn.Msg) {
 
 // Expire forgets an ask whose decision has ended some other way: timed out, or closed with the run.
 func (ds *Decisions) Expire(r *actor.Run) {
-	if a := r.Decider.Ask; a != nil && a.Confirmed &&
+	if a := r.Decider.Ask; r.Decider.Asking.Confirmed() &&
 		(!r.Open() || r.State.Decision.Started != a.StartedID) {
 		ds.unask(r)
 		if a.Sticky { // it may hang, or be dead while somebody else listens to its subject
@@ -417,7 +417,7 @@ func (ds *Decisions) AskAgain(r *actor.Run) {
 		ds.host.Mark(r)
 		return
 	}
-	body, err := schemas.MarshalJSON(ds.Task(r, a))
+	body, err := schemas.MarshalJSON(ds.Task(r, a, r.Decider.Asking.Confirmed()))
 	if err != nil {
 		ds.Log.WithError(err).WithField("workflow", r.WorkflowID).
 			Error("a decision task cannot be encoded")

@@ -22,14 +22,13 @@ const DeferSize = 64 << 10
 // DeferRecord tells whether the run's next record waits for a decision, and asks for that.
 func (ds *Decisions) DeferRecord(r *actor.Run) bool {
 	if r.Decider.Deferral.Waits() {
-		if r.Decider.Ask != nil && !ds.host.Leaving() {
+		if r.Decider.Asking.Open() && !ds.host.Leaving() {
 			return true
 		}
 		r.Decider.Deferral.End()
 		return false
 	}
-	if r.Decider.Deferral.HasWaited() || r.Decider.Ask != nil || r.Decider.NoPoller || !r.Open() ||
-		ds.host.Leaving() {
+	if r.Decider.Deferral.HasWaited() || !r.Decider.Asking.None() || !r.Open() || ds.host.Leaving() {
 		return false
 	}
 	if r.State.Base.CompletedID > r.Committed {
@@ -47,7 +46,7 @@ func (ds *Decisions) DeferRecord(r *actor.Run) bool {
 func (ds *Decisions) deferForDecision(r *actor.Run, w execution.Wanted) {
 	ds.route(r, true)
 	ds.request(r, w)
-	if r.Decider.Ask == nil {
+	if !r.Decider.Asking.Open() {
 		return
 	}
 	ds.Deciders.Deferrals.Begin(&r.Decider.Deferral, r.Decider.Ask.ID)

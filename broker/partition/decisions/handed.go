@@ -37,7 +37,7 @@ func (ds *Decisions) Handed() *schemas.Handed {
 			WorkflowID: r.WorkflowID, Run: r.State.Run, Token: r.Decider.Ask.Token,
 			StartedID: r.Decider.Ask.StartedID, At: r.Decider.Ask.At, Replies: r.Decider.Ask.Former,
 		}
-		stands := r.Decider.Ask.Confirmed && r.State.Decision.Started == r.Decider.Ask.StartedID &&
+		stands := r.Decider.Asking.Confirmed() && r.State.Decision.Started == r.Decider.Ask.StartedID &&
 			r.Committed >= r.Decider.Ask.StartedID
 		if !stands || len(h.Wanted) >= mostHanded {
 			ds.unask(r)
@@ -52,7 +52,7 @@ func (ds *Decisions) Handed() *schemas.Handed {
 		if len(h.Wanted) >= mostHanded {
 			break
 		}
-		if r.Load.Waits() || r.Decider.Ask != nil || !r.Open() {
+		if r.Load.Waits() || r.Decider.Asking.Open() || !r.Open() {
 			continue
 		}
 		if _, wanted := r.State.WantsDecider(ds.Env.Config()); wanted && !slices.ContainsFunc(

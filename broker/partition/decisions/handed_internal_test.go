@@ -20,7 +20,7 @@ func deciding() *actor.Run {
 		State: &execution.State{Run: "r2", Start: &schemas.WorkflowStarted{WorkflowType: "order"}, Status: schemas.StatusOpen},
 	}
 	r.State.Decision.Started, r.Committed = 3, 4
-	r.Decider.Ask = &actor.Ask{ID: 1, Token: "t", StartedID: 3, At: 9, Confirmed: true}
+	r.Decider.Sent(&actor.Ask{ID: 1, Token: "t", StartedID: 3, At: 9}, true)
 	return r
 }
 
@@ -33,7 +33,7 @@ func TestWhichDecisionsAreHanded(t *testing.T) { // ADR 0016
 	}{
 		{"being made", func(*actor.Run) {}, true, true},
 		{"answered to the owner before", func(r *actor.Run) { r.Decider.Ask.Former = "former." }, true, false},
-		{"not known to be taken", func(r *actor.Run) { r.Decider.Ask.Confirmed = false }, false, false},
+		{"not known to be taken", func(r *actor.Run) { r.Decider.Sent(r.Decider.Ask, false) }, false, false},
 		{"begun by what is not in the history", func(r *actor.Run) { r.Committed = 2 }, false, false},
 		{"timed out, and another has begun", func(r *actor.Run) { r.State.Decision.Started = 5 }, false, false},
 		{"timed out", func(r *actor.Run) { r.State.Decision.Started = 0 }, false, false},
@@ -70,12 +70,12 @@ func TestWhichDecisionsAreInherited(t *testing.T) { // ADR 0016
 		{"of a run that has closed", func(r *actor.Run, _ *schemas.HandedDecision) { r.State.Status = schemas.StatusTerminated }, false},
 	} {
 		r, d := deciding(), schemas.HandedDecision{WorkflowID: "o", Run: "r2", Token: "t", StartedID: 3, At: 9}
-		r.Decider.Ask = nil
+		r.Decider.Over()
 		tc.change(r, &d)
 		ds := New(fakeHost{}, env.Owner{Loop: loop.New()})
 		ds.Inherit(&schemas.Handed{Replies: "former.", Wanted: []schemas.HandedDecision{d}})
 		ds.MeetInherited(r)
-		if waits := r.Decider.Ask != nil; waits != tc.waits || waits && (*r.Decider.Ask != actor.Ask{ID: 1, Token: "t", StartedID: 3, At: 9, Confirmed: true, Former: "former."} || ds.Asks[1] != r) {
+		if waits := r.Decider.Ask != nil; waits != tc.waits || waits && (*r.Decider.Ask != actor.Ask{ID: 1, Token: "t", StartedID: 3, At: 9, Former: "former."} || !r.Decider.Asking.Confirmed() || ds.Asks[1] != r) {
 			t.Errorf("a decision %s: got %+v, want that it is waited for: %v", tc.name, r.Decider.Ask, tc.waits)
 		}
 		if ds.MeetInherited(r); len(ds.Inheriting) != 0 || len(ds.Asks) > 1 {

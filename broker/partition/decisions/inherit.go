@@ -58,10 +58,9 @@ func (ds *Decisions) MeetInherited(r *actor.Run) {
 		return
 	}
 	ds.nextAsk++
-	r.Decider.Ask = &actor.Ask{
-		ID: ds.nextAsk, Token: d.Token, StartedID: d.StartedID, At: d.At, Confirmed: true,
-		Former: d.Replies,
-	}
+	r.Decider.Sent(&actor.Ask{
+		ID: ds.nextAsk, Token: d.Token, StartedID: d.StartedID, At: d.At, Former: d.Replies,
+	}, true)
 	ds.Asks[r.Decider.Ask.ID] = r
 	ds.probeFormer()
 }

@@ -69,7 +69,7 @@ func (ins *Inspector) audited(r *actor.Run) schemas.AuditRun {
 		len(r.Pending)+len(r.Mailbox)+len(r.Uncovered)+len(r.Tasks.Offers) > 0 ||
 		r.Alarm.Way != nil || r.Alarm.Queued || r.Continues() || ins.host.KeysBusy(r)
 	switch {
-	case r.Decider.NoPoller: // what is armed may be of a time when the backlog was longer
+	case r.Decider.Asking.NoPoller(): // what is armed may be of a time when the backlog was longer
 		a.Due = explain.DueAtLast(r.State, ins.Env.Config(), ins.Env.Now(), mostReask)
 	case r.Open():
 		a.Due = ins.host.WantedAlarm(r)

@@ -22,11 +22,11 @@ import (
 func (ins *Inspector) situation(r *actor.Run) *explain.Situation {
 	in := &explain.Situation{
 		Now: ins.Env.Now(), Namespace: ins.Env.Options.Namespace, Config: ins.Env.Config(),
-		Lock: ins.Env.Locks.Get, Reasks: r.Decider.Reasks, NoPoller: r.Decider.NoPoller,
+		Lock: ins.Env.Locks.Get, Reasks: r.Decider.Reasks, NoPoller: r.Decider.Asking.NoPoller(),
 		BackingUp: r.Decider.BackingOff,
 	}
-	if r.Decider.Ask != nil {
-		in.Asked, in.AskedAt, in.Confirmed = true, r.Decider.Ask.At, r.Decider.Ask.Confirmed
+	if r.Decider.Asking.Open() {
+		in.Asked, in.AskedAt, in.Confirmed = true, r.Decider.Ask.At, r.Decider.Asking.Confirmed()
 	}
 	return in
 }
