@@ -97,7 +97,7 @@ func TestListFiltersAndCount(t *testing.T) {
 func TestEverybodyShowsOneTimeOfAStart(t *testing.T) {
 	virtually(t, 1, func(t *testing.T, f *fleet) {
 		often := func(o *broker.Options) { o.SnapshotEvents = 4 }
-		f.decider("order", counting(8))
+		f.decider("order", f.counting(8))
 		a := f.node("a", nil, often)
 		f.start(`{"workflowId":"o","type":"order"}`)
 		began := f.events("o")[0].Time
