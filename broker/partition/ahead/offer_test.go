@@ -60,7 +60,7 @@ func TestWhichTasksAreOfferedAhead(t *testing.T) { // ADR 0031
 			s.run.Inflight = &actor.Commit{}
 		}, false},
 		"a decider is asked": {func(s *scene) {
-			s.run.Decider.Ask = &actor.Ask{}
+			s.run.Decider.Sent(&actor.Ask{}, false)
 		}, false},
 		"a message waits": {func(s *scene) {
 			s.run.Mailbox = make([]*actor.Message, 1)

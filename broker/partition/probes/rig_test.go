@@ -140,7 +140,8 @@ func (k *rig) asks(wid, sticky string) *actor.Ask {
 	id := uint64(len(k.decisions.Asks) + 1)
 	a := &actor.Ask{ID: id, Token: "of-" + wid, StartedID: 3, At: k.host.Now(), Sticky: sticky != ""}
 	r := &actor.Run{WorkflowID: wid, State: open(wid)}
-	r.Decider.Ask, r.Decider.Sticky = a, sticky
+	r.Decider.Sticky = sticky
+	r.Decider.Sent(a, false)
 	k.decisions.Asks[id] = r
 	return a
 }
