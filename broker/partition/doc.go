@@ -7,6 +7,8 @@
 // the partition (its Host) and knows no more of it:
 //
 //	handover   take-over, checkpoints, and what a former owner has left undone
+//	writer     records, and how full the history is
+//	cache      the runs in memory: loading, passivation, histories that cannot be followed
 //	intake     the two logs that are read: positions, signals that came early
 //	decisions  decision tasks: whom to ask, deferred records, answers (deciders: the workers)
 //	dispatch   activity tasks: offers, task lists
@@ -20,20 +22,21 @@
 //	replays    an operator's replays
 //	inspect    what tells of runs and changes nothing
 //
-// Here are the mailbox of a run and what happens to it (actor.go), records (commit.go), the start of
-// a run (begin.go), histories that cannot be followed (damage.go), and the end of a term (leave.go).
-// What is known of one run is package actor.
+// Here are the mailbox of a run and what happens to it (actor.go, settle.go), the start of a run
+// (begin.go), what is set aside (aside.go), and the end of a term (leave.go). What is known of one
+// run is package actor.
 //
 // A partition is owned through a claim by one broker, and served by one goroutine, its loop
-// ([Partition.Run]). Everything that happens to the partition is a closure on that loop, so none of its
-// state needs a lock. I/O never happens on the loop: publishes are asynchronous, reads run in
+// ([Partition.Run]). Everything that happens to the partition is a closure on that loop, so none of
+// its state needs a lock. I/O never happens on the loop: publishes are asynchronous, reads run in
 // goroutines of their own and post their answers.
 //
 // How a message becomes history:
 //
 //	inbox, signals ─► intake ─┐
 //	starts, outcomes, alarms ─┴► run (mailbox) ─► execution.Step ─► record ─► history stream
-//	                                                                    └ acknowledged ─► answers, effects
+//	                                                            acknowledged ◄─┘
+//	                                                                 └► answers, effects
 //
 // What comes straight to the owner (ADR 0021 and 0022) is kept by its sender until the answer.
 //
