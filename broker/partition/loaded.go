@@ -8,7 +8,7 @@ import (
 )
 
 // heartbeatsAnew lets the time for the next heartbeat begin: those of the last owner's time are not
-// known. Of a parked run there were none, or it would have stayed in memory: it would never be late
+// known. Of a passivated run there were none, or it would have stayed in memory: it would never be late
 // if each reading gave it more time.
 func heartbeatsAnew(s *execution.State, now schemas.Timestamp) {
 	for _, a := range s.Activities {

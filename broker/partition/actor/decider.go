@@ -17,19 +17,19 @@ const (
 type askEvent uint8
 
 const (
-	sent     askEvent = iota // a decision task
-	resent                   // one whose DeciderStarted is a fact already
-	taken                    // somebody has the task
-	over                     // it is answered, refused or given up
-	parked                   // the run has entered the backlog
-	recalled                 // it has left the backlog
+	sent    askEvent = iota // a decision task
+	resent                  // one whose DeciderStarted is a fact already
+	taken                   // somebody has the task
+	over                    // it is answered, refused or given up
+	entered                 // the run has entered the backlog
+	left                    // it has left the backlog
 	askEvents
 )
 
 // askMoves is the transition table: the next state, by state and event. What does not fit a state
 // leaves it as it is.
 var askMoves = [askingStates][askEvents]Asking{
-	//           sent         resent     taken      over      parked       recalled
+	//           sent         resent     taken      over      entered      left
 	notAsked:    {unconfirmed, confirmed, notAsked, notAsked, noPoller, notAsked},
 	unconfirmed: {unconfirmed, confirmed, confirmed, notAsked, unconfirmed, unconfirmed},
 	confirmed:   {unconfirmed, confirmed, confirmed, notAsked, confirmed, confirmed},
@@ -95,8 +95,8 @@ func (d *Decider) Over() {
 	d.Asking.on(over)
 }
 
-// Park notes that the run has entered the backlog.
-func (d *Decider) Park() { d.Asking.on(parked) }
+// EnterBacklog notes that the run has entered the backlog.
+func (d *Decider) EnterBacklog() { d.Asking.on(entered) }
 
-// Recall notes that the run has left the backlog.
-func (d *Decider) Recall() { d.Asking.on(recalled) }
+// LeaveBacklog notes that the run has left the backlog.
+func (d *Decider) LeaveBacklog() { d.Asking.on(left) }

@@ -16,7 +16,7 @@ func TestAskMoves(t *testing.T) {
 		var got Decider
 		for n := range rapid.IntRange(1, 20).Draw(t, "steps") {
 			e := rapid.SampledFrom([]string{
-				"sent", "sent again", "taken", "over", "parked", "recalled",
+				"sent", "sent again", "taken", "over", "entered", "left",
 			}).Draw(t, "event")
 			switch e {
 			case "sent":
@@ -31,12 +31,12 @@ func TestAskMoves(t *testing.T) {
 			case "over":
 				ask, has = nil, false
 				got.Over()
-			case "parked":
+			case "entered":
 				backlog = backlog || ask == nil
-				got.Park()
-			case "recalled":
+				got.EnterBacklog()
+			case "left":
 				backlog = false
-				got.Recall()
+				got.LeaveBacklog()
 			}
 			s := got.Asking
 			if got.Ask != ask || s.Open() != (ask != nil) || s.Confirmed() != has ||

@@ -33,7 +33,7 @@ func TestWhenADecisionAheadCounts(t *testing.T) { // ADR 0031
 		"a decider is asked": {func(s *answer) {
 			s.run.Decider.Sent(&actor.Ask{}, false)
 		}, false},
-		"nobody listens":     {func(s *answer) { s.run.Decider.Park() }, false},
+		"nobody listens":     {func(s *answer) { s.run.Decider.EnterBacklog() }, false},
 		"the owner leaves":   {func(s *answer) { s.host.leaving = true }, false},
 		"later than now":     {func(s *answer) { s.e.Ahead.At = s.e.At + 1 }, false},
 		"before the last":    {func(s *answer) { s.e.Ahead.At = s.run.State.LastTime - 1 }, false},

@@ -126,7 +126,8 @@ func (ds *Decisions) request(r *actor.Run, w execution.Wanted) {
 		r.Decider.Sent(a, w.Started)
 		r.Decider.Queued = false
 		ds.Asks[a.ID] = r
-		if err := ds.Env.Conn.PublishReply(subj, ds.host.Replies()+strconv.FormatUint(a.ID, 36), nil, body); err != nil {
+		reply := ds.host.Replies() + strconv.FormatUint(a.ID, 36)
+		if err := ds.Env.Conn.PublishReply(subj, reply, nil, body); err != nil {
 			ds.Log.WithError(err).Warn("a decision task cannot be sent")
 		}
 		return nil

@@ -16,14 +16,14 @@ func (h deciderHost) Recall(wid string, from *deciders.Queue) {
 	r := h.p.host.Get(wid)
 	r.Decider.Recalled = from
 	h.p.host.When(r, func() {
-		r.Decider.Recall()
+		r.Decider.LeaveBacklog()
 		h.p.host.Mark(r)
 	})
 }
 
 // enterBacklog lets a run wait for somebody to listen: nobody did.
 func (ds *Decisions) enterBacklog(r *actor.Run) {
-	r.Decider.Park()
+	r.Decider.EnterBacklog()
 	r.Decider.Reasks++
 	from := r.Decider.Recalled
 	r.Decider.Recalled = nil
@@ -33,7 +33,7 @@ func (ds *Decisions) enterBacklog(r *actor.Run) {
 // LeaveBacklog takes a run out of those that wait for somebody to listen.
 func (ds *Decisions) LeaveBacklog(r *actor.Run) {
 	if r.Decider.Asking.NoPoller() {
-		r.Decider.Recall()
+		r.Decider.LeaveBacklog()
 		ds.Deciders.Backlog.Remove(r.WorkflowID)
 	}
 }
@@ -47,7 +47,7 @@ func (ds *Decisions) RejoinBacklog(r *actor.Run) {
 		ds.Deciders.Backlog.Remove(r.WorkflowID)
 		return
 	}
-	r.Decider.Park()
+	r.Decider.EnterBacklog()
 	r.Decider.Reasks = actor.ManyReasks
 }
 

@@ -103,7 +103,7 @@ func (ho *Handover) meet(ctx context.Context) (seen [2]schemas.Position, err err
 				ho.Log.WithError(err).WithField("seq", s.Seq).
 					Error("a record cannot be read; drover verify names its run")
 				if _, wid, run, err := subject.ParseHistory(s.Subject); err == nil {
-					ho.met(wid, run) // damage.go tells what becomes of it
+					ho.met(wid, run) // what cannot be followed is set aside
 				}
 				return nil
 			}
