@@ -56,6 +56,9 @@ func newOwner(t *testing.T) *Owner {
 		return topology.EnsurePayloads(ctx, conn, n.Name, "test")
 	})
 	e.Measure()
+	if err := e.AskTime(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	e.Histories = &runs.Reader{
 		Conn: conn, Namespace: e.NS, Partitions: 1, BodyLimit: e.BodyLimit, Log: log,
 	}
