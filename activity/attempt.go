@@ -44,7 +44,7 @@ type verdict struct {
 // mayFollow tells whether another attempt may go on from where this one was.
 func (v verdict) mayFollow() bool {
 	return v.late || v.report == nil && v.ending == giveBack ||
-		v.report != nil && v.report.Kind == schemas.ReportFailed
+		v.report != nil && v.report.Kind == schemas.ReportFailed && !v.report.Final
 }
 
 // attempt runs the function and reports what became of it.
@@ -167,5 +167,8 @@ func judge(cause error, result schemas.Payload, err error) verdict {
 
 func failed(err error) *schemas.Report {
 	reason, details := failureOf(err)
-	return &schemas.Report{Kind: schemas.ReportFailed, Reason: reason, Details: details}
+	_, last := errors.AsType[*final](err)
+	return &schemas.Report{
+		Kind: schemas.ReportFailed, Reason: reason, Details: details, Final: last,
+	}
 }

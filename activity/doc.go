@@ -62,6 +62,11 @@
 //     cancelled, with [ErrStartToClose] or [ErrCloseBy] as cause. A failure that follows is not
 //     reported: the service writes the timeout. A success is reported and may come too late.
 //
+// # Failures
+//
+// An error fails the attempt. The retry policy of the activity says whether another one follows; if
+// another one cannot help, return [Final] of the error. [Fail] gives a failure a reason to compare.
+//
 // # Heartbeats
 //
 // [Heartbeat] is the activity's own statement that it makes progress. The worker never sends one by

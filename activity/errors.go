@@ -84,6 +84,21 @@ func Fail(reason string, details any) error {
 	return &Failure{Reason: reason, Details: describe(details)}
 }
 
+// final marks an error as one that no other attempt mends.
+type final struct{ error }
+
+func (f *final) Unwrap() error { return f.error }
+
+// Final returns an error that fails the activity for good: there is no other attempt, whatever its
+// retry policy says. Reason, details and text are those of err, which [errors.Is] and
+// [errors.AsType] find. It may be wrapped. Final(nil) is nil.
+func Final(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &final{err}
+}
+
 // canceled carries the details of an obeyed cancellation.
 type canceled struct{ details schemas.Payload }
 

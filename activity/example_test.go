@@ -78,6 +78,12 @@ func example(ctx context.Context) error {
 	return errors.Join(err, <-ended)
 }
 
+func ExampleFinal() {
+	err := activity.Final(activity.Fail("card-expired", "12/25")) // no other attempt will mend it
+	fmt.Println(err)
+	// Output: card-expired: 12/25
+}
+
 func ExampleFail() {
 	err := fmt.Errorf("charge: %w", activity.Fail("card-declined", "code 51"))
 	fmt.Println(err)

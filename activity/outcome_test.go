@@ -68,6 +68,7 @@ func TestOutcomes(t *testing.T) {
 		reason  string
 		details string // or its beginning
 		result  string
+		final   bool
 	}{
 		{name: "nothing", fn: func(context.Context, charge) (any, error) { return nil, nil }, kind: schemas.ReportSuccess},
 		{name: "text result", fn: func(context.Context, charge) (any, error) { return "ok", nil }, kind: schemas.ReportSuccess, result: `"ok"`},
@@ -76,6 +77,14 @@ func TestOutcomes(t *testing.T) {
 		{name: "wrapped reason", fn: func(context.Context, charge) (any, error) {
 			return nil, fmt.Errorf("charge: %w", activity.Fail("declined", charge{Card: "c"}))
 		}, kind: schemas.ReportFailed, reason: "declined", details: `{"card":"c","cents":0}`},
+		{name: "final", fn: func(context.Context, charge) (any, error) {
+			return nil, fmt.Errorf("charge: %w", activity.Final(activity.Fail("declined", "card 7")))
+		}, kind: schemas.ReportFailed, reason: "declined", details: "card 7", final: true},
+		{name: "final error without a reason", fn: func(context.Context, charge) (any, error) { return nil, activity.Final(boom) }, kind: schemas.ReportFailed, reason: "boom", details: "boom", final: true},
+		{name: "final details too large", fn: func(context.Context, charge) (any, error) {
+			return nil, activity.Final(activity.Fail("declined", strings.Repeat("x", 1<<20)))
+		}, kind: schemas.ReportFailed, reason: "declined", details: "the outcome has 10", final: true},
+		{name: "final without an error", fn: func(context.Context, charge) (any, error) { return nil, activity.Final(nil) }, kind: schemas.ReportSuccess},
 		{name: "canceled though nobody has asked", fn: func(context.Context, charge) (any, error) { return nil, activity.Canceled("page 3") }, kind: schemas.ReportFailed, reason: activity.ErrCanceled.Error(), details: "page 3"},
 		{name: "error as details", fn: func(context.Context, charge) (any, error) { return nil, activity.Fail("declined", boom) }, kind: schemas.ReportFailed, reason: "declined", details: "boom"},
 		{name: "details that JSON does not know", fn: func(context.Context, charge) (any, error) { return nil, activity.Fail("declined", func() {}) }, kind: schemas.ReportFailed, reason: "declined", details: "0x"},
@@ -114,6 +123,9 @@ func TestOutcomes(t *testing.T) {
 				}
 				if !strings.HasPrefix(string(got.Details), tc.details) || tc.details == "" && len(got.Details) > 0 {
 					t.Fatalf("got details %.80q, want %q", got.Details, tc.details)
+				}
+				if got.Final != tc.final {
+					t.Fatalf("got final %v, want %v", got.Final, tc.final)
 				}
 				if string(got.Result) != tc.result {
 					t.Fatalf("got result %.80q, want %q", got.Result, tc.result)

@@ -16,7 +16,8 @@ type RetryPolicy struct {
 	// Below 0 is refused.
 	MaximumAttempts int `json:"maximumAttempts,omitempty"`
 	// NonRetryable are the reasons of failures after which there is no other attempt; that of an
-	// attempt which ran out of time is START_TO_CLOSE or HEARTBEAT.
+	// attempt which ran out of time is START_TO_CLOSE or HEARTBEAT. There is none either after a
+	// failure that its worker reports as final.
 	NonRetryable []string `json:"nonRetryable,omitempty"`
 }
 
@@ -69,6 +70,8 @@ type ActivityFailed struct {
 	StartedEventID   int64   `json:"startedEventId"`
 	Reason           string  `json:"reason,omitempty"`
 	Details          Payload `json:"details,omitempty"`
+	// Final: the worker has said that another attempt is of no use. The policy may have allowed it.
+	Final bool `json:"final,omitempty"`
 }
 
 // ActivityCanceled closes an activity that was canceled. StartedEventID is 0 if it had not begun.

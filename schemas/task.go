@@ -249,6 +249,8 @@ type Report struct {
 	Result   Payload    `json:"result,omitempty"`
 	Reason   string     `json:"reason,omitempty"`
 	Details  Payload    `json:"details,omitempty"`
+	// Final belongs to failed: there is no other attempt, whatever the retry policy says.
+	Final bool `json:"final,omitempty"`
 	// Elapsed tells, in an outcome, how long ago the work began. The start is as old in the history
 	// if it was not reported, and owners offer tasks of types that are quick.
 	Elapsed Duration `json:"elapsed,omitempty"`

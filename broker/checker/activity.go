@@ -165,6 +165,15 @@ func (h *History) checkRetry(e schemas.Event, act *activity, a *schemas.Activity
 	}
 }
 
+// wantsAnother tells whether the policy of an activity demands another attempt after a failure of
+// the running one. With a limit of the whole activity there may be no time for it.
+func (a *activity) wantsAnother(reason string) bool {
+	p := a.retry
+	return p != nil && a.cancelRequested == 0 && !a.limits.ScheduleToCloseTimeout.Limited() &&
+		(p.MaximumAttempts <= 0 || a.attempt-a.lost < p.MaximumAttempts) &&
+		!slices.Contains(p.NonRetryable, reason)
+}
+
 // checkRunning checks that an event names the running attempt.
 func (h *History) checkRunning(e schemas.Event, act *activity, started int64) {
 	if act.running == 0 || started != act.running {

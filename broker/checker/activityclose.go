@@ -30,12 +30,20 @@ func (h *History) applyActivityClose(e schemas.Event) bool {
 	return true
 }
 
+// reasonCanceled is that of an activity whose worker says that it is canceled, without a request.
+const reasonCanceled = "canceled"
+
 // checkFailed allows, beside the failure of the running attempt, the one that follows an interrupt.
 func (h *History) checkFailed(e schemas.Event, act *activity, a *schemas.ActivityFailed) {
 	if act.interrupted && a.Reason == schemas.ReasonInterrupted && a.StartedEventID == act.started {
 		return
 	}
 	h.checkRunning(e, act, a.StartedEventID)
+	if act.running != 0 && !a.Final && a.Reason != reasonCanceled && act.wantsAnother(a.Reason) {
+		h.report(RuleAttempt, e.ID,
+			"activity %q fails after attempt %d; its policy wants another one, and its worker "+
+				"has not said that this is final", act.id, act.attempt)
+	}
 }
 
 func (h *History) checkCanceled(e schemas.Event, act *activity, a *schemas.ActivityCanceled) {

@@ -48,6 +48,8 @@ var illegalTasks = []struct{ rule, name, text string }{
 	{checker.RuleAttempt, "retry after the last attempt", decided + "ActivityScheduled A retry={\"maximumAttempts\":2}\nActivityStarted A\nActivityRetryScheduled A\nActivityStarted A\nActivityRetryScheduled A\n"},
 	{checker.RuleAttempt, "retry after what rules it out", decided + "ActivityScheduled A retry={\"nonRetryable\":[\"no\"]}\nActivityStarted A\nActivityRetryScheduled A cause=no\n"},
 	{checker.RuleAttempt, "retry of what is to end", active + again + "ActivityCancelRequested A\nActivityRetryScheduled A\n"},
+	{checker.RuleAttempt, "failed though its policy wants another attempt", active + "ActivityFailed A reason=busy\nDeciderScheduled\n"},
+	{checker.RuleAttempt, "failed before the last attempt", decided + "ActivityScheduled A retry={\"maximumAttempts\":2}\nActivityStarted A\nActivityInterrupted A\nActivityStarted A\nActivityFailed A\nDeciderScheduled\n"},
 	{checker.RuleAttempt, "interrupt counted twice", active + "ActivityInterrupted A\nActivityRetryScheduled A attempt=2\n"},
 
 	{checker.RuleTimer, "expired without schedule", decided + "TimerExpired T\nDeciderScheduled\n"},

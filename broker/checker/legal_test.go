@@ -13,8 +13,14 @@ const again = "Signal s\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\n"
 
 // legal are corners that must pass: a checker that cries wolf is switched off.
 var legal = map[string]string{
-	"retry after an interrupt names the lost start":  active + "ActivityInterrupted A\nActivityRetryScheduled A startedEventId=6 attempt=1\nActivityStarted A\n",
-	"retry after an interrupt names no start":        active + "ActivityInterrupted A\nActivityRetryScheduled A attempt=1\nActivityStarted A\n",
+	"retry after an interrupt names the lost start": active + "ActivityInterrupted A\nActivityRetryScheduled A startedEventId=6 attempt=1\nActivityStarted A\n",
+	"retry after an interrupt names no start":       active + "ActivityInterrupted A\nActivityRetryScheduled A attempt=1\nActivityStarted A\n",
+	"failed for good": active + "ActivityFailed A reason=busy final=true\nDeciderScheduled\n",
+	"failed for a reason that rules retries out":     decided + "ActivityScheduled A retry={\"nonRetryable\":[\"no\"]}\nActivityStarted A\nActivityFailed A reason=no\nDeciderScheduled\n",
+	"failed at the last attempt":                     decided + "ActivityScheduled A retry={\"maximumAttempts\":1}\nActivityStarted A\nActivityInterrupted A\nActivityStarted A\nActivityFailed A\nDeciderScheduled\n",
+	"failed without time for another attempt":        decided + "ActivityScheduled A scheduleToCloseTimeout=5\nActivityStarted A\n+5s ActivityFailed A\nDeciderScheduled\n",
+	"failed though its end was wanted":               active + again + "ActivityCancelRequested A\nActivityFailed A reason=busy\nDeciderScheduled\n",
+	"canceled without a request":                     active + "ActivityFailed A reason=canceled\nDeciderScheduled\n",
 	"retry of what nobody took":                      decided + "ActivityScheduled A\nActivityRetryScheduled A attempt=1\nActivityStarted A attempt=2\n",
 	"not idempotent, retried by its policy":          decided + "ActivityScheduled A notIdempotent=true\nActivityStarted A\nActivityRetryScheduled A\nActivityStarted A\n",
 	"not idempotent, retried after an interrupt":     decided + "ActivityScheduled A notIdempotent=true\nActivityStarted A\nActivityInterrupted A\nActivityRetryScheduled A attempt=1\nActivityStarted A\n",

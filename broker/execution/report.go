@@ -156,14 +156,14 @@ func (st *step) outcome(r *schemas.Report, act *Activity) {
 	case schemas.ReportFailed:
 		st.said += len(r.Details)
 		reason := cmp.Or(r.Reason, schemas.ReasonFailed)
-		if again := st.retry(act, reason); again != nil {
+		if again := st.retry(act, reason); again != nil && !r.Final {
 			again.Details = r.Details
 			st.emit(again)
 			return
 		}
 		st.emit(&schemas.ActivityFailed{
 			ScheduledEventID: act.ScheduledID, StartedEventID: started, Reason: reason,
-			Details: r.Details,
+			Details: r.Details, Final: r.Final,
 		})
 	}
 	st.wake()

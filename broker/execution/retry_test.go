@@ -116,6 +116,40 @@ func TestRetryOrNot(t *testing.T) {
 	}
 }
 
+// A failure that its worker calls final ends the activity at any attempt, and counts once.
+func TestFinalFailure(t *testing.T) {
+	endless := &schemas.RetryPolicy{}
+	final := func(r *schemas.Report) { r.Reason, r.Details, r.Final = "declined", schemas.Text("card 7"), true }
+	t.Run("of an attempt that was not announced", func(t *testing.T) {
+		w := decided(t, &schemas.ScheduleActivity{ActivityID: "A", ActivityType: "work", Retry: endless})
+		a := w.activity("A")
+		w.report("A", schemas.ReportFailed, final)
+		w.follows("ActivityStarted A; ActivityFailed A declined; DeciderScheduled")
+		want := &schemas.ActivityFailed{ScheduledEventID: 5, StartedEventID: 6, Reason: "declined", Details: schemas.Text("card 7"), Final: true}
+		if diff := cmp.Diff(want, w.events[len(w.events)-2].Attributes); diff != "" {
+			t.Fatal(diff)
+		}
+		again := &schemas.Report{Kind: schemas.ReportFailed, Token: Token(w.s.Run, a.ScheduledID, 1), Reason: "declined", Final: true}
+		w.refused(w.do(Report{Report: again}), DeadClosedActivity)
+	})
+	t.Run("of a later attempt", func(t *testing.T) {
+		w := working(t, schemas.ScheduleActivity{Retry: endless})
+		w.report("A", schemas.ReportFailed, func(r *schemas.Report) { r.Reason = "busy" })
+		w.rest(sec)
+		w.since()
+		w.report("A", schemas.ReportFailed, final)
+		w.follows("ActivityStarted A 2; ActivityFailed A declined; DeciderScheduled")
+	})
+	t.Run("of an activity that is to end", func(t *testing.T) {
+		w := working(t, schemas.ScheduleActivity{Retry: endless})
+		w.do(Signal{Name: "stop"})
+		w.decide(&schemas.RequestCancelActivity{ActivityID: "A"})
+		w.since()
+		w.report("A", schemas.ReportFailed, final)
+		w.follows("ActivityFailed A declined; DeciderScheduled")
+	})
+}
+
 func TestRetryAfterTimeouts(t *testing.T) { // S1-32
 	policy := &schemas.RetryPolicy{MaximumAttempts: 2}
 	t.Run("start-to-close", func(t *testing.T) {

@@ -99,14 +99,15 @@ func endSaying(e schemas.Event, scheduled int64, m *schemas.Report) int64 {
 	case *schemas.ActivityFailed:
 		of, began = a.ScheduledEventID, a.StartedEventID
 		same = bytes.Equal(a.Details, m.Details) &&
-			(m.Kind == schemas.ReportFailed && a.Reason == cmp.Or(m.Reason, schemas.ReasonFailed) ||
+			(m.Kind == schemas.ReportFailed && a.Final == m.Final &&
+				a.Reason == cmp.Or(m.Reason, schemas.ReasonFailed) ||
 				m.Kind == schemas.ReportCanceled && a.Reason == string(schemas.ReportCanceled))
 	case *schemas.ActivityCanceled:
 		of, began = a.ScheduledEventID, a.StartedEventID
 		same = m.Kind == schemas.ReportCanceled && bytes.Equal(a.Details, m.Details)
 	case *schemas.ActivityRetryScheduled:
 		of, began = a.ScheduledEventID, a.StartedEventID
-		same = m.Kind == schemas.ReportFailed &&
+		same = m.Kind == schemas.ReportFailed && !m.Final &&
 			a.Cause == cmp.Or(m.Reason, schemas.ReasonFailed) && bytes.Equal(a.Details, m.Details)
 	}
 	if !same || of != scheduled {
