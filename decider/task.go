@@ -24,6 +24,8 @@ type Task struct {
 	known    history.Known
 	// inJSON: the task came in JSON, and so the reply goes.
 	inJSON bool
+	// allOrNothing is said by the reply.
+	allOrNothing bool
 }
 
 // NewTask returns a task without a worker: for tests of deciders, and for deciding over a stored
@@ -103,6 +105,17 @@ func (t *Task) Context() schemas.Payload { return t.context }
 // is: the answer carries on the context that the task came with. An error takes back what was set.
 // See [Task.Payload] about large ones.
 func (t *Task) SetContext(p schemas.Payload) { t.context = p }
+
+// AllOrNothing tells whether [Task.SetAllOrNothing] was called with true.
+func (t *Task) AllOrNothing() bool { return t.allOrNothing }
+
+// SetAllOrNothing says what becomes of an answer that closes the run if something has come in that
+// the task does not show: with true nothing of it stands, neither its decisions nor what was set by
+// [Task.SetContext], and the decider is asked again at once. Otherwise all stands but the close. It
+// is for deciders that have done for good when they close the run. After ten times in a row the run
+// is closed all the same; ContinueAsNew waits three times for signals that come all the time, and
+// then leaves them to the next run.
+func (t *Task) SetAllOrNothing(whole bool) { t.allOrNothing = whole }
 
 // Base names the last committed answer of the run, or is nil if there is none yet.
 func (t *Task) Base() *schemas.DecisionBase { return t.task.Base }

@@ -63,6 +63,32 @@ func TestContextIsCarriedOnUnlessSet(t *testing.T) {
 	}
 }
 
+// What a decider says of its answer goes with it, and is gone with an error.
+func TestReplyThatIsAllOrNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house) {
+		h.run(nil, "order", func(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
+			if task.AllOrNothing() {
+				t.Error("a new task says what a former answer said")
+			}
+			task.SetAllOrNothing(task.Attempt() > 1)
+			if task.AllOrNothing() != (task.Attempt() > 1) {
+				t.Error("the task does not show what was set")
+			}
+			if task.Attempt() > 2 {
+				return nil, errors.New("no")
+			}
+			return []schemas.Decision{decider.Complete(nil)}, nil
+		})
+		for attempt, want := range map[int]bool{1: false, 2: true, 3: false} {
+			task := first()
+			task.Attempt = attempt
+			if r := h.ask(task); r.AllOrNothing != want || (r.Error != nil) != (attempt == 3) {
+				t.Errorf("attempt %d: got %+v, want all or nothing %v", attempt, r.DecisionReply, want)
+			}
+		}
+	})
+}
+
 func TestTaskShowsWhatTheBrokerAsked(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *house) {
 		want := window(long(9, 3, 9), 3)

@@ -42,4 +42,8 @@ type DeciderFailed struct {
 	ScheduledEventID int64  `json:"scheduledEventId"`
 	StartedEventID   int64  `json:"startedEventId"`
 	Identity         string `json:"identity,omitempty"`
+	// Decision is what was to close the run, with the cause UNHANDLED_DECISION. That is no failure:
+	// of the reply, which was all or nothing, nothing stands, since something had come in that the
+	// decider had not seen.
+	Decision DecisionType `json:"decision,omitempty"`
 }

@@ -147,6 +147,9 @@ type WorkflowResumed struct {
 type WorkflowSuccess struct {
 	Result                  Payload `json:"result,omitempty"`
 	DeciderCompletedEventID int64   `json:"deciderCompletedEventId"`
+	// UnreadSignals is how many signals no decider has seen: those that came all the time could not
+	// hold up the close for ever ([DecisionReply.AllOrNothing]).
+	UnreadSignals int `json:"unreadSignals,omitempty"`
 }
 
 // WorkflowFailed closes a run with the reason of its failure.
@@ -154,12 +157,16 @@ type WorkflowFailed struct {
 	Reason                  string  `json:"reason,omitempty"`
 	Details                 Payload `json:"details,omitempty"`
 	DeciderCompletedEventID int64   `json:"deciderCompletedEventId,omitempty"`
+	// UnreadSignals is as in [WorkflowSuccess].
+	UnreadSignals int `json:"unreadSignals,omitempty"`
 }
 
 // WorkflowCanceled closes a run that gave in to a cancel request.
 type WorkflowCanceled struct {
 	Details                 Payload `json:"details,omitempty"`
 	DeciderCompletedEventID int64   `json:"deciderCompletedEventId"`
+	// UnreadSignals is as in [WorkflowSuccess].
+	UnreadSignals int `json:"unreadSignals,omitempty"`
 }
 
 // WorkflowContinuedAsNew closes a run and names its successor.

@@ -111,6 +111,10 @@ type DecisionReply struct {
 	Error *DecisionError `json:"error,omitempty"`
 	// Replay answers the question of a task about a replay.
 	Replay *ReplayAnswer `json:"replay,omitempty"`
+	// AllOrNothing: if the run cannot be closed, since something has come in that the task does not
+	// show, nothing of the reply stands, and the decider is asked again at once. After ten times in
+	// a row the run is closed all the same; P-4 holds for ContinueAsNew.
+	AllOrNothing bool `json:"allOrNothing,omitempty"`
 }
 
 // MaxDeciderReason and MaxDeciderDetails bound what a history keeps of why a decider failed, in

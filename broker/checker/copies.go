@@ -79,14 +79,11 @@ func (h *History) checkCopy(e schemas.Event) {
 	}
 }
 
-// checkUnread checks what a continuation says of the signals that it leaves to the next run.
-func (h *History) checkUnread(e schemas.Event, a *schemas.WorkflowContinuedAsNew) {
-	if a.UnreadSignals != h.unread.n {
+// checkUnread checks what a close says of the signals that no decider has seen.
+func (h *History) checkUnread(e schemas.Event, unread int) {
+	if unread != h.unread.n {
 		h.report(RuleUnhandled, e.ID,
 			"%s says that %d signals are unread; %d stand after the decider's start at event %d",
-			e.Type(), a.UnreadSignals, h.unread.n, h.decider.started)
-	}
-	if h.decider.others {
-		h.checkClose(e, a.DeciderCompletedEventID)
+			e.Type(), unread, h.unread.n, h.decider.started)
 	}
 }

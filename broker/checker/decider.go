@@ -27,7 +27,12 @@ type decider struct {
 	unseen, others bool
 	// blockStart is the DeciderStarted of block.
 	blockStart int64
+	// undone are the replies in a row of which nothing stood since the decider had not seen all.
+	undone int
 }
+
+// mostUndone is how often in a row nothing of a reply that closes the run may stand.
+const mostUndone = 10
 
 func (h *History) applyDecider(e schemas.Event) bool {
 	switch a := e.Attributes.(type) {
@@ -40,16 +45,22 @@ func (h *History) applyDecider(e schemas.Event) bool {
 		h.settle(e, a.ScheduledEventID, a.StartedEventID)
 		d.block, d.blockStart, d.unseen = e.ID, d.started, d.woken > d.started
 		d.others = h.unread.others
+		if !d.unseen {
+			d.undone = 0
+		}
 	case *schemas.DeciderFailed:
 		h.settle(e, a.ScheduledEventID, a.StartedEventID)
+		if a.Cause == schemas.CauseUnhandledDecision {
+			h.checkUndone(e, a)
+		}
 	case *schemas.DeciderTimedOut:
 		h.deciderTimedOut(e, a)
 	case *schemas.WorkflowSuccess:
-		h.checkClose(e, a.DeciderCompletedEventID)
+		h.checkClose(e, a.DeciderCompletedEventID, a.UnreadSignals)
 	case *schemas.WorkflowFailed:
-		h.checkClose(e, a.DeciderCompletedEventID)
+		h.checkClose(e, a.DeciderCompletedEventID, a.UnreadSignals)
 	case *schemas.WorkflowCanceled:
-		h.checkClose(e, a.DeciderCompletedEventID)
+		h.checkClose(e, a.DeciderCompletedEventID, a.UnreadSignals)
 	case *schemas.WorkflowCloseFailed:
 		if a.Cause == schemas.CauseUnhandledDecision && h.decider.block != 0 &&
 			h.decider.woken <= h.decider.blockStart {
@@ -162,14 +173,40 @@ func (h *History) deciderTimedOut(e schemas.Event, a *schemas.DeciderTimedOut) {
 	}
 }
 
-// checkClose checks a decision that ends the run. The service may fail a run too; then completed is
-// 0.
-func (h *History) checkClose(e schemas.Event, completed int64) {
+// checkClose checks a decision that ends the run, other than a continuation. The service may fail a
+// run too; then completed is 0.
+func (h *History) checkClose(e schemas.Event, completed int64, unread int) {
+	if h.decider.undone < mostUndone {
+		h.checkSeen(e, completed)
+	}
+	if completed != 0 && h.decider.block != 0 {
+		h.checkUnread(e, unread)
+	}
+}
+
+// checkSeen checks that the decider which has ended the run had seen all.
+func (h *History) checkSeen(e schemas.Event, completed int64) {
 	if completed != 0 && h.decider.block != 0 && h.decider.unseen {
 		h.report(RuleUnhandled, e.ID,
 			"%s, but a waking event came between the decider's start at event %d and its DeciderCompleted",
 			e.Type(), h.decider.blockStart)
 	}
+}
+
+// checkUndone checks a reply of which nothing stands, since it would have closed the run and the
+// decider had not seen all.
+func (h *History) checkUndone(e schemas.Event, a *schemas.DeciderFailed) {
+	d := &h.decider
+	switch {
+	case d.woken <= d.started:
+		h.report(RuleUnhandled, e.ID, "nothing stands of a reply that says %s, as %s, but nothing "+
+			"woke the decider since its start at event %d", a.Decision, a.Cause, d.started)
+	case d.undone >= mostUndone && a.Decision != schemas.DecideContinueAsNew:
+		h.report(RuleUnhandled, e.ID,
+			"nothing stands of a reply that says %s, for more than %d times in a row",
+			a.Decision, mostUndone)
+	}
+	d.undone++
 }
 
 // checkWake checks that somebody will look at the last waking event. It blames each event once.

@@ -16,6 +16,12 @@ const (
 	active  = decided + "ActivityScheduled A\nActivityStarted A\n"
 )
 
+// undone is a reply of which nothing stands, after a DeciderScheduled, and overSignal one that stands though a signal came in.
+const (
+	undone     = "DeciderStarted\nSignal s\nDeciderScheduled\nDeciderFailed cause=UNHANDLED_DECISION decision=CompleteWorkflow\n"
+	overSignal = "DeciderStarted\nSignal s\nDeciderScheduled\nDeciderCompleted\n"
+)
+
 // illegal are histories that break one rule each. The name of a case says what is wrong; ids count from 1.
 var illegal = []struct{ rule, name, text string }{
 	{checker.RuleFirst, "no events", ""},
@@ -118,6 +124,15 @@ var illegal = []struct{ rule, name, text string }{
 	{checker.RuleUnhandled, "cancellation over a signal", running + "Signal s\nDeciderScheduled\nDeciderCompleted\nMarker m\nWorkflowCanceled\n"},
 	{checker.RuleUnhandled, "continuation over a cancel request", running + "WorkflowCancelRequested\nDeciderScheduled\nDeciderCompleted\nWorkflowContinuedAsNew newExecutionRun=r2\n"},
 	{checker.RuleUnhandled, "refused without reason", decided + "WorkflowCloseFailed cause=UNHANDLED_DECISION\nDeciderScheduled\n"},
+	{checker.RuleUnhandled, "undone without reason", running + "DeciderFailed cause=UNHANDLED_DECISION decision=CompleteWorkflow\nDeciderScheduled\n"},
+	{checker.RuleUnhandled, "undone for what the decider saw", begun + "Signal s\nDeciderStarted\nDeciderFailed cause=UNHANDLED_DECISION decision=ContinueAsNew\nDeciderScheduled\n"},
+	{checker.RuleUnhandled, "undone eleven times in a row", begun + strings.Repeat(undone, 11)},
+	{checker.RuleUnhandled, "closed over a signal the tenth time", begun + strings.Repeat(undone, 9) + overSignal + "WorkflowSuccess unreadSignals=1\n"},
+	{checker.RuleUnhandled, "closed over a signal the tenth time since all was seen", begun + strings.Repeat(undone, 9) + "DeciderStarted\nDeciderCompleted\nSignal s\nDeciderScheduled\n" + undone + overSignal + "WorkflowSuccess unreadSignals=1\n"},
+	{checker.RuleUnhandled, "continued over a cancel request after ten refusals", begun + strings.Repeat(undone, 10) + "DeciderStarted\nWorkflowCancelRequested\nDeciderScheduled\nDeciderCompleted\nWorkflowContinuedAsNew newExecutionRun=r2\n"},
+	{checker.RuleUnhandled, "success without the unread signal", begun + strings.Repeat(undone, 10) + overSignal + "WorkflowSuccess\n"},
+	{checker.RuleUnhandled, "failure with too many unread signals", begun + strings.Repeat(undone, 10) + overSignal + "WorkflowFailed unreadSignals=2\n"},
+	{checker.RuleUnhandled, "cancellation with unread signals of none", decided + "WorkflowCanceled unreadSignals=1\n"},
 	{checker.RuleUnhandled, "refused for what the decider saw", begun + "Signal s\nDeciderStarted\nDeciderCompleted\nWorkflowCloseFailed cause=UNHANDLED_DECISION\nDeciderScheduled\n"},
 
 	{checker.RuleWake, "signal", decided + "Signal s\n"},

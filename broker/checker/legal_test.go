@@ -61,6 +61,13 @@ var legal = map[string]string{
 	"timed out to the nanosecond":                    "WorkflowStarted executionStartToCloseTimeout=0.000000001\nDeciderScheduled\n+1ns WorkflowTimedOut\n",
 	"decider without limit of the run has its own":   "WorkflowStarted taskStartToCloseTimeout=NONE\nDeciderScheduled startToCloseTimeout=1\nDeciderStarted\n+1s DeciderTimedOut\nDeciderScheduled\n",
 	"news of a later version woke the decider":       decided + "LaterNews\nDeciderScheduled\n",
+
+	"undone, then decided":                      begun + undone + "DeciderStarted\nDeciderCompleted\nWorkflowSuccess\n",
+	"closed over signals at last":               begun + strings.Repeat(undone, 10) + overSignal + "Marker m\nWorkflowSuccess unreadSignals=1\n",
+	"continued as ever, undone before":          begun + strings.Repeat(strings.ReplaceAll(undone, "CompleteWorkflow", "ContinueAsNew"), 3) + overSignal + "WorkflowContinuedAsNew newExecutionRun=r2 unreadSignals=1\n",
+	"a continuation undone for a cancel, often": begun + strings.Repeat("DeciderStarted\nWorkflowCancelRequested\nDeciderScheduled\nDeciderFailed cause=UNHANDLED_DECISION decision=ContinueAsNew\n", 12),
+	"the row goes on while not all is seen":     begun + strings.Repeat(undone, 9) + overSignal + undone + overSignal + "WorkflowFailed unreadSignals=1\n",
+	"undone in a pause":                         running + "WorkflowPaused\nSignal s\nDeciderFailed cause=UNHANDLED_DECISION decision=CompleteWorkflow\nWorkflowResumed\nDeciderScheduled\n",
 }
 
 func TestLegalCornersPass(t *testing.T) {

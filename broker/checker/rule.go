@@ -73,7 +73,9 @@ const (
 	// RuleUnhandled: a decision closes the run only if no waking event came between its
 	// DeciderStarted and its DeciderCompleted, and is refused as UNHANDLED_DECISION only if one
 	// came after the DeciderStarted. Waking events that the decision itself caused may be judged
-	// either way. Signals may stand there if the run continues as new; it says how many (P-4).
+	// either way. Signals may stand there if the run continues as new (P-4). Anything may if nothing
+	// of a reply stood ten times in a row for that reason, and no more often. The close says how
+	// many signals are unread.
 	RuleUnhandled = "unhandled"
 	// RuleWake: after every waking event there is a DeciderStarted that sees it, or a
 	// DeciderScheduled is pending, unless the run is paused or closed (S1-34, S1-36, S1-42).

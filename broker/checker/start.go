@@ -48,7 +48,10 @@ func (h *History) applyWorkflow(e schemas.Event) bool {
 		h.checkSuggestion(e)
 	case *schemas.WorkflowContinuedAsNew:
 		h.successor, h.continued = a.NewExecutionRun, a
-		h.checkUnread(e, a)
+		h.checkUnread(e, a.UnreadSignals)
+		if h.decider.others {
+			h.checkSeen(e, a.DeciderCompletedEventID)
+		}
 	case *schemas.RetentionSet:
 		h.keeps(a.Policy)
 	default:

@@ -135,7 +135,7 @@ func (s *State) applyDecider(e schemas.Event) bool {
 		d.Previous, d.Started, d.Failures, d.Earlier = d.Started, 0, 0, d.Failures
 		d.Accepted, d.Refusal = false, ""
 		if d.Signals == 0 && !d.Others {
-			d.Held = 0
+			d.Held, d.Undone = 0, 0
 		}
 		d.waitFrom(e)
 		s.Context = a.ExecutionContext
@@ -148,6 +148,9 @@ func (s *State) applyDecider(e schemas.Event) bool {
 		}
 	case *schemas.DeciderFailed:
 		d.fail(e)
+		if a.Cause == schemas.CauseUnhandledDecision {
+			d.undo(a.Decision)
+		}
 	case *schemas.WorkflowCloseFailed:
 		if a.Decision == schemas.DecideContinueAsNew && a.Cause == schemas.CauseUnhandledDecision {
 			d.Held++
@@ -169,6 +172,15 @@ func (d *Decision) fail(e schemas.Event) {
 	d.Started, d.Refusal = 0, ""
 	d.Failures++
 	d.waitFrom(e)
+}
+
+// undo follows an answer of which nothing stands. The decider has not failed: it answered.
+func (d *Decision) undo(closing schemas.DecisionType) {
+	d.Failures = 0
+	d.Undone++
+	if closing == schemas.DecideContinueAsNew {
+		d.Held++
+	}
 }
 
 func (s *State) applyActivity(e schemas.Event) {

@@ -73,23 +73,67 @@ func (st *step) decide(d schemas.Decision, completed int64) bool {
 }
 
 // mostHeld is how often in a row a continuation is refused because of signals that the decider has
-// not seen (P-4).
-const mostHeld = 3
+// not seen (P-4), and mostUndone how often any other close whose reply is all or nothing.
+const (
+	mostHeld   = 3
+	mostUndone = 10
+)
 
-// close ends the run unless something came in that the decider has not seen. Signals hold up a
-// continuation for a while only: the next run gets them.
+// unhandled are the words of a close that is refused since the decider has not seen all.
+const unhandled = "something happened that the decider has not seen"
+
+// unseen tells whether a close has to wait, since something came in that the decider has not seen.
+// Signals hold up a continuation for a while only: the next run gets them. A reply that is all or
+// nothing is not refused for ever either: no decider would do anything but close.
+func (st *step) unseen(closing schemas.DecisionType) bool {
+	d := &st.Decision
+	switch {
+	case d.Scheduled == 0 && !d.Woken:
+		return false
+	case closing == schemas.DecideContinueAsNew:
+		return d.Held < mostHeld || d.Others
+	}
+	return !st.whole || d.Undone < mostUndone
+}
+
+// undone refuses a reply that is all or nothing if its close has to wait. What of it is refused for
+// another reason is no matter of this: the decider has seen all, and sees the refusal next.
+func (st *step) undone(m Reply) bool {
+	n := len(m.Reply.Decisions)
+	if !st.whole || n == 0 || !m.Reply.Decisions[n-1].Closes() {
+		return false
+	}
+	closing := m.Reply.Decisions[n-1].Type()
+	if !st.unseen(closing) {
+		return false
+	}
+	st.emit(&schemas.DeciderFailed{
+		Cause: schemas.CauseUnhandledDecision, Reason: unhandled, Decision: closing,
+		ScheduledEventID: st.Decision.StartedOf, StartedEventID: st.Decision.Started,
+		Identity: m.Reply.Identity,
+	})
+	st.wake()
+	return true
+}
+
+// close ends the run unless something came in that the decider has not seen.
 func (st *step) close(d schemas.Decision, completed int64, event schemas.Attributes) bool {
-	unseen := st.Decision.Scheduled != 0 || st.Decision.Woken
+	unseen := st.unseen(d.Type())
 	for _, e := range st.events { // refusals of this very reply
 		unseen = unseen || e.ID > completed && e.Type().Wakes()
 	}
-	if next, ok := event.(*schemas.WorkflowContinuedAsNew); ok && unseen &&
-		st.Decision.Held >= mostHeld && !st.Decision.Others {
-		next.UnreadSignals, unseen = st.Decision.Signals, false
-	}
 	if unseen {
-		return st.refuseClose(d, schemas.CauseUnhandledDecision,
-			"something happened that the decider has not seen", completed)
+		return st.refuseClose(d, schemas.CauseUnhandledDecision, unhandled, completed)
+	}
+	switch a := event.(type) {
+	case *schemas.WorkflowSuccess:
+		a.UnreadSignals = st.Decision.Signals
+	case *schemas.WorkflowFailed:
+		a.UnreadSignals = st.Decision.Signals
+	case *schemas.WorkflowCanceled:
+		a.UnreadSignals = st.Decision.Signals
+	case *schemas.WorkflowContinuedAsNew:
+		a.UnreadSignals = st.Decision.Signals
 	}
 	st.end(event)
 	return true

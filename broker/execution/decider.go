@@ -90,6 +90,9 @@ func (st *step) reply(m Reply) {
 		})
 		return
 	}
+	if st.whole = m.Reply.AllOrNothing; st.undone(m) {
+		return
+	}
 	completed := st.emit(&schemas.DeciderCompleted{
 		ScheduledEventID: d.StartedOf, StartedEventID: d.Started, ExecutionContext: m.Reply.Context,
 		Identity: m.Reply.Identity, ReplyDigest: m.Digest,

@@ -17,6 +17,7 @@ type model struct {
 	never    map[int]bool        // which
 	parked   map[int]bool        // which WorkflowPaused ended the patience with a decider
 	ids, of  []int64             // of the events in types, and of the decisions that they carry out or refuse
+	undone   map[int]bool        // which DeciderFailed were answers of which nothing stands
 	refused  map[int]bool        // of which DeciderCompleted something was refused
 	carried  map[int]bool        // of which something was carried out
 }
@@ -24,12 +25,15 @@ type model struct {
 func (m *model) see(e schemas.Event) {
 	if m.never == nil {
 		m.never, m.parked, m.refused, m.carried = map[int]bool{}, map[int]bool{}, map[int]bool{}, map[int]bool{}
+		m.undone = map[int]bool{}
 	}
 	switch a := e.Attributes.(type) {
 	case *schemas.DeciderScheduled:
 		return
 	case *schemas.DeciderTimedOut:
 		m.never[len(m.types)] = a.TimeoutType == schemas.TimeoutScheduleToStart
+	case *schemas.DeciderFailed:
+		m.undone[len(m.types)] = a.Cause == schemas.CauseUnhandledDecision
 	case *schemas.WorkflowPaused:
 		m.parked[len(m.types)] = a.Cause == schemas.CauseDeciderAttempts
 	}
@@ -108,7 +112,7 @@ func (m *model) pausedAt(i int) bool {
 	return false
 }
 
-// failures counts the failures, timeouts and decisions of which everything was refused, since the last other decision or resume.
+// failures counts the failures, timeouts and decisions of which everything was refused, since the last other answer or resume.
 func (m *model) failures() (n int) {
 	for i := len(m.types) - 1; i >= 0; i-- {
 		switch m.types[i] {
@@ -120,6 +124,9 @@ func (m *model) failures() (n int) {
 		case schemas.EventWorkflowResumed:
 			return n
 		case schemas.EventDeciderFailed:
+			if m.undone[i] {
+				return n
+			}
 			n++
 		case schemas.EventDeciderTimedOut:
 			if !m.never[i] {

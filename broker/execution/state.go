@@ -100,8 +100,9 @@ type Decision struct {
 	Signals int  `json:"signals,omitempty"`
 	Others  bool `json:"others,omitempty"`
 	// Held counts the continuations that were refused since something came up, and no decider that
-	// completed has seen all.
-	Held int `json:"held,omitempty"`
+	// completed has seen all; Undone counts the replies of which nothing stood for that reason.
+	Held   int `json:"held,omitempty"`
+	Undone int `json:"undone,omitempty"`
 	// Woken says that a waking event came while the run was paused and no decider has started
 	// since.
 	Woken bool `json:"woken,omitempty"`

@@ -92,6 +92,7 @@ type step struct {
 	effects []Effect
 	said    int  // bytes of details that the events have
 	beaten  bool // those of a heartbeat are among them
+	whole   bool // the reply is all or nothing
 }
 
 // room returns details, or nil if the record has none for them beside those of whatever else ends
