@@ -27,6 +27,7 @@ var floors = map[string]int{
 	"schemas/codec":    9, // encodings, below the words
 	"schemas":          10,
 	"schemas/ops":      11, // the words of schedules, always-on workflows and recycles
+	"contract":         11, // what workflows, workers and clients agree on
 	"schemas/":         12, // JSON Schemas, requirements
 	"broker/subject":   10,
 	"broker/execution": 20,
@@ -129,7 +130,7 @@ var floors = map[string]int{
 
 // Packages that are functions of their arguments: no clock, no dice, no goroutines, no logger.
 var pure = []string{
-	"schemas", "schemas/codec", "schemas/ops", "schemas/requirement", "broker/execution", "broker/locks", "broker/states", "broker/checker", "broker/explain", "broker/validate", "internal/duration", "internal/retention",
+	"contract", "schemas", "schemas/codec", "schemas/ops", "schemas/requirement", "broker/execution", "broker/locks", "broker/states", "broker/checker", "broker/explain", "broker/validate", "internal/duration", "internal/retention",
 	"decider/flow/syntax", "decider/flow/value", "decider/flow/shorthand", "decider/flow/backoff", "decider/flow/concurrency", "decider/flow/expr", "decider/flow/condition", "decider/flow/model", "decider/flow/run", "decider/flow/machine",
 	"decider/flow/define", "decider/flow/graph", "timers/calendar",
 }
