@@ -68,7 +68,7 @@ func (o *outcome) reply(work context.Context, decisions []schemas.Decision) {
 func (o *outcome) body(decisions []schemas.Decision) ([]byte, error) {
 	r := &schemas.DecisionReply{
 		Token: o.t.task.Token, Decisions: decisions, Context: o.t.context,
-		Identity: o.s.opts.Identity, AllOrNothing: o.t.allOrNothing,
+		Identity: o.s.opts.Identity, AllOrNothing: o.t.allOrNothing, Again: o.t.again,
 	}
 	if r.Decisions == nil {
 		r.Decisions = []schemas.Decision{} // null would be no list to a broker in another language

@@ -24,8 +24,8 @@ type Task struct {
 	known    history.Known
 	// inJSON: the task came in JSON, and so the reply goes.
 	inJSON bool
-	// allOrNothing is said by the reply.
-	allOrNothing bool
+	// allOrNothing and again are said by the reply.
+	allOrNothing, again bool
 }
 
 // NewTask returns a task without a worker: for tests of deciders, and for deciding over a stored
@@ -116,6 +116,14 @@ func (t *Task) AllOrNothing() bool { return t.allOrNothing }
 // is closed all the same; ContinueAsNew waits three times for signals that come all the time, and
 // then leaves them to the next run.
 func (t *Task) SetAllOrNothing(whole bool) { t.allOrNothing = whole }
+
+// Again tells whether [Task.SetAgain] was called with true.
+func (t *Task) Again() bool { return t.again }
+
+// SetAgain asks for another decision directly after this one, even if nothing happens. Its task
+// comes when what this answer decides is stored, so that who goes on may rely on it. A decider that
+// asks each time goes on until the history is full: see [Task.SuggestContinueAsNew].
+func (t *Task) SetAgain(again bool) { t.again = again }
 
 // Base names the last committed answer of the run, or is nil if there is none yet.
 func (t *Task) Base() *schemas.DecisionBase { return t.task.Base }

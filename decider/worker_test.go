@@ -64,14 +64,15 @@ func TestContextIsCarriedOnUnlessSet(t *testing.T) {
 }
 
 // What a decider says of its answer goes with it, and is gone with an error.
-func TestReplyThatIsAllOrNothing(t *testing.T) {
+func TestWhatAReplySays(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *house) {
 		h.run(nil, "order", func(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
-			if task.AllOrNothing() {
+			if task.AllOrNothing() || task.Again() {
 				t.Error("a new task says what a former answer said")
 			}
 			task.SetAllOrNothing(task.Attempt() > 1)
-			if task.AllOrNothing() != (task.Attempt() > 1) {
+			task.SetAgain(task.Attempt() == 1)
+			if task.AllOrNothing() != (task.Attempt() > 1) || task.Again() == task.AllOrNothing() {
 				t.Error("the task does not show what was set")
 			}
 			if task.Attempt() > 2 {
@@ -82,8 +83,8 @@ func TestReplyThatIsAllOrNothing(t *testing.T) {
 		for attempt, want := range map[int]bool{1: false, 2: true, 3: false} {
 			task := first()
 			task.Attempt = attempt
-			if r := h.ask(task); r.AllOrNothing != want || (r.Error != nil) != (attempt == 3) {
-				t.Errorf("attempt %d: got %+v, want all or nothing %v", attempt, r.DecisionReply, want)
+			if r := h.ask(task); r.AllOrNothing != want || r.Again != (attempt == 1) || (r.Error != nil) != (attempt == 3) {
+				t.Errorf("attempt %d: got %+v, want all or nothing %v, and again of the first", attempt, r.DecisionReply, want)
 			}
 		}
 	})

@@ -24,6 +24,10 @@ type DeciderCompleted struct {
 	// ReplyDigest identifies the reply: a sticky decider compares it with the one it sent before it
 	// trusts its cache.
 	ReplyDigest string `json:"replyDigest,omitempty"`
+	// Again says that the reply has asked for another decision directly after this one: a
+	// DeciderScheduled follows what it decided, unless one is pending already, or the run is paused
+	// or closed.
+	Again bool `json:"again,omitempty"`
 }
 
 // DeciderTimedOut gives up on a decider. StartedEventID is 0 if none took the task.

@@ -207,7 +207,7 @@ func TestCompactRecordsOfALaterVersion(t *testing.T) {
 var byName = []string{
 	"maximumInterruptions", "interruptions", "returned",
 	"originRun", "originEventId", "unreadSignals",
-	"startMode", "continuation", "after", "held", "reasons",
+	"startMode", "continuation", "after", "held", "reasons", "again",
 	"final",
 }
 

@@ -115,6 +115,9 @@ type DecisionReply struct {
 	// show, nothing of the reply stands, and the decider is asked again at once. After ten times in
 	// a row the run is closed all the same; P-4 holds for ContinueAsNew.
 	AllOrNothing bool `json:"allOrNothing,omitempty"`
+	// Again asks for another decision directly after this one, even if nothing happens. Its task
+	// comes when what this reply decides is stored.
+	Again bool `json:"again,omitempty"`
 }
 
 // MaxDeciderReason and MaxDeciderDetails bound what a history keeps of why a decider failed, in

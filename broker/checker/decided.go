@@ -11,6 +11,7 @@ func (h *History) checkDecided(e schemas.Event) {
 	case !decided:
 		if !h.inBlock(e, completed) {
 			d.block = 0
+			h.checkAgain(e.Type())
 		}
 	case d.block == 0:
 		h.report(RuleDecided, e.ID,

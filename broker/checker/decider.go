@@ -27,6 +27,9 @@ type decider struct {
 	unseen, others bool
 	// blockStart is the DeciderStarted of block.
 	blockStart int64
+	// again is the DeciderCompleted whose reply has asked for another decision, until that is
+	// scheduled; 0 if there is none.
+	again int64
 	// undone are the replies in a row of which nothing stood since the decider had not seen all.
 	undone int
 }
@@ -47,6 +50,9 @@ func (h *History) applyDecider(e schemas.Event) bool {
 		d.others = h.unread.others
 		if !d.unseen {
 			d.undone = 0
+		}
+		if a.Again && d.pending == 0 && h.paused == 0 {
+			d.again = e.ID
 		}
 	case *schemas.DeciderFailed:
 		h.settle(e, a.ScheduledEventID, a.StartedEventID)
@@ -79,7 +85,7 @@ func (h *History) deciderScheduled(e schemas.Event, a *schemas.DeciderScheduled)
 		h.report(RuleDeciderScheduled, e.ID,
 			"DeciderScheduled while the one of event %d is pending", d.pending)
 	}
-	if max(d.woken, h.lastUnknown) <= d.started {
+	if max(d.woken, h.lastUnknown) <= d.started && d.again == 0 {
 		h.report(RuleDeciderScheduled, e.ID,
 			"DeciderScheduled, but nothing woke the decider since its start at event %d", d.started)
 	}
@@ -87,7 +93,7 @@ func (h *History) deciderScheduled(e schemas.Event, a *schemas.DeciderScheduled)
 		h.report(RulePaused, e.ID, "DeciderScheduled while the run is paused since event %d",
 			h.paused)
 	}
-	d.pending, d.pendingSince = e.ID, h.now(e)
+	d.pending, d.pendingSince, d.again = e.ID, h.now(e), 0
 	d.pendingLimits = limits{
 		startToClose:    firstSet(a.StartToCloseTimeout, h.scheduled.startToClose),
 		scheduleToStart: firstSet(a.ScheduleToStartTimeout, h.scheduled.scheduleToStart),
@@ -207,6 +213,20 @@ func (h *History) checkUndone(e schemas.Event, a *schemas.DeciderFailed) {
 			a.Decision, mostUndone)
 	}
 	d.undone++
+}
+
+// checkAgain checks that the decision which a reply has asked for is scheduled after what the reply
+// decided. by is what stands there; empty if the history ends.
+func (h *History) checkAgain(by schemas.EventType) {
+	d := &h.decider
+	if d.again == 0 || h.Closed() || by == schemas.EventDeciderScheduled {
+		return
+	}
+	if by != schemas.EventWorkflowPaused && !by.Closes() { // parked, or ended by the service
+		h.report(RuleWake, d.again, "the decider has asked for another decision, and no "+
+			"DeciderScheduled stands after what it decided")
+	}
+	d.again = 0
 }
 
 // checkWake checks that somebody will look at the last waking event. It blames each event once.

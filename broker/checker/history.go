@@ -131,6 +131,7 @@ func (h *History) End() []Violation {
 			"the history has no events; want WorkflowStarted and DeciderScheduled")
 	}
 	h.checkWake()
+	h.checkAgain("")
 	return h.take()
 }
 

@@ -58,6 +58,9 @@ var illegal = []struct{ rule, name, text string }{
 	{checker.RuleDeciderScheduled, "two pending after a running one", running + "Signal s\nDeciderScheduled\nSignal s\nDeciderScheduled\n"},
 	{checker.RuleDeciderScheduled, "a second one after a timeout", running + "Signal s\nDeciderScheduled\n+10s DeciderTimedOut\nDeciderScheduled\n"},
 	{checker.RuleDeciderScheduled, "without reason", decided + "Marker m\nDeciderScheduled\n"},
+	{checker.RuleDeciderScheduled, "asked for, and two", running + "DeciderCompleted again=true\nDeciderScheduled\nDeciderScheduled\n"},
+	{checker.RuleDeciderScheduled, "asked for once", running + "DeciderCompleted again=true\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nDeciderScheduled\n"},
+	{checker.RuleDeciderScheduled, "asked for in a pause", running + "WorkflowPaused\nDeciderCompleted again=true\nWorkflowResumed\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nDeciderScheduled\n"},
 	{checker.RuleDeciderScheduled, "while the one who saw the reason runs", running + "DeciderScheduled\n"},
 
 	{checker.RuleDeciderStarted, "two running", running + "Signal s\nDeciderScheduled\nDeciderStarted\n"},
@@ -144,6 +147,9 @@ var illegal = []struct{ rule, name, text string }{
 	{checker.RuleWake, "resumed", decided + "WorkflowPaused\nSignal s\nWorkflowResumed\n"},
 	{checker.RuleWake, "timer", decided + "TimerScheduled T startToFireTimeout=1\n+1s TimerExpired T\n"},
 	{checker.RuleWake, "start", "WorkflowStarted\n"},
+	{checker.RuleWake, "another decision that was asked for", running + "DeciderCompleted again=true\n"},
+	{checker.RuleWake, "another decision, after what was decided", running + "DeciderCompleted again=true\nMarker m\nActivityScheduled A\nActivityStarted A\n"},
+	{checker.RuleWake, "another decision, before anything else", running + "DeciderCompleted again=true\nMarker m\nSignal s\nDeciderScheduled\n"},
 	{checker.RuleWake, "blamed where the next decider starts", decided + "Signal s\nDeciderStarted scheduledEventId=2\n"},
 
 	{checker.RulePaused, "scheduled", decided + "WorkflowPaused\nSignal s\nDeciderScheduled\n"},

@@ -67,6 +67,12 @@ var legal = map[string]string{
 	"continued as ever, undone before":          begun + strings.Repeat(strings.ReplaceAll(undone, "CompleteWorkflow", "ContinueAsNew"), 3) + overSignal + "WorkflowContinuedAsNew newExecutionRun=r2 unreadSignals=1\n",
 	"a continuation undone for a cancel, often": begun + strings.Repeat("DeciderStarted\nWorkflowCancelRequested\nDeciderScheduled\nDeciderFailed cause=UNHANDLED_DECISION decision=ContinueAsNew\n", 12),
 	"the row goes on while not all is seen":     begun + strings.Repeat(undone, 9) + overSignal + undone + overSignal + "WorkflowFailed unreadSignals=1\n",
+	"another decision":                          running + "DeciderCompleted again=true\nMarker m\nDeciderScheduled\nDeciderStarted\nDeciderCompleted again=true\nDeciderScheduled\nDeciderStarted\nDeciderCompleted\nWorkflowSuccess\n",
+	"another decision, that is pending already": running + "Signal s\nDeciderScheduled\nDeciderCompleted again=true\nMarker m\nActivityScheduled A\nActivityStarted A\n",
+	"another decision, of a run that closed":    running + "DeciderCompleted again=true\nWorkflowSuccess\n",
+	"another decision, of a run that is parked": running + "DeciderCompleted again=true\nMarkerFailed m\nWorkflowPaused\n",
+	"another decision, after a pause":           running + "WorkflowPaused\nDeciderCompleted again=true\nWorkflowResumed\nDeciderScheduled\n",
+	"another decision, of a run that is ended":  running + "DeciderCompleted again=true\nMarker m\nWorkflowTerminated\n",
 	"undone in a pause":                         running + "WorkflowPaused\nSignal s\nDeciderFailed cause=UNHANDLED_DECISION decision=CompleteWorkflow\nWorkflowResumed\nDeciderScheduled\n",
 }
 

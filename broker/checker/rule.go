@@ -53,7 +53,7 @@ const (
 // Rules about the decider.
 const (
 	// RuleDeciderScheduled: at most one DeciderScheduled is pending, and something woke the decider
-	// since its last start (S1-5, S1-35). Read literally the design would allow a second one after
+	// since its last start, or it has asked for another decision (S1-5, S1-35). Read literally the design would allow a second one after
 	// a start-to-close timeout; S1-35 does not.
 	RuleDeciderScheduled = "decider-scheduled"
 	// RuleDeciderStarted: a DeciderStarted takes the pending DeciderScheduled, names it, and waits
@@ -78,7 +78,8 @@ const (
 	// many signals are unread.
 	RuleUnhandled = "unhandled"
 	// RuleWake: after every waking event there is a DeciderStarted that sees it, or a
-	// DeciderScheduled is pending, unless the run is paused or closed (S1-34, S1-36, S1-42).
+	// DeciderScheduled is pending, unless the run is paused or closed (S1-34, S1-36, S1-42). One is
+	// pending too directly after what a reply decided that asks for another decision.
 	RuleWake = "wake"
 	// RulePaused: between WorkflowPaused and WorkflowResumed no decider is scheduled or started;
 	// the two alternate.

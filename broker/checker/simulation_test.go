@@ -119,7 +119,8 @@ func (s *service) decide() {
 		s.write("DeciderTimedOut")
 		s.wake()
 	default:
-		s.write("DeciderCompleted")
+		again := rapid.IntRange(0, 3).Draw(s.T, "again") == 0
+		s.write("DeciderCompleted again=%v", again)
 		refused := false
 		for range rapid.IntRange(0, 5).Draw(s.T, "decisions") {
 			refused = s.decision() || refused
@@ -135,6 +136,10 @@ func (s *service) decide() {
 		}
 		if refused {
 			s.wake()
+		}
+		if again && !s.closed && !s.paused && !s.pending {
+			s.write("DeciderScheduled")
+			s.pending = true
 		}
 	}
 }

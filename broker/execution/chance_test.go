@@ -130,7 +130,7 @@ func (g *game) decide() error {
 	case 1:
 		return g.play(Reply{Reply: &schemas.DecisionReply{Error: &schemas.DecisionError{Reason: "broke", Cause: schemas.CauseDeciderPanic}}})
 	}
-	reply := &schemas.DecisionReply{Context: schemas.Text(strconv.Itoa(g.d.roll(3))), AllOrNothing: g.d.roll(2) == 0}
+	reply := &schemas.DecisionReply{Context: schemas.Text(strconv.Itoa(g.d.roll(3))), AllOrNothing: g.d.roll(2) == 0, Again: g.d.roll(4) == 0}
 	for range g.d.roll(5) {
 		reply.Decisions = append(reply.Decisions, schemas.Decide(g.decision()))
 	}

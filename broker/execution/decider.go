@@ -95,7 +95,7 @@ func (st *step) reply(m Reply) {
 	}
 	completed := st.emit(&schemas.DeciderCompleted{
 		ScheduledEventID: d.StartedOf, StartedEventID: d.Started, ExecutionContext: m.Reply.Context,
-		Identity: m.Reply.Identity, ReplyDigest: m.Digest,
+		Identity: m.Reply.Identity, ReplyDigest: m.Digest, Again: m.Reply.Again,
 	})
 	refused := false
 	for _, decision := range m.Reply.Decisions {
@@ -106,7 +106,9 @@ func (st *step) reply(m Reply) {
 	switch {
 	case st.Decision.Refusal != "" && !st.Closed():
 		st.again("everything that it decided was refused, "+st.Decision.Refusal, "")
-	case refused:
+	case refused || m.Reply.Again:
+		// What asks for another decision each time is bounded by the limit of events, as all that
+		// lengthens a history without end: each time adds three.
 		st.wake()
 	}
 }

@@ -17,6 +17,7 @@ type model struct {
 	never    map[int]bool        // which
 	parked   map[int]bool        // which WorkflowPaused ended the patience with a decider
 	ids, of  []int64             // of the events in types, and of the decisions that they carry out or refuse
+	again    map[int]bool        // which DeciderCompleted ask for another decision
 	undone   map[int]bool        // which DeciderFailed were answers of which nothing stands
 	refused  map[int]bool        // of which DeciderCompleted something was refused
 	carried  map[int]bool        // of which something was carried out
@@ -25,13 +26,15 @@ type model struct {
 func (m *model) see(e schemas.Event) {
 	if m.never == nil {
 		m.never, m.parked, m.refused, m.carried = map[int]bool{}, map[int]bool{}, map[int]bool{}, map[int]bool{}
-		m.undone = map[int]bool{}
+		m.undone, m.again = map[int]bool{}, map[int]bool{}
 	}
 	switch a := e.Attributes.(type) {
 	case *schemas.DeciderScheduled:
 		return
 	case *schemas.DeciderTimedOut:
 		m.never[len(m.types)] = a.TimeoutType == schemas.TimeoutScheduleToStart
+	case *schemas.DeciderCompleted:
+		m.again[len(m.types)] = a.Again
 	case *schemas.DeciderFailed:
 		m.undone[len(m.types)] = a.Cause == schemas.CauseUnhandledDecision
 	case *schemas.WorkflowPaused:
@@ -60,13 +63,13 @@ func blockOf(e schemas.Event) int64 {
 	return 0
 }
 
-// pending: something woke the decider after its last start, while the run was not paused.
+// pending: something woke the decider after its last start, or it asked for another decision, while the run was not paused.
 func (m *model) pending() bool {
 	for i := len(m.types) - 1; i >= 0; i-- {
 		if m.types[i] == schemas.EventDeciderStarted {
 			return false
 		}
-		if m.types[i].Wakes() && !m.pausedAt(i) && !m.parkedLater(i) { // parked: instead of asking again
+		if (m.types[i].Wakes() || m.again[i]) && !m.pausedAt(i) && !m.parkedLater(i) { // parked: instead of asking again
 			return true
 		}
 	}
@@ -76,6 +79,9 @@ func (m *model) pending() bool {
 // parkedLater tells whether the patience with the decider ended with an event, or with the last refusal of the same decision.
 func (m *model) parkedLater(i int) bool {
 	of := m.of[i]
+	if m.again[i] {
+		of = m.ids[i]
+	}
 	for i++; of != 0 && i < len(m.of) && m.of[i] == of; {
 		i++
 	}
