@@ -114,6 +114,7 @@ func (e *localTask) decide(
 	now := time.Now()
 	at := dt.Ahead.At.Add(schemas.Duration(now.Sub(e.a.arrived)))
 	dt.Events = append(slices.Clip(dt.Events), foreseen(dt, r, at)...)
+	dt.StartedAt = dt.Events[len(dt.Events)-1].Time
 	dt.Deadline = at.Add(schemas.Duration(aheadPatience))
 	o.t.known.Window += len(r.Result)
 	e.a.arrived = now // the decision has not waited for more than its outcome

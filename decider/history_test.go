@@ -261,6 +261,17 @@ func TestNewTask(t *testing.T) {
 		if diff := cmp.Diff(upTo(20), ids(t, t.Context(), task)); diff != "" {
 			t.Fatalf("history (-want +got):\n%s", diff)
 		}
+		if want := all[19].Time.Time(); !task.StartedAt().Equal(want) {
+			t.Errorf("got %v, want the time of event 20, %v", task.StartedAt(), want)
+		}
+	})
+	t.Run("told when it started", func(t *testing.T) {
+		dt := window(all, 0)
+		dt.StartedAt = all[19].Time + 1
+		task, err := decider.NewTask(*dt)
+		if err != nil || !task.StartedAt().Equal(dt.StartedAt.Time()) {
+			t.Fatalf("got %v, %v; want %v", task.StartedAt(), err, dt.StartedAt.Time())
+		}
 	})
 	t.Run("from the middle", func(t *testing.T) {
 		task, err := decider.NewTask(*window(all, 3))

@@ -30,7 +30,7 @@ type Task struct {
 
 // NewTask returns a task without a worker: for tests of deciders, and for deciding over a stored
 // history. Its window must be complete, and whoever asks such a task for events before its window
-// gets [ErrHistory].
+// gets [ErrHistory]. Without a StartedAt it has the time of its DeciderStarted.
 func NewTask(t schemas.DecisionTask) (*Task, error) {
 	task := &Task{task: t}
 	if err := task.check(); err != nil {
@@ -40,6 +40,10 @@ func NewTask(t schemas.DecisionTask) (*Task, error) {
 		return nil, fmt.Errorf(
 			"%w: the window ends at event %d before startedId %d: give the task all of it",
 			ErrInvalidTask, history.WindowEnd(&task.task), t.StartedID)
+	}
+	if n := len(task.task.Events); task.task.StartedAt == 0 && n > 0 &&
+		task.task.Events[n-1].ID == t.StartedID {
+		task.task.StartedAt = task.task.Events[n-1].Time
 	}
 	return task, nil
 }
@@ -87,6 +91,11 @@ func (t *Task) PreviousStartedID() int64 { return t.task.PreviousStartedID }
 
 // StartedID is the DeciderStarted of this decision: no later event is visible.
 func (t *Task) StartedID() int64 { return t.task.StartedID }
+
+// StartedAt is the time of the DeciderStarted of this decision, as the history has it or will have
+// it, also if [Task.Events] lacks the event. Timers that count from it do not become longer by what
+// the decision waited for. The zero time for a question about a replay.
+func (t *Task) StartedAt() time.Time { return t.task.StartedAt.Time() }
 
 // Deadline is when the broker stops waiting, by its clock; the zero time if it named none. The
 // context of Decide ends by then.

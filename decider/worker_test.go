@@ -94,9 +94,10 @@ func TestTaskShowsWhatTheBrokerAsked(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *house) {
 		want := window(long(9, 3, 9), 3)
 		want.TypeVersion, want.Attempt, want.Deadline = "2", 4, schemas.At(time.Now().Add(time.Hour))
+		want.StartedAt = schemas.At(time.Now().Add(-time.Minute))
 		h.run(nil, "order", func(ctx context.Context, task *decider.Task) ([]schemas.Decision, error) {
-			got := []any{task.Namespace(), task.Execution(), task.Type(), task.TypeVersion(), task.Attempt(), task.PreviousStartedID(), task.StartedID(), task.Deadline(), len(task.Events())}
-			if diff := cmp.Diff([]any{"default", schemas.Execution{WorkflowID: "w", Run: "r"}, "order", "2", 4, int64(3), int64(9), want.Deadline.Time(), 6}, got); diff != "" {
+			got := []any{task.Namespace(), task.Execution(), task.Type(), task.TypeVersion(), task.Attempt(), task.PreviousStartedID(), task.StartedID(), task.StartedAt(), task.Deadline(), len(task.Events())}
+			if diff := cmp.Diff([]any{"default", schemas.Execution{WorkflowID: "w", Run: "r"}, "order", "2", 4, int64(3), int64(9), want.StartedAt.Time(), want.Deadline.Time(), 6}, got); diff != "" {
 				t.Errorf("task (-want +got):\n%s", diff)
 			}
 			if deadline, ok := ctx.Deadline(); !ok || !deadline.Equal(want.Deadline.Time()) {

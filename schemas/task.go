@@ -24,6 +24,9 @@ type DecisionTask struct {
 	Context           Payload   `json:"context,omitempty"`
 	Attempt           int       `json:"attempt"`
 	Deadline          Timestamp `json:"deadline,omitempty"`
+	// StartedAt is the time of the DeciderStarted, also if that is not among the events. An
+	// [AheadTask] has none: there its worker knows the time.
+	StartedAt Timestamp `json:"startedAt,omitempty"`
 	// SuggestContinueAsNew: the run is to continue as new when that fits.
 	SuggestContinueAsNew bool `json:"suggestContinueAsNew,omitempty"`
 	// ContinueReasons say why: age, events and recycle, as in [ContinuationSuggested]; history if

@@ -163,6 +163,7 @@ func (ds *Decisions) Task(r *actor.Run, a *actor.Ask, started bool) *schemas.Dec
 	t.ContinueReasons = continueReasons(r.State, t.EventsLeft)
 	t.SuggestContinueAsNew = len(t.ContinueReasons) > 0
 	t.Deadline = ds.answerBy(r, a)
+	t.StartedAt = startedAt(r, a, started)
 	if r.State.Base.CompletedID != 0 {
 		ds.scratch.base = r.State.Base
 		t.Base = &ds.scratch.base
@@ -185,11 +186,25 @@ func (ds *Decisions) Task(r *actor.Run, a *actor.Ask, started bool) *schemas.Dec
 	if !started && !t.More {
 		ds.scratch.started = schemas.DeciderStarted{ScheduledEventID: d.Scheduled}
 		events = append(events, schemas.Event{
-			ID: a.StartedID, Time: max(a.At, r.State.LastTime), Attributes: &ds.scratch.started,
+			ID: a.StartedID, Time: t.StartedAt, Attributes: &ds.scratch.started,
 		})
 	}
 	ds.scratch.setEvents(events)
 	return t
+}
+
+// startedAt is the time of the DeciderStarted that the answer to an ask will bring, or that the
+// history has; 0 if neither is so.
+func startedAt(r *actor.Run, a *actor.Ask, started bool) schemas.Timestamp {
+	if !started {
+		return max(a.At, r.State.LastTime)
+	}
+	for e := range r.Unseen() {
+		if e.ID == a.StartedID {
+			return e.Time
+		}
+	}
+	return 0
 }
 
 // continueReasons are why the run is to continue as new; nil if it need not.
