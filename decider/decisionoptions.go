@@ -43,6 +43,11 @@ type (
 		ActivityOption
 		WorkflowOption
 	}
+	// TellOption is for children and for what is sent to other workflows.
+	TellOption interface {
+		ChildOption
+		ExternalOption
+	}
 	// ControlOption is for whatever is decided under a name and answered later.
 	ControlOption interface {
 		ActivityOption
@@ -161,6 +166,17 @@ func Control(note any) ControlOption {
 		child:    func(c *schemas.StartChild) { c.Control = p },
 		signal:   func(s *schemas.SignalExternal) { s.Control = p },
 		cancel:   func(c *schemas.CancelExternal) { c.Control = p },
+	}
+}
+
+// Tell has the run asked again as soon as the child has begun, or the other workflow has the signal
+// or the cancel request in its history. Without it the run is asked for a failure only, and for the
+// end of a child.
+func Tell() TellOption {
+	return option{
+		child:  func(c *schemas.StartChild) { c.Tell = true },
+		signal: func(s *schemas.SignalExternal) { s.Tell = true },
+		cancel: func(c *schemas.CancelExternal) { c.Tell = true },
 	}
 }
 

@@ -80,8 +80,8 @@ func SetAttributes(attributes map[string]string) schemas.Decision {
 // own, 1 to 256 bytes, and no open run of the namespace may have it. Input as in [Schedule]. See
 // [View.Child] for where it stands.
 //
-// The run is asked again when the child has ended or could not be started, not when it begins.
-// Causes of a refusal are [schemas.CauseWorkflowRunning], [schemas.CauseOpenChildrenLimit],
+// The run is asked again when the child has ended or could not be started, and with [Tell] when it
+// begins. Causes of a refusal are [schemas.CauseWorkflowRunning], [schemas.CauseOpenChildrenLimit],
 // [schemas.CauseChildDepth], [schemas.CauseInvalidAttributes] and those about registered types. A
 // refused child may be asked for again.
 func StartChild(workflowID, workflowType string, input any, opts ...ChildOption) schemas.Decision {
@@ -98,7 +98,7 @@ func StartChild(workflowID, workflowType string, input any, opts ...ChildOption)
 // [ToRun] names one. It arrives once. Input as in [Schedule]. See [View.ExternalSignals] for the
 // answer.
 //
-// The run is asked again only if the signal has reached nobody. Causes are
+// The run is asked again only if the signal has reached nobody, or with [Tell]. Causes are
 // [schemas.CauseUnknownExecution] if no such run is open, [schemas.CauseOpenExternalsLimit] and
 // [schemas.CauseInvalidAttributes].
 func SignalExternal(workflowID, name string, input any, opts ...ExternalOption) schemas.Decision {

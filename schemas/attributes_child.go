@@ -15,10 +15,13 @@ type ChildScheduled struct {
 	ActivityDefaults             *ActivityDefaults `json:"activityDefaults,omitempty"`
 	ChildPolicy                  ChildPolicy       `json:"childPolicy,omitempty"`
 	TagList                      []string          `json:"tagList,omitempty"`
-	DeciderCompletedEventID      int64             `json:"deciderCompletedEventId"`
+	// Tell is the decision's.
+	Tell                    bool  `json:"tell,omitempty"`
+	DeciderCompletedEventID int64 `json:"deciderCompletedEventId"`
 }
 
-// ChildStarted says that the child has its first event.
+// ChildStarted says that the child has its first event. It wakes the decider only if its
+// ChildScheduled says tell.
 type ChildStarted struct {
 	WorkflowExecution Execution `json:"workflowExecution"`
 	WorkflowType      string    `json:"workflowType"`
@@ -84,15 +87,18 @@ type ChildStartFailed struct {
 
 // SignalExternalScheduled sends a signal to another workflow.
 type SignalExternalScheduled struct {
-	WorkflowID              string  `json:"workflowId"`
-	Run                     string  `json:"run,omitempty"`
-	SignalName              string  `json:"signalName"`
-	Input                   Payload `json:"input,omitempty"`
-	Control                 Payload `json:"control,omitempty"`
-	DeciderCompletedEventID int64   `json:"deciderCompletedEventId"`
+	WorkflowID string  `json:"workflowId"`
+	Run        string  `json:"run,omitempty"`
+	SignalName string  `json:"signalName"`
+	Input      Payload `json:"input,omitempty"`
+	Control    Payload `json:"control,omitempty"`
+	// Tell is the decision's.
+	Tell                    bool  `json:"tell,omitempty"`
+	DeciderCompletedEventID int64 `json:"deciderCompletedEventId"`
 }
 
-// ExternalSignaled says that the other workflow has the signal in its history.
+// ExternalSignaled says that the other workflow has the signal in its history. It wakes the decider
+// only if its SignalExternalScheduled says tell.
 type ExternalSignaled struct {
 	WorkflowExecution Execution `json:"workflowExecution"`
 	ScheduledEventID  int64     `json:"scheduledEventId"`
@@ -112,13 +118,16 @@ type SignalExternalFailed struct {
 
 // CancelExternalScheduled sends a cancel request to another workflow.
 type CancelExternalScheduled struct {
-	WorkflowID              string  `json:"workflowId"`
-	Run                     string  `json:"run,omitempty"`
-	Control                 Payload `json:"control,omitempty"`
-	DeciderCompletedEventID int64   `json:"deciderCompletedEventId"`
+	WorkflowID string  `json:"workflowId"`
+	Run        string  `json:"run,omitempty"`
+	Control    Payload `json:"control,omitempty"`
+	// Tell is the decision's.
+	Tell                    bool  `json:"tell,omitempty"`
+	DeciderCompletedEventID int64 `json:"deciderCompletedEventId"`
 }
 
-// ExternalCancelRequested says that the other workflow has the request in its history.
+// ExternalCancelRequested says that the other workflow has the request in its history. It wakes the
+// decider only if its CancelExternalScheduled says tell.
 type ExternalCancelRequested struct {
 	WorkflowExecution Execution `json:"workflowExecution"`
 	ScheduledEventID  int64     `json:"scheduledEventId"`

@@ -64,6 +64,8 @@ type StartChild struct {
 	// Part says that the child does a part of the run's own work, and is of its type. It begins
 	// even if that type is deprecated, as the run goes on, and need not be registered.
 	Part bool `json:"part,omitempty"`
+	// Tell says that ChildStarted wakes the decider.
+	Tell bool `json:"tell,omitempty"`
 }
 
 // SignalExternal sends a signal to another workflow.
@@ -73,6 +75,8 @@ type SignalExternal struct {
 	SignalName string  `json:"signalName"`
 	Input      Payload `json:"input,omitempty"`
 	Control    Payload `json:"control,omitempty"`
+	// Tell says that ExternalSignaled wakes the decider.
+	Tell bool `json:"tell,omitempty"`
 }
 
 // CancelExternal sends a cancel request to another workflow.
@@ -80,6 +84,8 @@ type CancelExternal struct {
 	WorkflowID string  `json:"workflowId"`
 	Run        string  `json:"run,omitempty"`
 	Control    Payload `json:"control,omitempty"`
+	// Tell says that ExternalCancelRequested wakes the decider.
+	Tell bool `json:"tell,omitempty"`
 }
 
 // AcquireLock asks for a lock, or with Limit for one of that many places.

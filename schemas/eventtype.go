@@ -119,7 +119,8 @@ func (t EventType) Known() bool { return types[t].make != nil }
 // Group returns who causes events of the type; 0 if the type is unknown.
 func (t EventType) Group() Group { return types[t].group }
 
-// Wakes tells whether the event is a reason to ask the decider again.
+// Wakes tells whether each event of the type is a reason to ask the decider again. ChildStarted,
+// ExternalSignaled and ExternalCancelRequested are one if what they answer says tell.
 func (t EventType) Wakes() bool { return types[t].wakes }
 
 // Closes tells whether the event ends its run.

@@ -208,7 +208,7 @@ var byName = []string{
 	"maximumInterruptions", "interruptions", "returned",
 	"originRun", "originEventId", "unreadSignals",
 	"startMode", "continuation", "after", "held", "reasons", "again",
-	"final",
+	"final", "tell",
 }
 
 // The numbers are on disks: every name of a record and of an event has one, once, unless it is written by its name.

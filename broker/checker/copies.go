@@ -28,14 +28,14 @@ func (u *unread) add(origin int64, a *schemas.Signal) {
 }
 
 // see keeps account of what the last DeciderStarted has not seen.
-func (u *unread) see(e schemas.Event) {
+func (u *unread) see(e schemas.Event, wakes bool) {
 	switch a := e.Attributes.(type) {
 	case *schemas.DeciderStarted:
 		*u = unread{}
 	case *schemas.Signal:
 		u.add(e.ID, a)
 	default:
-		u.others = u.others || e.Type().Wakes()
+		u.others = u.others || wakes
 	}
 }
 

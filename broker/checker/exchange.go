@@ -13,6 +13,25 @@ type exchange struct {
 	asked   schemas.DecisionType
 	decided int64 // the DeciderCompleted that it stands after
 	leased  bool  // a lock
+	tell    bool  // the event that says that it was done wakes the decider
+}
+
+// wakes tells whether an event is a reason to ask the decider: by its type, or since what it answers
+// says so. The event is not applied yet.
+func (h *History) wakes(e schemas.Event) bool {
+	var scheduled int64
+	switch a := e.Attributes.(type) {
+	case *schemas.ChildStarted:
+		scheduled = a.ScheduledEventID
+	case *schemas.ExternalSignaled:
+		scheduled = a.ScheduledEventID
+	case *schemas.ExternalCancelRequested:
+		scheduled = a.ScheduledEventID
+	default:
+		return e.Type().Wakes()
+	}
+	x := h.exchanges[scheduled]
+	return x != nil && x.tell
 }
 
 func (h *History) applyExchange(e schemas.Event) bool {
@@ -26,11 +45,16 @@ func (h *History) applyExchange(e schemas.Event) bool {
 		h.once[key] = e.ID
 		h.exchanges[e.ID] = &exchange{
 			kind: e.Type(), name: a.WorkflowID, run: a.Run, decided: a.DeciderCompletedEventID,
+			tell: a.Tell,
 		}
 	case *schemas.SignalExternalScheduled:
-		h.exchanges[e.ID] = &exchange{kind: e.Type(), name: a.WorkflowID, decided: a.DeciderCompletedEventID}
+		h.exchanges[e.ID] = &exchange{
+			kind: e.Type(), name: a.WorkflowID, decided: a.DeciderCompletedEventID, tell: a.Tell,
+		}
 	case *schemas.CancelExternalScheduled:
-		h.exchanges[e.ID] = &exchange{kind: e.Type(), name: a.WorkflowID, decided: a.DeciderCompletedEventID}
+		h.exchanges[e.ID] = &exchange{
+			kind: e.Type(), name: a.WorkflowID, decided: a.DeciderCompletedEventID, tell: a.Tell,
+		}
 	case *schemas.LockRequested:
 		h.lockRequested(e, a)
 	case *schemas.StateRequested:

@@ -155,11 +155,12 @@ func (h *History) event(e schemas.Event) {
 	if !h.frame(e) {
 		return
 	}
+	wakes := h.wakes(e)
 	h.checkDecided(e)
 	h.checkCopy(e)
 	_ = h.applyWorkflow(e) || h.applyDecider(e) || h.applyActivity(e) || h.applyTimer(e) ||
 		h.applyExchange(e)
-	h.unread.see(e)
+	h.unread.see(e, wakes)
 	t := e.Type()
 	if t.Closes() {
 		h.closedBy = t
@@ -171,7 +172,7 @@ func (h *History) event(e schemas.Event) {
 	switch {
 	case t.Closes():
 		h.release()
-	case t.Wakes():
+	case wakes:
 		h.decider.woken, h.decider.wokenBy = e.ID, t
 	case !t.Known():
 		h.lastUnknown = e.ID

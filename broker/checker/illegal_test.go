@@ -125,6 +125,7 @@ var illegal = []struct{ rule, name, text string }{
 	{checker.RuleUnhandled, "success over a signal", running + "Signal s\nDeciderScheduled\nDeciderCompleted\nWorkflowSuccess\n"},
 	{checker.RuleUnhandled, "failure over a signal", running + "Signal s\nDeciderScheduled\nDeciderCompleted\nWorkflowFailed\n"},
 	{checker.RuleUnhandled, "cancellation over a signal", running + "Signal s\nDeciderScheduled\nDeciderCompleted\nMarker m\nWorkflowCanceled\n"},
+	{checker.RuleUnhandled, "continuation over a child that was to be told", decided + "ChildScheduled c tell=true\nSignal s\nDeciderScheduled\nDeciderStarted\nChildStarted c\nDeciderScheduled\nDeciderCompleted\nWorkflowContinuedAsNew newExecutionRun=r2\n"},
 	{checker.RuleUnhandled, "continuation over a cancel request", running + "WorkflowCancelRequested\nDeciderScheduled\nDeciderCompleted\nWorkflowContinuedAsNew newExecutionRun=r2\n"},
 	{checker.RuleUnhandled, "refused without reason", decided + "WorkflowCloseFailed cause=UNHANDLED_DECISION\nDeciderScheduled\n"},
 	{checker.RuleUnhandled, "undone without reason", running + "DeciderFailed cause=UNHANDLED_DECISION decision=CompleteWorkflow\nDeciderScheduled\n"},

@@ -52,6 +52,13 @@ var illegalTasks = []struct{ rule, name, text string }{
 	{checker.RuleAttempt, "failed before the last attempt", decided + "ActivityScheduled A retry={\"maximumAttempts\":2}\nActivityStarted A\nActivityInterrupted A\nActivityStarted A\nActivityFailed A\nDeciderScheduled\n"},
 	{checker.RuleAttempt, "interrupt counted twice", active + "ActivityInterrupted A\nActivityRetryScheduled A attempt=2\n"},
 
+	{checker.RuleWake, "a child has begun, which was to be told", decided + "ChildScheduled c tell=true\nChildStarted c\n"},
+	{checker.RuleWake, "a signal is delivered, which was to be told", decided + "SignalExternalScheduled x tell=true\nExternalSignaled x\n"},
+	{checker.RuleWake, "a cancel request is delivered, which was to be told", decided + "CancelExternalScheduled x tell=true\nExternalCancelRequested x\n"},
+	{checker.RuleDeciderScheduled, "over a child that has begun", decided + "ChildScheduled c\nChildStarted c\nDeciderScheduled\n"},
+	{checker.RuleDeciderScheduled, "over a signal that is delivered", decided + "SignalExternalScheduled x\nExternalSignaled x\nDeciderScheduled\n"},
+	{checker.RuleDeciderScheduled, "over a cancel request that is delivered", decided + "CancelExternalScheduled x\nExternalCancelRequested x\nDeciderScheduled\n"},
+	{checker.RuleDeciderScheduled, "over the delivery of another signal", decided + "SignalExternalScheduled x tell=true\nSignalExternalScheduled y\nExternalSignaled y\nDeciderScheduled\n"},
 	{checker.RuleTimer, "expired without schedule", decided + "TimerExpired T\nDeciderScheduled\n"},
 	{checker.RuleTimer, "expired twice", decided + "TimerScheduled T startToFireTimeout=1\n+1s TimerExpired T\nDeciderScheduled\nTimerExpired T\n"},
 	{checker.RuleTimer, "expired after its cancel", decided + "TimerScheduled T startToFireTimeout=1\nTimerCanceled T\n+1s TimerExpired T\nDeciderScheduled\n"},

@@ -18,6 +18,7 @@ func (s *State) Apply(e schemas.Event) {
 		s.Activities, s.Timers, s.activityIDs = nil, nil, nil
 		return
 	}
+	wakes := s.wakes(e)
 	switch a := e.Attributes.(type) {
 	case *schemas.WorkflowStarted:
 		s.WorkflowID, s.Run, s.Start, s.Status = a.WorkflowID, a.Run, a, schemas.StatusOpen
@@ -64,11 +65,11 @@ func (s *State) Apply(e schemas.Event) {
 		}
 	}
 	s.Continuing.see(s, e)
-	if s.Paused != nil && e.Type().Wakes() {
+	if s.Paused != nil && wakes {
 		s.Decision.Woken = true
 	}
 	s.Decision.judged(s.Base.CompletedID, e.Attributes)
-	s.Decision.Others = s.Decision.Others || e.Type().Wakes() && e.Type() != schemas.EventSignal
+	s.Decision.Others = s.Decision.Others || wakes && e.Type() != schemas.EventSignal
 }
 
 // signalID is what a repeat of a signal is known by; empty if its sender gave nothing.

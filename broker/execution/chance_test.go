@@ -163,13 +163,13 @@ func (g *game) decision() schemas.DecisionAttributes {
 	case 25:
 		return &schemas.ReleaseLock{Lock: id, Scope: pick(g.d, "", "s")}
 	case 16, 17:
-		return &schemas.StartChild{WorkflowID: id, WorkflowType: pick(g.d, "T", "T", "T", ""), ChildPolicy: pick(g.d, policies...)}
+		return &schemas.StartChild{WorkflowID: id, WorkflowType: pick(g.d, "T", "T", "T", ""), ChildPolicy: pick(g.d, policies...), Tell: g.d.roll(2) == 0}
 	case 18:
 		return &schemas.StartChild{WorkflowID: pick(g.d, "order", id), WorkflowType: "T"}
 	case 19, 20:
-		return &schemas.SignalExternal{WorkflowID: id, Run: pick(g.d, "", "", "r"), SignalName: pick(g.d, "s", "s", "s", "")}
+		return &schemas.SignalExternal{WorkflowID: id, Run: pick(g.d, "", "", "r"), SignalName: pick(g.d, "s", "s", "s", ""), Tell: g.d.roll(2) == 0}
 	case 21:
-		return &schemas.CancelExternal{WorkflowID: id, Run: pick(g.d, "", "", "r")}
+		return &schemas.CancelExternal{WorkflowID: id, Run: pick(g.d, "", "", "r"), Tell: g.d.roll(2) == 0}
 	case 0, 1, 2, 3, 4, 5:
 		return g.scheduleActivity(id)
 	case 6, 7, 8:

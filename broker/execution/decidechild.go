@@ -22,7 +22,7 @@ func (st *step) startChild(a *schemas.StartChild, completed int64) bool {
 		ExecutionStartToCloseTimeout: a.ExecutionStartToCloseTimeout,
 		TaskStartToCloseTimeout:      a.TaskStartToCloseTimeout, TaskPriority: a.TaskPriority,
 		ActivityDefaults: a.ActivityDefaults, ChildPolicy: a.ChildPolicy, TagList: a.TagList,
-		DeciderCompletedEventID: completed,
+		Tell: a.Tell, DeciderCompletedEventID: completed,
 	})
 	st.do(StartChild{ScheduledID: id})
 	return true
@@ -118,7 +118,7 @@ func (st *step) signalExternal(a *schemas.SignalExternal, completed int64) bool 
 	}
 	st.do(Request{ScheduledID: st.emit(&schemas.SignalExternalScheduled{
 		WorkflowID: a.WorkflowID, Run: a.Run, SignalName: a.SignalName, Input: a.Input,
-		Control: a.Control, DeciderCompletedEventID: completed,
+		Control: a.Control, Tell: a.Tell, DeciderCompletedEventID: completed,
 	})})
 	return true
 }
@@ -132,7 +132,7 @@ func (st *step) cancelExternal(a *schemas.CancelExternal, completed int64) bool 
 		return false
 	}
 	st.do(Request{ScheduledID: st.emit(&schemas.CancelExternalScheduled{
-		WorkflowID: a.WorkflowID, Run: a.Run, Control: a.Control,
+		WorkflowID: a.WorkflowID, Run: a.Run, Control: a.Control, Tell: a.Tell,
 		DeciderCompletedEventID: completed,
 	})})
 	return true

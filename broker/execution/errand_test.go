@@ -208,3 +208,77 @@ func TestSignalsAreJudgedOnce(t *testing.T) { // P-6
 	w.refused(w.do(Signal{Name: "s", RequestID: "r2", Bad: bad}), DeadInvalid)
 	w.follows("")
 }
+
+// A child that has begun, and what another workflow has received, wake the decider only if the decision says so.
+func TestTold(t *testing.T) {
+	for name, tt := range map[string]struct {
+		asks func(tell bool) schemas.DecisionAttributes
+		done Message
+		want string
+	}{
+		"a child": {
+			func(tell bool) schemas.DecisionAttributes {
+				return &schemas.StartChild{WorkflowID: "c", WorkflowType: "child", Tell: tell}
+			},
+			Child{Report: &schemas.ChildReport{ParentRun: "run-1", ScheduledEventID: 5, Status: schemas.StatusOpen}},
+			"ChildStarted",
+		},
+		"a signal": {
+			func(tell bool) schemas.DecisionAttributes {
+				return &schemas.SignalExternal{WorkflowID: "c", SignalName: "s", Tell: tell}
+			},
+			External{Answer: &schemas.ExternalAnswer{SourceRun: "run-1", ScheduledEventID: 5, Target: schemas.Execution{WorkflowID: "c"}}},
+			"ExternalSignaled",
+		},
+		"a cancel request": {
+			func(tell bool) schemas.DecisionAttributes {
+				return &schemas.CancelExternal{WorkflowID: "c", Tell: tell}
+			},
+			External{Answer: &schemas.ExternalAnswer{SourceRun: "run-1", ScheduledEventID: 5, Target: schemas.Execution{WorkflowID: "c"}}},
+			"ExternalCancelRequested",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, tell := range []bool{false, true} {
+				more := func(text string) string {
+					if tell {
+						return text
+					}
+					return ""
+				}
+				w := decided(t, tt.asks(tell))
+				w.s = w.restored() // a new owner knows
+				w.do(tt.done)
+				w.follows(tt.want + more("; DeciderScheduled"))
+				w.do(tt.done)
+				w.follows("") // it comes again
+
+				w = decided(t, tt.asks(tell)) // while the decider is running
+				w.do(Signal{Name: "x"})
+				w.do(Taken{})
+				w.since()
+				w.do(tt.done)
+				w.answer(&schemas.CompleteWorkflow{})
+				if tell {
+					w.follows(tt.want + "; DeciderScheduled; DeciderCompleted; WorkflowCloseFailed UNHANDLED_DECISION")
+				} else {
+					w.follows(tt.want + "; DeciderCompleted; WorkflowSuccess")
+				}
+
+				w = decided(t, tt.asks(tell)) // while the run is paused
+				w.do(Pause{Request: &schemas.ExecutionRequest{}})
+				w.since()
+				w.do(tt.done)
+				w.follows(tt.want)
+				if w.s.Decision.Woken != tell {
+					t.Errorf("in a pause: woken is %v, want %v", w.s.Decision.Woken, tell)
+				}
+			}
+		})
+	}
+	t.Run("a child that has begun and ended", func(t *testing.T) {
+		w := decided(t, &schemas.StartChild{WorkflowID: "c", WorkflowType: "child", Tell: true})
+		w.do(Child{Report: &schemas.ChildReport{ParentRun: "run-1", ScheduledEventID: 5, Status: schemas.StatusCompleted}})
+		w.follows("ChildStarted; ChildSuccess; DeciderScheduled")
+	})
+}

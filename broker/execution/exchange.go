@@ -51,6 +51,23 @@ func (s *State) OpenExternals() []*ExternalAction {
 		func(a, b *ExternalAction) int { return cmp.Compare(a.ScheduledID, b.ScheduledID) })
 }
 
+// wakes tells whether an event is a reason to ask the decider: by its type, or since what it answers
+// says so. The event is not applied yet.
+func (s *State) wakes(e schemas.Event) bool {
+	switch a := e.Attributes.(type) {
+	case *schemas.ChildStarted:
+		c := s.Children[a.ScheduledEventID]
+		return c != nil && c.Scheduled.Tell
+	case *schemas.ExternalSignaled:
+		x := s.Externals[a.ScheduledEventID]
+		return x != nil && x.Signal != nil && x.Signal.Tell
+	case *schemas.ExternalCancelRequested:
+		x := s.Externals[a.ScheduledEventID]
+		return x != nil && x.Cancel != nil && x.Cancel.Tell
+	}
+	return e.Type().Wakes()
+}
+
 func (s *State) applyExchange(e schemas.Event) bool {
 	switch a := e.Attributes.(type) {
 	case *schemas.ChildScheduled:
@@ -117,14 +134,19 @@ func (st *step) child(r *schemas.ChildReport) {
 		}
 		return
 	}
+	news := false
 	if c.Started == 0 {
 		st.emit(&schemas.ChildStarted{
 			WorkflowExecution: schemas.Execution{WorkflowID: o.WorkflowID, Run: o.Run},
 			WorkflowType:      o.WorkflowType, ScheduledEventID: c.ScheduledID,
 		})
+		news = o.Tell
 	}
 	if event := childClose(r, c); event != nil {
 		st.emit(event)
+		news = true
+	}
+	if news {
 		st.wake()
 	}
 }
@@ -174,6 +196,9 @@ func (st *step) external(r *schemas.ExternalAnswer) {
 			st.emit(&schemas.ExternalSignaled{
 				WorkflowExecution: r.Target, ScheduledEventID: x.ScheduledID,
 			})
+			if s.Tell {
+				st.wake()
+			}
 			return
 		}
 		st.emit(&schemas.SignalExternalFailed{
@@ -187,6 +212,9 @@ func (st *step) external(r *schemas.ExternalAnswer) {
 		st.emit(&schemas.ExternalCancelRequested{
 			WorkflowExecution: r.Target, ScheduledEventID: x.ScheduledID,
 		})
+		if x.Cancel.Tell {
+			st.wake()
+		}
 		return
 	}
 	st.emit(&schemas.CancelExternalFailed{

@@ -123,14 +123,15 @@ func (g *familyGame) decisions(id string) (all []schemas.DecisionAttributes) {
 		if s := g.last[to]; s != nil && rapid.Bool().Draw(g.T, "named") {
 			run = s.Run
 		}
+		tell := rapid.Bool().Draw(g.T, "tell")
 		switch rapid.IntRange(0, 3).Draw(g.T, "decision") {
 		case 0:
 			g.n++
-			all = append(all, &schemas.StartChild{WorkflowID: fmt.Sprint("child", g.n), WorkflowType: "T", Input: schemas.Text(to), ChildPolicy: g.policy(), ExecutionStartToCloseTimeout: g.limit()})
+			all = append(all, &schemas.StartChild{WorkflowID: fmt.Sprint("child", g.n), WorkflowType: "T", Input: schemas.Text(to), ChildPolicy: g.policy(), ExecutionStartToCloseTimeout: g.limit(), Tell: tell})
 		case 1:
-			all = append(all, &schemas.SignalExternal{WorkflowID: to, Run: run, SignalName: "hello", Input: schemas.Text(to)})
+			all = append(all, &schemas.SignalExternal{WorkflowID: to, Run: run, SignalName: "hello", Input: schemas.Text(to), Tell: tell})
 		case 2:
-			all = append(all, &schemas.CancelExternal{WorkflowID: to, Run: run})
+			all = append(all, &schemas.CancelExternal{WorkflowID: to, Run: run, Tell: tell})
 		case 3:
 			all = append(all, g.lockDecisions(id))
 		}

@@ -21,12 +21,23 @@ type model struct {
 	undone   map[int]bool        // which DeciderFailed were answers of which nothing stands
 	refused  map[int]bool        // of which DeciderCompleted something was refused
 	carried  map[int]bool        // of which something was carried out
+	tell     map[int64]bool      // which events ask to be told when it was done
+	told     map[int]bool        // which are the answers to these
 }
 
 func (m *model) see(e schemas.Event) {
 	if m.never == nil {
 		m.never, m.parked, m.refused, m.carried = map[int]bool{}, map[int]bool{}, map[int]bool{}, map[int]bool{}
 		m.undone, m.again = map[int]bool{}, map[int]bool{}
+		m.tell, m.told = map[int64]bool{}, map[int]bool{}
+	}
+	v := reflect.ValueOf(e.Attributes).Elem()
+	if f := v.FieldByName("Tell"); f.IsValid() {
+		m.tell[e.ID] = f.Bool()
+	}
+	switch e.Type() {
+	case schemas.EventChildStarted, schemas.EventExternalSignaled, schemas.EventExternalCancelRequested:
+		m.told[len(m.types)] = m.tell[v.FieldByName("ScheduledEventID").Int()]
 	}
 	switch a := e.Attributes.(type) {
 	case *schemas.DeciderScheduled:
@@ -69,7 +80,7 @@ func (m *model) pending() bool {
 		if m.types[i] == schemas.EventDeciderStarted {
 			return false
 		}
-		if (m.types[i].Wakes() || m.again[i]) && !m.pausedAt(i) && !m.parkedLater(i) { // parked: instead of asking again
+		if (m.types[i].Wakes() || m.told[i] || m.again[i]) && !m.pausedAt(i) && !m.parkedLater(i) { // parked: instead of asking again
 			return true
 		}
 	}
