@@ -103,7 +103,8 @@ var floors = map[string]int{
 	"broker/partition/env/":      25, // and what tests of the parts need
 
 	// The parts of the decider worker.
-	"decider/internal/": 29,
+	"decider/internal/":          29,
+	"decider/workflow/internal/": 29, // workflow code is run by these
 
 	// The command line. Some folders of commands use another: "flow run" has a worker, and waits for a run.
 	"cmd/drover/":          49,
