@@ -241,8 +241,11 @@ func TestStickyCacheBounds(t *testing.T) {
 					d.Base = first[i].base(4)
 					h.askSticky(d, first[i].Sticky)
 					ch.mu.Lock()
-					got := len(ch.seen)
+					got, continues := len(ch.seen), ch.continues
 					ch.mu.Unlock()
+					if want := c.runs == 3 || i > 0; continues != want { // also if the events are gone
+						t.Errorf("run %d goes on from its last answer: %v, want %v", i, continues, want)
+					}
 					if pages := s.count() - before; pages != c.pages[i] || got != 8 {
 						t.Errorf("run %d: %d events, %d of the pages read; want 8 and %d", i, got, pages, c.pages[i])
 					}

@@ -32,12 +32,13 @@ type Options struct {
 	// Timeout bounds one Decide: its context then ends with ErrTimeout, and the broker is told.
 	// Zero leaves only the deadline that the broker gives each task. Defaults to 0.
 	Timeout time.Duration
-	// StickyCache is the number of runs whose history is kept in memory, so that the next task of
-	// the run needs no read. -1 switches it off: the run's next task may then go to any worker.
-	// Defaults to 1000.
+	// StickyCache is the number of runs that are kept in memory, so that the next task of the run
+	// needs no read, and [Task.Continues] tells whether what a decider keeps of it is still true. -1
+	// switches it off: the run's next task may then go to any worker. Defaults to 1000.
 	StickyCache int
 	// StickyBytes bounds the memory of the kept histories, as estimated from their size on the
-	// wire. The runs unused for longest are forgotten first. Defaults to 64 MiB.
+	// wire. The histories of the runs unused for longest are forgotten first; the runs are not.
+	// Defaults to 64 MiB.
 	StickyBytes int
 	// DrainTimeout is how long a stopping worker lets running Decides finish before it cancels
 	// them. -1 cancels at once. Defaults to 30 s.

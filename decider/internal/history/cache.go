@@ -37,14 +37,16 @@ type runKey struct{ workflowID, run string }
 
 func keyOf(t *schemas.DecisionTask) runKey { return runKey{t.WorkflowID, t.Run} }
 
-// kept is what the cache knows of a run: its events from 1 on, and the replies that the next task
-// may be based on. That is the last one sent, or, if the broker refused it or never got it, the one
-// before.
+// kept is what the cache knows of a run: its events from 1 on, if there is room for them, and the
+// replies that the next task may be based on, which prove what a decider keeps beside them. That is
+// the last one sent, or, if the broker refused it or never got it, the one before.
 type kept struct {
 	key     runKey
 	events  []schemas.Event
 	replies []reply
 	cost    int
+	used    *list.Element // in the order of the runs
+	costly  *list.Element // in the order of those with events; nil without events
 }
 
 // Cache keeps the histories of the runs that this worker has answered for (P-11). Nothing in it is
@@ -52,16 +54,20 @@ type kept struct {
 // events up to its DeciderStarted those of the history. A worker that answered a run and lost it to
 // another would otherwise decide on a history that never was.
 //
+// The bound in bytes is that of the events, the bound of runs that of the proofs, some hundred bytes
+// each: what a decider keeps beside the cache outlives the events of its run.
+//
 // Runs whose deciders never ask for history are kept too; the bound in bytes keeps that cheap.
 // Considered and left: to learn which types need history. It would make the first reads of each
 // process depend on luck.
 type Cache struct {
 	maxRuns, maxCost int
 
-	mu    sync.Mutex
-	cost  int
-	runs  map[runKey]*list.Element // of *kept
-	order *list.List               // the front was used last
+	mu     sync.Mutex
+	cost   int
+	runs   map[runKey]*kept
+	order  *list.List // of *kept; the front was used last
+	costly *list.List // those of order that have events, in the same order
 }
 
 // NewCache returns nil, the cache that keeps nothing, for less than one run.
@@ -70,7 +76,8 @@ func NewCache(runs, bytes int) *Cache {
 		return nil
 	}
 	return &Cache{
-		maxRuns: runs, maxCost: bytes, runs: make(map[runKey]*list.Element), order: list.New(),
+		maxRuns: runs, maxCost: bytes, runs: make(map[runKey]*kept), order: list.New(),
+		costly: list.New(),
 	}
 }
 
@@ -82,24 +89,23 @@ func (c *Cache) Recall(t *schemas.DecisionTask, known *Known) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	el := c.runs[keyOf(t)]
-	if el == nil {
+	k := c.runs[keyOf(t)]
+	if k == nil {
 		return
 	}
-	k, _ := el.Value.(*kept)
 	base := t.Base
 	i := slices.IndexFunc(k.replies, func(r reply) bool {
 		return base != nil && r.digest == base.Digest && r.startedID == t.PreviousStartedID &&
 			base.CompletedID > r.startedID
 	})
 	if i < 0 {
-		c.remove(el)
+		c.remove(k)
 		return
 	}
 	r := k.replies[i]
 	// Clipped, so that the task cannot grow its slice into memory that the cache goes on using.
 	known.base, known.past, known.pastBytes = &r, slices.Clip(k.events[:r.n]), r.bytes
-	c.order.MoveToFront(el)
+	c.touch(k)
 }
 
 // Keep remembers a reply that is about to be sent and the history it was based on. A run that the
@@ -111,14 +117,13 @@ func (c *Cache) Keep(t *schemas.DecisionTask, known *Known, digest string, close
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	el := c.runs[keyOf(t)]
-	if el == nil {
+	k := c.runs[keyOf(t)]
+	if k == nil {
 		// those of the task are part of its message
-		key := runKey{strings.Clone(t.WorkflowID), strings.Clone(t.Run)}
-		el = c.order.PushFront(&kept{key: key})
-		c.runs[key] = el
+		k = &kept{key: runKey{strings.Clone(t.WorkflowID), strings.Clone(t.Run)}}
+		k.used = c.order.PushFront(k)
+		c.runs[k.key] = k
 	}
-	k, _ := el.Value.(*kept)
 	r := reply{
 		startedID: t.StartedID,
 		digest:    digest,
@@ -144,10 +149,27 @@ func (c *Cache) Keep(t *schemas.DecisionTask, known *Known, digest string, close
 	k.replies = append(k.replies, r)
 	c.cost += r.cost() - k.cost
 	k.cost = r.cost()
-	if c.order.MoveToFront(el); closes {
-		c.order.MoveToBack(el)
+	switch {
+	case k.events == nil:
+		c.forget(k)
+	case k.costly == nil:
+		k.costly = c.costly.PushFront(k)
+	}
+	if c.touch(k); closes {
+		c.order.MoveToBack(k.used)
+		if k.costly != nil {
+			c.costly.MoveToBack(k.costly)
+		}
 	}
 	c.shrink()
+}
+
+// touch notes that a run was used.
+func (c *Cache) touch(k *kept) {
+	c.order.MoveToFront(k.used)
+	if k.costly != nil {
+		c.costly.MoveToFront(k.costly)
+	}
 }
 
 // joined returns past and window as one slice. If past is all that kept holds, kept grows in place:
@@ -159,14 +181,34 @@ func joined(kept, past, window []schemas.Event) []schemas.Event {
 	return slices.Concat(past, window)
 }
 
+// shrink makes room: first the events go, then whole runs. A run without its events is still worth
+// its place: its next task shows what this worker's last reply has left to be true.
 func (c *Cache) shrink() {
-	for len(c.runs) > c.maxRuns || c.cost > c.maxCost {
-		c.remove(c.order.Back())
+	for c.cost > c.maxCost {
+		oldest, _ := c.costly.Back().Value.(*kept)
+		c.forget(oldest)
+	}
+	for len(c.runs) > c.maxRuns {
+		oldest, _ := c.order.Back().Value.(*kept)
+		c.remove(oldest)
 	}
 }
 
-func (c *Cache) remove(el *list.Element) {
-	k, _ := c.order.Remove(el).(*kept)
-	delete(c.runs, k.key)
+// forget lets go of the events of a run.
+func (c *Cache) forget(k *kept) {
+	if k.costly == nil {
+		return
+	}
+	c.costly.Remove(k.costly)
 	c.cost -= k.cost
+	k.events, k.cost, k.costly = nil, 0, nil
+	for i := range k.replies {
+		k.replies[i].n, k.replies[i].bytes = 0, 0
+	}
+}
+
+func (c *Cache) remove(k *kept) {
+	c.forget(k)
+	c.order.Remove(k.used)
+	delete(c.runs, k.key)
 }

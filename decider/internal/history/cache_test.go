@@ -15,6 +15,7 @@ type saga struct {
 	history  []schemas.Event
 	previous int64
 	base     *schemas.DecisionBase
+	mine     bool // the last committed reply is this worker's
 	serial   int
 }
 
@@ -32,10 +33,11 @@ func (s *saga) page(_ context.Context, _ *schemas.DecisionTask, after int64, lim
 	return slices.Clone(rest[:n]), n < len(rest), 10 * n, nil
 }
 
-// P-11 as a property: whatever becomes of the replies, the history that a decider sees is the true one.
+// P-11 as a property: whatever becomes of the replies, the history that a decider sees is the true one. As long as there is room for the
+// runs, it is told whether it goes on from its own last reply, however little room there is for histories.
 func TestCacheShowsTheTrueHistory(t *testing.T) { // P-11
 	rapid.Check(t, func(t *rapid.T) {
-		c := NewCache(rapid.IntRange(1, 3).Draw(t, "runs"), rapid.SampledFrom([]int{500, 3000, 1 << 20}).Draw(t, "bytes"))
+		c := NewCache(rapid.IntRange(1, 4).Draw(t, "runs"), rapid.SampledFrom([]int{500, 3000, 1 << 20}).Draw(t, "bytes"))
 		var runs [4]saga
 		hits := 0
 		for i := range rapid.IntRange(1, 60).Draw(t, "steps") {
@@ -56,8 +58,12 @@ func TestCacheShowsTheTrueHistory(t *testing.T) { // P-11
 				WorkflowID: "w", Run: fmt.Sprint(n), Token: "t", PreviousStartedID: s.previous, StartedID: started.ID, Events: window, Base: s.base,
 			}
 			c.Recall(task, known)
-			if _, ok := known.Continued(); ok {
+			_, continued := known.Continued()
+			if continued {
 				hits++
+			}
+			if continued && !s.mine || !continued && s.mine && c.maxRuns >= len(runs) {
+				t.Fatalf("run %d goes on from its last reply: %v; the last committed one is its own: %v", n, continued, s.mine)
 			}
 			if rapid.Bool().Draw(t, "the decider reads") {
 				want := append(slices.Clone(s.history[:s.previous]), window...)
@@ -68,8 +74,8 @@ func TestCacheShowsTheTrueHistory(t *testing.T) { // P-11
 			if fate != "failed" && fate != "foreign" {
 				c.Keep(task, known, Digest([]byte(reply)), rapid.Bool().Draw(t, "closes"))
 			}
-			if c.cost > c.maxCost || len(c.runs) > c.maxRuns || len(c.runs) != c.order.Len() {
-				t.Fatalf("%d runs in an order of %d, cost %d", len(c.runs), c.order.Len(), c.cost)
+			if err := c.sound(); err != nil {
+				t.Fatal(err)
 			}
 			if fate == "foreign" {
 				reply = "of another worker " + reply
@@ -79,11 +85,68 @@ func TestCacheShowsTheTrueHistory(t *testing.T) { // P-11
 			}
 			if fate == "committed" || fate == "foreign" {
 				completed := s.write()
+				s.mine = fate == "committed"
 				s.previous, s.base = started.ID, &schemas.DecisionBase{CompletedID: completed.ID, Digest: Digest([]byte(reply))}
 			}
 		}
 		t.Logf("%d hits", hits)
 	})
+}
+
+// sound checks what the cache says of itself.
+func (c *Cache) sound() error {
+	cost, costly := 0, 0
+	for _, k := range c.runs {
+		cost += k.cost
+		if (k.costly != nil) != (k.events != nil) || k.events == nil && k.cost > 0 {
+			return fmt.Errorf("run %v has %d events that cost %d", k.key, len(k.events), k.cost)
+		}
+		if k.costly != nil {
+			costly++
+		}
+	}
+	if c.cost > c.maxCost || cost != c.cost || len(c.runs) > c.maxRuns || len(c.runs) != c.order.Len() || costly != c.costly.Len() {
+		return fmt.Errorf("%d runs in an order of %d, %d with events in an order of %d, that cost %d, counted as %d",
+			len(c.runs), c.order.Len(), costly, c.costly.Len(), cost, c.cost)
+	}
+	return nil
+}
+
+// Events go before proofs: those of the run that was unused for longest, and those of a closed run first.
+func TestEventsAreForgottenFirst(t *testing.T) {
+	const most = 2 * eventOverhead
+	c := NewCache(10, most)
+	keep := func(run string, closes bool) {
+		task := &schemas.DecisionTask{WorkflowID: "w", Run: run, StartedID: 1, Token: "of " + run, Events: []schemas.Event{{ID: 1}}}
+		c.Keep(task, &Known{}, "digest", closes)
+	}
+	for _, step := range []struct {
+		run    string
+		closes bool
+		events string // the runs that have some
+	}{
+		{"a", false, "a"}, {"b", false, "ab"}, {"c", false, "bc"}, {"b", false, "bc"}, {"d", false, "bd"}, {"e", true, "bd"}, {"f", false, "df"},
+	} {
+		keep(step.run, step.closes)
+		got := ""
+		for _, run := range []string{"a", "b", "c", "d", "e", "f"} {
+			if k := c.runs[runKey{"w", run}]; k != nil && k.events != nil {
+				got += run
+			}
+		}
+		if err := c.sound(); err != nil || got != step.events {
+			t.Errorf("after %s: runs %q have their events, want %q; %v", step.run, got, step.events, err)
+		}
+	}
+	for _, run := range []string{"a", "b", "c", "d", "e", "f"} {
+		known := &Known{}
+		c.Recall(&schemas.DecisionTask{
+			WorkflowID: "w", Run: run, PreviousStartedID: 1, StartedID: 3, Base: &schemas.DecisionBase{CompletedID: 2, Digest: "digest"},
+		}, known)
+		if token, ok := known.Continued(); !ok || token != "of "+run {
+			t.Errorf("run %s goes on from %q, %v; want from its own last reply", run, token, ok)
+		}
+	}
 }
 
 // What the cache may hold is counted in bytes on the wire: also those of events that were read page by page, before the window and in it.
