@@ -11,7 +11,8 @@ import (
 //
 // Decide must not rely on anything but its task: the next task of the run may go to another
 // process. An empty answer is an answer: the run then waits for the next event. An error, or a
-// panic, makes the broker ask again with a growing backoff, and park the run after too many.
+// panic, makes the broker ask again with a growing backoff, and park the run after too many; after
+// three that wrap [ErrNonDeterministic].
 //
 // More abilities of a decider are interfaces of their own, found by assertion. This one keeps its
 // single method.

@@ -31,6 +31,11 @@ var (
 	// ErrStopped is the cause with which the context of a Decide ends when its worker stops.
 	ErrStopped = errors.New("the decider worker was stopped before Decide returned")
 
+	// ErrNonDeterministic says that the decider's code does not do what the history says it did: a
+	// Decide returns an error that wraps it, with what differs. The next task of the run goes to
+	// another worker, if there is one, and after three times in a row the run is parked.
+	ErrNonDeterministic = errors.New("the code does not do what the history says")
+
 	// ErrInvalidTask reports a decision task that contradicts itself.
 	ErrInvalidTask = errors.New("invalid decision task")
 	// ErrHistory reports that the events before a task's window could not be read.

@@ -139,6 +139,8 @@ func kindOf(err error) (Outcome, schemas.Cause) {
 		return OutcomeTimedOut, schemas.CauseDeciderError
 	case errors.Is(err, ErrStopped):
 		return OutcomeStopped, schemas.CauseDeciderError
+	case errors.Is(err, ErrNonDeterministic):
+		return OutcomeFailed, schemas.CauseNonDeterministic
 	case errors.Is(err, &schemas.Error{Code: schemas.CodeTooLarge}):
 		return OutcomeFailed, schemas.CauseDecisionTooLarge
 	}

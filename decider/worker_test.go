@@ -195,6 +195,12 @@ var failures = map[string]struct {
 		},
 		schemas.CauseDeciderError, "no luck", "",
 	},
+	"code that does not fit the history": {
+		func(context.Context, *decider.Task) ([]schemas.Decision, error) {
+			return nil, fmt.Errorf("%w: event 11 is ship#1, and nothing asks for it", decider.ErrNonDeterministic)
+		},
+		schemas.CauseNonDeterministic, "the code does not do what the history says: event 11 is ship#1", "",
+	},
 	"long error": {
 		func(context.Context, *decider.Task) ([]schemas.Decision, error) {
 			return nil, errors.New(strings.Repeat("é", 3000))

@@ -67,6 +67,8 @@ const (
 	// CauseDecisionTooLarge: the reply does not fit a message of the server; nothing of it was
 	// applied.
 	CauseDecisionTooLarge Cause = "DECISION_TOO_LARGE"
+	// CauseNonDeterministic: the code of the decider does not do what the history says it did.
+	CauseNonDeterministic Cause = "NON_DETERMINISTIC"
 	// CauseDeciderAttempts: the decider failed or timed out too often in a row; the run is parked.
 	CauseDeciderAttempts Cause = "DECIDER_ATTEMPTS_EXCEEDED"
 )

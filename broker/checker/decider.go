@@ -32,7 +32,14 @@ type decider struct {
 	again int64
 	// undone are the replies in a row of which nothing stood since the decider had not seen all.
 	undone int
+	// mismatches are the latest failures in a row as NON_DETERMINISTIC. unparked is the last of so
+	// many that the run is to be paused directly after it, until that is seen; else 0.
+	mismatches int
+	unparked   int64
 }
+
+// mostMismatches is how often in a row the code of a decider may not fit the history.
+const mostMismatches = 3
 
 // mostUndone is how often in a row nothing of a reply that closes the run may stand.
 const mostUndone = 10
@@ -48,6 +55,7 @@ func (h *History) applyDecider(e schemas.Event) bool {
 		h.settle(e, a.ScheduledEventID, a.StartedEventID)
 		d.block, d.blockStart, d.unseen = e.ID, d.started, d.woken > d.started
 		d.others = h.unread.others
+		d.mismatches = 0
 		if !d.unseen {
 			d.undone = 0
 		}
@@ -59,6 +67,7 @@ func (h *History) applyDecider(e schemas.Event) bool {
 		if a.Cause == schemas.CauseUnhandledDecision {
 			h.checkUndone(e, a)
 		}
+		h.mismatch(e, a.Cause == schemas.CauseNonDeterministic)
 	case *schemas.DeciderTimedOut:
 		h.deciderTimedOut(e, a)
 	case *schemas.WorkflowSuccess:
@@ -156,6 +165,7 @@ func (h *History) deciderTimedOut(e schemas.Event, a *schemas.DeciderTimedOut) {
 				"the decider's start-to-close timeout")
 		}
 		h.settle(e, a.ScheduledEventID, a.StartedEventID)
+		h.mismatch(e, false)
 	case schemas.TimeoutScheduleToStart:
 		if d.pending == 0 || a.ScheduledEventID != d.pending || a.StartedEventID != 0 {
 			h.report(RuleDeciderClosed, e.ID,
@@ -213,6 +223,29 @@ func (h *History) checkUndone(e schemas.Event, a *schemas.DeciderFailed) {
 			a.Decision, mostUndone)
 	}
 	d.undone++
+}
+
+// mismatch counts the failures of a decider whose code does not fit the history.
+func (h *History) mismatch(e schemas.Event, is bool) {
+	d := &h.decider
+	if !is {
+		d.mismatches = 0
+		return
+	}
+	if d.mismatches++; d.mismatches >= mostMismatches && h.paused == 0 {
+		d.unparked = e.ID
+	}
+}
+
+// checkParked checks that a run is paused directly after its decider's code has not fitted the
+// history for so many times. by is what stands there; empty if the history ends.
+func (h *History) checkParked(by schemas.EventType) {
+	d := &h.decider
+	if d.unparked != 0 && by != schemas.EventWorkflowPaused {
+		h.report(RulePaused, d.unparked, "the decider failed as %s for %d times in a row, and no "+
+			"WorkflowPaused follows", schemas.CauseNonDeterministic, d.mismatches)
+	}
+	d.unparked = 0
 }
 
 // checkAgain checks that the decision which a reply has asked for is scheduled after what the reply

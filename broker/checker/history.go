@@ -132,6 +132,7 @@ func (h *History) End() []Violation {
 	}
 	h.checkWake()
 	h.checkAgain("")
+	h.checkParked("")
 	return h.take()
 }
 
@@ -156,6 +157,7 @@ func (h *History) event(e schemas.Event) {
 		return
 	}
 	wakes := h.wakes(e)
+	h.checkParked(e.Type())
 	h.checkDecided(e)
 	h.checkCopy(e)
 	_ = h.applyWorkflow(e) || h.applyDecider(e) || h.applyActivity(e) || h.applyTimer(e) ||

@@ -22,6 +22,9 @@ const (
 	overSignal = "DeciderStarted\nSignal s\nDeciderScheduled\nDeciderCompleted\n"
 )
 
+// mismatch is a decider whose code does not fit the history, after a DeciderScheduled.
+const mismatch = "DeciderStarted\nDeciderFailed cause=NON_DETERMINISTIC\n"
+
 // illegal are histories that break one rule each. The name of a case says what is wrong; ids count from 1.
 var illegal = []struct{ rule, name, text string }{
 	{checker.RuleFirst, "no events", ""},
@@ -157,6 +160,9 @@ var illegal = []struct{ rule, name, text string }{
 	{checker.RulePaused, "started", begun + "WorkflowPaused\nDeciderStarted\n"},
 	{checker.RulePaused, "paused twice", begun + "WorkflowPaused\nWorkflowPaused\n"},
 	{checker.RulePaused, "resumed twice", begun + "WorkflowPaused\nWorkflowResumed\nWorkflowResumed\n"},
+	{checker.RulePaused, "code that never fits", begun + strings.Repeat(mismatch+"DeciderScheduled\n", 3)},
+	{checker.RulePaused, "code that never fits, and the end", begun + mismatch + "DeciderScheduled\n" + mismatch + "DeciderScheduled\n" + "DeciderStarted\nSignal s\nDeciderScheduled\nDeciderFailed cause=NON_DETERMINISTIC\n"},
+	{checker.RulePaused, "code that never fits, after a pause", begun + strings.Repeat(mismatch+"WorkflowPaused\nWorkflowResumed\nDeciderScheduled\n", 2) + strings.Repeat(mismatch+"DeciderScheduled\n", 3)},
 	{checker.RulePaused, "resumed only", begun + "WorkflowResumed\n"},
 }
 

@@ -78,6 +78,11 @@ var legal = map[string]string{
 	"another decision, of a run that is parked": running + "DeciderCompleted again=true\nMarkerFailed m\nWorkflowPaused\n",
 	"another decision, after a pause":           running + "WorkflowPaused\nDeciderCompleted again=true\nWorkflowResumed\nDeciderScheduled\n",
 	"another decision, of a run that is ended":  running + "DeciderCompleted again=true\nMarker m\nWorkflowTerminated\n",
+	"code that never fits":                      begun + strings.Repeat(mismatch+"DeciderScheduled\n", 2) + mismatch + "WorkflowPaused cause=DECIDER_ATTEMPTS_EXCEEDED\nWorkflowResumed\nDeciderScheduled\n" + mismatch + "DeciderScheduled\n",
+	"code that fits now and then":               begun + strings.Repeat(mismatch+"DeciderScheduled\n"+mismatch+"DeciderScheduled\nDeciderStarted\nDeciderFailed\nDeciderScheduled\n", 3),
+	"code that fits in the end":                 begun + strings.Repeat(mismatch+"DeciderScheduled\n"+mismatch+"DeciderScheduled\nDeciderStarted\nDeciderCompleted\nSignal s\nDeciderScheduled\n", 3),
+	"code that does not fit, or answer":         begun + strings.Repeat(mismatch+"DeciderScheduled\n"+mismatch+"DeciderScheduled\nDeciderStarted\n+10s DeciderTimedOut\nDeciderScheduled\n", 3),
+	"code that never fits, of a paused run":     begun + strings.Repeat(mismatch+"DeciderScheduled\n", 2) + "DeciderStarted\nWorkflowPaused\nDeciderFailed cause=NON_DETERMINISTIC\nWorkflowResumed\nDeciderScheduled\n",
 	"undone in a pause":                         running + "WorkflowPaused\nSignal s\nDeciderFailed cause=UNHANDLED_DECISION decision=CompleteWorkflow\nWorkflowResumed\nDeciderScheduled\n",
 }
 

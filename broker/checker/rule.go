@@ -82,7 +82,8 @@ const (
 	// pending too directly after what a reply decided that asks for another decision.
 	RuleWake = "wake"
 	// RulePaused: between WorkflowPaused and WorkflowResumed no decider is scheduled or started;
-	// the two alternate.
+	// the two alternate. The run is paused directly after its decider has failed for the third time
+	// in a row as NON_DETERMINISTIC.
 	RulePaused = "paused"
 )
 

@@ -36,7 +36,7 @@ func (h *History) applyWorkflow(e schemas.Event) bool {
 		if h.paused == 0 {
 			h.report(RulePaused, e.ID, "WorkflowResumed, but the run is not paused")
 		}
-		h.paused = 0
+		h.paused, h.decider.mismatches = 0, 0
 		h.decider.waitFrom(e)
 	case *schemas.ContinuationHeld:
 		h.checkRequest(e, a.RequestID)

@@ -33,6 +33,7 @@ func (s *State) Apply(e schemas.Event) {
 		s.rememberRequest(a.RequestID)
 	case *schemas.WorkflowResumed:
 		s.Status, s.Paused, s.Decision.Failures, s.Decision.Refusal = schemas.StatusOpen, nil, 0, ""
+		s.Decision.Mismatches = 0
 		s.Decision.waitFrom(e)
 		s.rememberRequest(a.RequestID)
 	case *schemas.WorkflowCancelRequested:
@@ -134,7 +135,7 @@ func (s *State) applyDecider(e schemas.Event) bool {
 		d.Woken, d.Signals, d.Others = false, 0, false // this decider sees it
 	case *schemas.DeciderCompleted:
 		d.Previous, d.Started, d.Failures, d.Earlier = d.Started, 0, 0, d.Failures
-		d.Accepted, d.Refusal = false, ""
+		d.Accepted, d.Refusal, d.Mismatches = false, "", 0
 		if d.Signals == 0 && !d.Others {
 			d.Held, d.Undone = 0, 0
 		}
@@ -145,10 +146,10 @@ func (s *State) applyDecider(e schemas.Event) bool {
 		if a.StartedEventID == 0 {
 			d.Scheduled = 0 // nobody took it; that is not the decider's failure
 		} else {
-			d.fail(e)
+			d.fail(e, "")
 		}
 	case *schemas.DeciderFailed:
-		d.fail(e)
+		d.fail(e, a.Cause)
 		if a.Cause == schemas.CauseUnhandledDecision {
 			d.undo(a.Decision)
 		}
@@ -169,9 +170,14 @@ func (d *Decision) waitFrom(e schemas.Event) {
 	}
 }
 
-func (d *Decision) fail(e schemas.Event) {
+func (d *Decision) fail(e schemas.Event, cause schemas.Cause) {
 	d.Started, d.Refusal = 0, ""
 	d.Failures++
+	if cause == schemas.CauseNonDeterministic {
+		d.Mismatches++
+	} else {
+		d.Mismatches = 0
+	}
 	d.waitFrom(e)
 }
 

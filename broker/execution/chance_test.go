@@ -125,6 +125,8 @@ func (g *game) decide() error {
 		}
 	}
 	switch g.d.roll(20) {
+	case 2, 3:
+		return g.play(Reply{Reply: &schemas.DecisionReply{Error: &schemas.DecisionError{Reason: "differs", Cause: schemas.CauseNonDeterministic}}})
 	case 0:
 		return g.play(Refuse{Cause: schemas.CauseInvalidDecision, Reason: "noise"})
 	case 1:

@@ -15,7 +15,7 @@ type Config struct {
 	// StartToClose bounds an activity whose decision and run name no limit. Defaults to 10 minutes.
 	StartToClose schemas.Duration
 	// DeciderAttempts is how often in a row a decider may fail or time out before the run is
-	// parked. Defaults to 10.
+	// parked. Defaults to 10. It is parked after three times if its code does not fit the history.
 	DeciderAttempts int
 	// DeciderBackoff is the delay before the second attempt; it doubles up to DeciderBackoffCap.
 	// Defaults to 100 ms and 10 s.

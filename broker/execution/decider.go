@@ -69,9 +69,10 @@ func (st *step) reply(m Reply) {
 		return
 	}
 	if e := m.Reply.Error; e != nil {
-		cause := e.Cause
-		if cause != schemas.CauseDeciderPanic && cause != schemas.CauseDecisionTooLarge {
-			cause = schemas.CauseDeciderError
+		cause := schemas.CauseDeciderError
+		switch e.Cause {
+		case schemas.CauseDeciderPanic, schemas.CauseDecisionTooLarge, schemas.CauseNonDeterministic:
+			cause = e.Cause
 		}
 		st.refuse(
 			Refuse{Cause: cause, Reason: e.Reason, Details: e.Details, Identity: m.Reply.Identity})
@@ -138,13 +139,21 @@ func clip(s string, n int) string {
 	return strings.ToValidUTF8(s[:n-len(cut)], "") + cut
 }
 
+// mostMismatches is how often in a row the code of a decider may not fit the history before the run
+// is parked: to ask the same code again does not help, and three may have found another worker.
+const mostMismatches = 3
+
 // again follows a decider's failure or timeout: another try, or the end of patience.
 func (st *step) again(reason, details string) {
-	if st.Decision.Failures >= st.c.DeciderAttempts && st.Paused == nil {
+	d := &st.Decision
+	of, n := "", d.Failures
+	if d.Mismatches >= mostMismatches {
+		of, n = " with "+string(schemas.CauseNonDeterministic), d.Mismatches
+	}
+	if (of != "" || d.Failures >= st.c.DeciderAttempts) && st.Paused == nil {
 		st.emit(&schemas.WorkflowPaused{
-			Cause: schemas.CauseDeciderAttempts,
-			Reason: fmt.Sprintf("the decider failed %d times in a row: %s",
-				st.Decision.Failures, reason),
+			Cause:   schemas.CauseDeciderAttempts,
+			Reason:  fmt.Sprintf("the decider failed %d times in a row%s: %s", n, of, reason),
 			Details: details,
 		})
 		return

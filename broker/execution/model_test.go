@@ -17,6 +17,7 @@ type model struct {
 	never    map[int]bool        // which
 	parked   map[int]bool        // which WorkflowPaused ended the patience with a decider
 	ids, of  []int64             // of the events in types, and of the decisions that they carry out or refuse
+	misfits  map[int]bool        // which DeciderFailed are of code that does not fit the history
 	again    map[int]bool        // which DeciderCompleted ask for another decision
 	undone   map[int]bool        // which DeciderFailed were answers of which nothing stands
 	refused  map[int]bool        // of which DeciderCompleted something was refused
@@ -28,7 +29,7 @@ type model struct {
 func (m *model) see(e schemas.Event) {
 	if m.never == nil {
 		m.never, m.parked, m.refused, m.carried = map[int]bool{}, map[int]bool{}, map[int]bool{}, map[int]bool{}
-		m.undone, m.again = map[int]bool{}, map[int]bool{}
+		m.undone, m.again, m.misfits = map[int]bool{}, map[int]bool{}, map[int]bool{}
 		m.tell, m.told = map[int64]bool{}, map[int]bool{}
 	}
 	v := reflect.ValueOf(e.Attributes).Elem()
@@ -48,6 +49,7 @@ func (m *model) see(e schemas.Event) {
 		m.again[len(m.types)] = a.Again
 	case *schemas.DeciderFailed:
 		m.undone[len(m.types)] = a.Cause == schemas.CauseUnhandledDecision
+		m.misfits[len(m.types)] = a.Cause == schemas.CauseNonDeterministic
 	case *schemas.WorkflowPaused:
 		m.parked[len(m.types)] = a.Cause == schemas.CauseDeciderAttempts
 	}
@@ -154,6 +156,24 @@ func (m *model) failures() (n int) {
 	return n
 }
 
+// mismatches counts the failures in a row of code that does not fit the history.
+func (m *model) mismatches() (n int) {
+	for i := len(m.types) - 1; i >= 0; i-- {
+		switch m.types[i] {
+		case schemas.EventDeciderCompleted, schemas.EventWorkflowResumed:
+			return n
+		case schemas.EventDeciderFailed, schemas.EventDeciderTimedOut:
+			if !m.misfits[i] && !m.never[i] {
+				return n
+			}
+			if m.misfits[i] {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 func (m *model) compare(s *State, c *Config) error {
 	if len(m.types) == 0 {
 		return nil
@@ -175,6 +195,10 @@ func (m *model) compare(s *State, c *Config) error {
 		return fmt.Errorf("wanted is %v, the model says running %v, pending %v, paused %v", wanted, running, pending, paused)
 	case s.Decision.Failures != m.failures():
 		return fmt.Errorf("%d failures, the model counts %d", s.Decision.Failures, m.failures())
+	case s.Decision.Mismatches != m.mismatches():
+		return fmt.Errorf("%d mismatches, the model counts %d", s.Decision.Mismatches, m.mismatches())
+	case !closed && !paused && m.mismatches() >= 3:
+		return fmt.Errorf("%d mismatches in a row and not parked", m.mismatches())
 	case !closed && !paused && m.failures() >= m.attempts:
 		return fmt.Errorf("%d failures in a row and not parked; want at most %d", m.failures(), m.attempts-1)
 	}

@@ -39,6 +39,7 @@ func TestDeciderFails(t *testing.T) { // S1-7
 		{"it panics", reported(schemas.DecisionError{Cause: schemas.CauseDeciderPanic, Reason: "why", Details: "stack"}), schemas.CauseDeciderPanic},
 		{"it names no cause", reported(schemas.DecisionError{Reason: "why", Details: "stack"}), schemas.CauseDeciderError},
 		{"it finds its answer too large", reported(schemas.DecisionError{Cause: schemas.CauseDecisionTooLarge, Reason: "why", Details: "stack"}), schemas.CauseDecisionTooLarge},
+		{"its code does not fit the history", reported(schemas.DecisionError{Cause: schemas.CauseNonDeterministic, Reason: "why", Details: "stack"}), schemas.CauseNonDeterministic},
 		{"it may not invent a cause", reported(schemas.DecisionError{Cause: schemas.CauseOperatorInitiated, Reason: "why", Details: "stack"}), schemas.CauseDeciderError},
 		{"its answer cannot be read", Refuse{Cause: schemas.CauseInvalidDecision, Reason: "why", Details: "stack", Identity: "me"}, schemas.CauseInvalidDecision},
 		{"its answer is too large", Refuse{Cause: schemas.CauseDecisionTooLarge, Reason: "why", Details: "stack", Identity: "me"}, schemas.CauseDecisionTooLarge},

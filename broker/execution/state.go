@@ -90,6 +90,9 @@ type Decision struct {
 	// Failures counts timeouts, failures and decisions of which everything was refused, since the
 	// last other decision.
 	Failures int `json:"failures,omitempty"`
+	// Mismatches are the latest failures in a row for which the decider's code does not do what the
+	// history says.
+	Mismatches int `json:"mismatches,omitempty"`
 	// Earlier is what Failures was before the last completed decision. Accepted says that some of
 	// that was carried out, and Refusal what of it was refused first, and why, if nothing was.
 	Earlier  int    `json:"earlier,omitempty"`

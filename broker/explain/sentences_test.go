@@ -69,6 +69,12 @@ func TestWhy(t *testing.T) {
 			in: Situation{Asked: true, AskedAt: later(50 * time.Second)},
 		},
 		{
+			want: `a decider of type "order" is being asked since 2023-11-14T22:14:10Z (10s); it failed or timed out 4 times before` +
+				`; its code does not do what the history says (NON_DETERMINISTIC)`,
+			s:  state(func(s *execution.State) { s.Decision.Failures, s.Decision.Mismatches = 4, 2 }),
+			in: Situation{Asked: true, AskedAt: later(50 * time.Second)},
+		},
+		{
 			want: `a decider of type "order" is deciding since 2023-11-14T22:14:10Z (10s)`,
 			s:    state(plain),
 			in:   Situation{Asked: true, AskedAt: later(50 * time.Second), Confirmed: true, Reasks: 3},

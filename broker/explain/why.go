@@ -80,12 +80,17 @@ func failedBefore(s *execution.State) string {
 	)
 }
 
-// refusedLast tells of a decision of which everything was refused, which counts as a failed one.
+// refusedLast tells of a decision of which everything was refused, which counts as a failed one, and
+// of code that does not fit the history.
 func refusedLast(s *execution.State) string {
-	if s.Decision.Refusal == "" {
-		return ""
+	switch {
+	case s.Decision.Refusal != "":
+		return "; everything that it decided was refused, " + s.Decision.Refusal
+	case s.Decision.Mismatches > 0:
+		return fmt.Sprintf("; its code does not do what the history says (%s)",
+			schemas.CauseNonDeterministic)
 	}
-	return "; everything that it decided was refused, " + s.Decision.Refusal
+	return ""
 }
 
 // Closed tells how a closed run ended.

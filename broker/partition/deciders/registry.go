@@ -121,12 +121,7 @@ func (g *Registry) First(typ string) string {
 	if len(g.byName) > fewWorkers {
 		return ""
 	}
-	var next *Worker
-	for _, w := range g.byName {
-		if w.takesFirst(typ) && (next == nil || w.turn < next.turn) {
-			next = w
-		}
-	}
+	next := g.next(typ, "")
 	if next == nil {
 		return "" // the shared queue is not one of several
 	}
@@ -140,6 +135,31 @@ func (g *Registry) First(typ string) string {
 	}
 	next.turn = g.turns
 	return next.Name
+}
+
+// Other is the name of the least recently used live worker of a type that is not the one named; ""
+// if none is known.
+func (g *Registry) Other(typ, not string) string {
+	if len(g.byName) > fewWorkers {
+		return ""
+	}
+	w := g.next(typ, not)
+	if w == nil {
+		return ""
+	}
+	g.turns++
+	w.turn = g.turns
+	return w.Name
+}
+
+// next is the least recently used live worker of a type, but for one; nil if there is none.
+func (g *Registry) next(typ, not string) (next *Worker) {
+	for _, w := range g.byName {
+		if w.Name != not && w.takesFirst(typ) && (next == nil || w.turn < next.turn) {
+			next = w
+		}
+	}
+	return next
 }
 
 // SharedAnswered notes who has answered a task of the shared queue. If that is nobody who is known,

@@ -75,6 +75,25 @@ func TestLeastRecentlyUsedWorker(t *testing.T) {
 	}
 }
 
+// Another than one is the least recently used of the others that live and serve the type; the shared queue has no turn.
+func TestOtherWorker(t *testing.T) {
+	g := registryOf("a")
+	if got := g.Other("order", "a"); got != "" {
+		t.Errorf("got %q, want nobody where one is known", got)
+	}
+	g = registryOf("a", "b", "c", "d", "e")
+	g.Answered("other", &schemas.DecisionReply{Sticky: "f", Alive: true})
+	g.Overdue("d")
+	g.NotHeard("e", "order")
+	seen := map[string]int{}
+	for range 6 {
+		seen[g.Other("order", "a")]++
+	}
+	if seen["b"] != 3 || seen["c"] != 3 {
+		t.Errorf("who was called how often: %v, want b and c three times each", seen)
+	}
+}
+
 // Each of several workers has its turn before one of them has another.
 func TestEachWorkerHasItsTurn(t *testing.T) {
 	g := registryOf("a", "b", "c")

@@ -380,7 +380,9 @@ func (ds *Decisions) Conclude(
 	r *actor.Run, reply *schemas.DecisionReply, token string, firstHand bool, e *actor.Message,
 ) {
 	r.Decider.Reasks = 0
+	asked := r.Decider.Sticky
 	ds.stick(r, reply, firstHand)
+	ds.avoid(r, reply, asked)
 	ds.Deciders.Backlog.Announced(r.State.Start.WorkflowType)
 	switch {
 	case reply.Token != token:

@@ -20,6 +20,19 @@ func (ds *Decisions) stick(r *actor.Run, reply *schemas.DecisionReply, firstHand
 	}
 }
 
+// avoid sees to it that a worker whose code does not fit the history is not asked again because it
+// has the run: a named one that says so first makes room for another that is known, and after that
+// whoever listens is asked.
+func (ds *Decisions) avoid(r *actor.Run, reply *schemas.DecisionReply, asked string) {
+	if reply.Error == nil || reply.Error.Cause != schemas.CauseNonDeterministic {
+		return
+	}
+	r.Decider.Sticky = ""
+	if asked != "" && r.State.Decision.Mismatches == 0 {
+		r.Decider.Sticky = ds.Deciders.Workers.Other(r.State.Start.WorkflowType, asked)
+	}
+}
+
 // Remember makes a run sticky that has left the memory: its worker has not forgotten it, perhaps,
 // and is asked in the short encoding.
 func (ds *Decisions) Remember(r *actor.Run, number uint64) {
