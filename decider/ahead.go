@@ -103,7 +103,8 @@ func contextIn(window []schemas.Event) (schemas.Payload, bool) {
 // decide makes the decision after an outcome, in a slot of the pool if one is free. It is
 // [nearby.Decide]. The decider runs on the goroutine that did the work: handing it on, and the
 // answer back, took 4 % of the CPU of a worker whose tasks take microseconds. So a decider that is
-// late keeps that goroutine, and the outcome goes elsewhere.
+// late keeps that goroutine, and the outcome goes elsewhere. One that is [Apart] has another, which
+// this one waits for.
 func (e *localTask) decide(
 	r *schemas.Report, elsewhere func(),
 ) (d *schemas.AheadDecision, told bool) {
@@ -134,7 +135,11 @@ func (e *localTask) decide(
 		}
 	}()
 	var body []byte
-	tried := e.s.pool.here(func() { body = e.s.ahead(e) })
+	slot := e.s.pool.here
+	if isApart(e.a.decider) {
+		slot = e.s.pool.apart
+	}
+	tried := slot(func() { body = e.s.ahead(e) })
 	ended = true
 	switch {
 	case body != nil:

@@ -68,6 +68,18 @@ func (p *pool) here(do func()) bool {
 	return true
 }
 
+// apart is here on a goroutine of its own, which it waits for.
+func (p *pool) apart(do func()) bool {
+	return p.here(func() {
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended) // also if do ends its goroutine
+			do()
+		}()
+		<-ended
+	})
+}
+
 func (p *pool) work(a *ask) {
 	// Deferred, so that an ask that calls runtime.Goexit does not take its slot with it.
 	defer p.next()

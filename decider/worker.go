@@ -160,7 +160,22 @@ func (s *session) run(ctx context.Context, deciders map[string]Decider, sources 
 	for _, f := range sources {
 		guests = append(guests, listen.Source{Run: f.run, Handle: s.handler(f.decider)})
 	}
-	return s.listener.Run(ctx, fixed, guests)
+	err := s.listener.Run(ctx, fixed, guests)
+	for _, d := range deciders {
+		s.stopped(d)
+	}
+	for _, f := range sources {
+		s.stopped(f.decider)
+	}
+	return err
+}
+
+// stopped tells a decider that no task comes any more.
+func (s *session) stopped(d Decider) {
+	if err := stopped(d); err != nil {
+		s.log.WithField("err", clip(err.Error(), maxReason)).
+			Error("a decider panicked when it was told that its worker has stopped")
+	}
 }
 
 // handler takes tasks for a decider.

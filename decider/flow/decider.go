@@ -84,6 +84,9 @@ func New(store Store, o *Options) *Decider {
 	return d
 }
 
+// Stop implements [decider.Stopper]: it lets go of the runs that are kept in memory.
+func (d *Decider) Stop() { d.warm.forget() }
+
 // Decide implements [decider.Decider].
 func (d *Decider) Decide(ctx context.Context, t *decider.Task) ([]schemas.Decision, error) {
 	if w := d.warm.take(t); w != nil {

@@ -49,6 +49,13 @@ func (w *warmRuns) take(t *decider.Task) *warmRun {
 	return run
 }
 
+// forget lets go of all runs.
+func (w *warmRuns) forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	clear(w.runs)
+}
+
 func (w *warmRuns) keep(t *decider.Task, run *warmRun) {
 	run.token = t.Token()
 	run.s.State = nil // it is written anew

@@ -75,6 +75,27 @@ func TestWarmRunsAreBounded(t *testing.T) {
 	}
 }
 
+// A worker that has stopped leaves no runs behind, and the next one keeps its own.
+func TestWarmRunsGoWithTheirWorker(t *testing.T) {
+	d := New(one{}, nil)
+	task, err := decider.NewTask(schemas.DecisionTask{WorkflowID: "w", Run: "r", StartedID: 1, Events: []schemas.Event{{ID: 1, Attributes: &schemas.DeciderStarted{}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stopper decider.Stopper = d
+	stopper.Stop()
+	for range 2 {
+		d.warm.keep(task, &warmRun{s: &saved{}})
+		if n := len(d.warm.runs); n != 1 {
+			t.Errorf("%d runs are kept, want 1", n)
+		}
+		stopper.Stop()
+		if n := len(d.warm.runs); n != 0 {
+			t.Errorf("%d runs are kept after the stop", n)
+		}
+	}
+}
+
 // nap serves a flow whose histories are soon full.
 func nap(t *testing.T, e *drovertest.Env) {
 	t.Helper()
