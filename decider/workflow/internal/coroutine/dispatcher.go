@@ -20,6 +20,7 @@ type Dispatcher struct {
 	live     int
 	failed   *Error     // what ended a coroutine
 	loose    *Coroutine // the one that ran when the dispatcher was halted, and may still
+	stopped  bool       // nothing more is to run
 	evicted  bool
 
 	current atomic.Pointer[Coroutine] // the one that runs
@@ -47,6 +48,9 @@ func (d *Dispatcher) Run() error {
 		if err := d.err(); err != nil {
 			return err
 		}
+		if d.stopped {
+			return nil
+		}
 		c := d.ready.pop()
 		if c == nil {
 			return nil
@@ -56,6 +60,10 @@ func (d *Dispatcher) Run() error {
 		}
 	}
 }
+
+// Stop lets no coroutine run any more, also those that are ready: the code has come to its end. The
+// coroutine that calls it goes on until it waits or ends.
+func (d *Dispatcher) Stop() { d.stopped = true }
 
 // Watch runs fn at once, in a coroutine of its own that may only look: of the API, it may use what
 // begins with [Dispatcher.Look]. It is for code that decides nothing, such as conditions. The error

@@ -52,7 +52,7 @@ func (e *Error) Error() string {
 		return fmt.Sprintf("%s was called%s in %s, which may only read", e.What, at, e.Coroutine)
 	case Stuck:
 		return fmt.Sprintf("coroutine %s waits%s for something outside the workflow (%s): use "+
-			"workflow.Go, workflow.NewChannel, workflow.Sleep or workflow.Do instead of native "+
+			"workflow.Go, workflow.Signals, workflow.Sleep or an activity instead of native "+
 			"goroutines, channels, sleeps, locks and I/O", e.Coroutine, at, e.What)
 	case Slow:
 		return fmt.Sprintf("coroutine %s is slow%s (%s)", e.Coroutine, at, e.What)

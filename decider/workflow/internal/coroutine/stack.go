@@ -40,6 +40,9 @@ func (s Stack) String() string {
 
 func (f Frame) position() string { return fmt.Sprintf("%s:%d", path.Base(f.File), f.Line) }
 
+// Here is the position in the user's code that has called, such as order.go:31.
+func Here() string { return callers().Line() }
+
 // callers is the stack of the caller.
 func callers() (s Stack) {
 	pcs := make([]uintptr, 128)

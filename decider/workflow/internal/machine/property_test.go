@@ -1,0 +1,203 @@
+package machine_test
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/decider/workflow/internal/machine"
+	"github.com/droverhq/drover/schemas"
+)
+
+// play is one execution of a random program: what it has begun and what it has seen.
+type play struct {
+	m       *machine.Machine
+	futures []*machine.Future
+	scopes  []*machine.Scope
+	seen    []string
+}
+
+func (p *play) see(format string, args ...any) {
+	p.seen = append(p.seen, fmt.Sprintf(format, args...)+" at "+p.m.Now().Format("05"))
+}
+
+// step is a piece of a program.
+type step func(p *play, s *machine.Scope)
+
+func program(t *rapid.T, depth int) []step {
+	var all []step
+	for range rapid.IntRange(0, 5).Draw(t, "steps") {
+		all = append(all, draw(t, depth))
+	}
+	return all
+}
+
+func run(p *play, s *machine.Scope, all []step) {
+	for _, f := range all {
+		f(p, s)
+	}
+}
+
+func draw(t *rapid.T, depth int) step {
+	n := rapid.IntRange(0, 3).Draw(t, "n")
+	kind := rapid.IntRange(0, 11).Draw(t, "step")
+	if depth == 0 {
+		kind %= 9
+	}
+	switch kind {
+	case 0: // call
+		return func(p *play, s *machine.Scope) {
+			f := p.m.Schedule(s, &schemas.ScheduleActivity{ActivityType: fmt.Sprint("act", n)})
+			p.m.Wait(f.Name, f)
+			p.see("%s %+v", f.Name, f.Outcome())
+		}
+	case 1: // start
+		return func(p *play, s *machine.Scope) {
+			p.futures = append(p.futures, p.m.Schedule(s, &schemas.ScheduleActivity{ActivityType: fmt.Sprint("act", n)}))
+		}
+	case 2: // sleep
+		return func(p *play, s *machine.Scope) {
+			f := p.m.Timer(s, schemas.At(p.m.Now().Add(time.Duration(n)*time.Second)))
+			p.m.Wait(f.Name, f)
+			p.see("%s %+v", f.Name, f.Outcome())
+		}
+	case 3: // a timer that is not waited for
+		return func(p *play, s *machine.Scope) {
+			p.futures = append(p.futures, p.m.Timer(s, schemas.At(p.m.Now().Add(time.Second))))
+		}
+	case 4: // the first of several
+		return func(p *play, s *machine.Scope) {
+			all := []machine.Waitable{p.m.Signals("s")}
+			for _, f := range p.futures {
+				all = append(all, f)
+			}
+			p.m.WaitAny("the first", all...)
+			for k, x := range all {
+				if x.Ready() {
+					p.see("%d is ready", k)
+				}
+			}
+			if c := p.m.Signals("s"); c.Ready() {
+				p.see("signal %s", c.Take())
+			}
+		}
+	case 5:
+		return func(p *play, s *machine.Scope) { p.see("changed %v", p.m.Changed(fmt.Sprint("c", n))) }
+	case 6:
+		return func(p *play, s *machine.Scope) {
+			p.see("once %s", p.m.Once("id", func() schemas.Payload { return schemas.Payload(fmt.Sprint(n)) }))
+		}
+	case 7: // cancel one
+		return func(p *play, s *machine.Scope) {
+			if len(p.futures) > n {
+				p.futures[n].Cancel()
+			}
+		}
+	case 8: // cancel a scope
+		return func(p *play, s *machine.Scope) {
+			if len(p.scopes) > n {
+				p.scopes[n].Cancel(machine.ErrCanceled, nil)
+			}
+		}
+	case 9: // a coroutine
+		body := program(t, depth-1)
+		return func(p *play, s *machine.Scope) {
+			p.futures = append(p.futures, p.m.Go(func() (any, error) { run(p, s, body); return nil, nil }))
+		}
+	case 10: // a scope in a coroutine
+		body := program(t, depth-1)
+		return func(p *play, s *machine.Scope) {
+			inner := machine.NewScope(s)
+			p.scopes = append(p.scopes, inner)
+			p.futures = append(p.futures, p.m.Go(func() (any, error) { run(p, inner, body); return nil, nil }))
+		}
+	default: // a condition on what others have seen
+		return func(p *play, s *machine.Scope) {
+			want := len(p.seen) + n
+			err := p.m.WaitFor(s, func() bool { return len(p.seen) >= want })
+			p.see("waited for %d: %v", want, err)
+		}
+	}
+}
+
+// newPlay returns a program that runs from its beginning.
+func newPlay(all []step) *play {
+	p := &play{}
+	p.m = machine.New(func(m *machine.Machine, _ *schemas.WorkflowStarted) func() schemas.Decision {
+		run(p, m.Root(), all)
+		return func() schemas.Decision { return decider.Complete("done") }
+	}, schemas.Execution{WorkflowID: "w"})
+	return p
+}
+
+// Whatever a program does and whatever happens, its decisions are the same if it is rebuilt from
+// its history before any of them: what it sees depends on the order of
+// events alone. The replay of a history agrees with it at every prefix.
+func TestReplayIsLive(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := program(t, 2)
+		b := newBroker(t)
+		warm, read := newPlay(all), 0
+		defer func() { _ = warm.m.Close() }()
+		for turns := 0; b.scheduled != 0 && !b.closed && turns < 12; turns++ {
+			b.happens(2)
+			started, at := b.start()
+			if rapid.IntRange(0, 3).Draw(t, "evicted") == 0 {
+				_ = warm.m.Close()
+				warm, read = newPlay(all), 0
+			}
+			decisions := decide(t, warm, b.events[read:], started, at)
+			read = len(b.events)
+			rebuilt := newPlay(all)
+			again := decide(t, rebuilt, b.events, started, at)
+			_ = rebuilt.m.Close()
+			if !reflect.DeepEqual(decisions, again) || !reflect.DeepEqual(warm.seen, rebuilt.seen) {
+				t.Fatalf("decided %s\nand once it was rebuilt %s\nseen %q\nand %q", words(decisions), words(again),
+					warm.seen, rebuilt.seen)
+			}
+			b.take(started, decisions)
+			if b.scheduled == 0 && !b.closed {
+				b.happens(5)
+			}
+		}
+		last := newPlay(all)
+		defer func() { _ = last.m.Close() }()
+		if err := add(last, b.events); err != nil {
+			t.Fatal(err)
+		}
+		if err := last.m.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func add(p *play, events []schemas.Event) error {
+	for _, e := range events {
+		if err := p.m.Add(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func decide(t *rapid.T, p *play, events []schemas.Event, started int64, at schemas.Timestamp) []schemas.Decision {
+	if err := add(p, events); err != nil {
+		t.Fatal(err)
+	}
+	decisions, err := p.m.Decide(started, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return decisions
+}
+
+func words(all []schemas.Decision) (text string) {
+	for _, d := range all {
+		text += fmt.Sprintf("%s %+v; ", d.Type(), d.Attributes)
+	}
+	return text
+}

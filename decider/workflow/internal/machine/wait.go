@@ -1,0 +1,86 @@
+package machine
+
+import (
+	"runtime"
+	"slices"
+
+	"github.com/droverhq/drover/decider/workflow/internal/coroutine"
+)
+
+// waiter is a coroutine that waits, perhaps for several things of which one is enough.
+type waiter struct {
+	c    *coroutine.Coroutine
+	done bool // it was woken
+}
+
+// waiters are those who wait for one thing.
+type waiters []*waiter
+
+func (ws *waiters) add(w *waiter) { *ws = append(*ws, w) }
+
+func (ws *waiters) remove(w *waiter) {
+	if n := slices.Index(*ws, w); n >= 0 {
+		*ws = slices.Delete(*ws, n, n+1)
+	}
+}
+
+// wake wakes all of them, in the order in which they came.
+func (ws *waiters) wake() {
+	all := *ws
+	*ws = nil
+	for _, w := range all {
+		if !w.done {
+			w.done = true
+			w.c.Ready()
+		}
+	}
+}
+
+// Enter begins a call of the API that may wait or ask for something. It does not return if no
+// coroutine of the run makes the call, or once the run is evicted. The error says that the
+// coroutine panics: then its deferred functions can ask for nothing.
+func (m *Machine) Enter(op string) (*coroutine.Coroutine, error) { return m.scheduler.Enter(op) }
+
+// MustEnter is Enter for calls that have no error to return: they do not return.
+func (m *Machine) MustEnter(op string) *coroutine.Coroutine {
+	c, err := m.scheduler.Enter(op)
+	if err != nil {
+		runtime.Goexit()
+	}
+	return c
+}
+
+// WaitAny waits until one of them may be ready. why is shown to those who ask what a run waits for.
+// The caller looks again: another coroutine may have been quicker.
+func (m *Machine) WaitAny(why string, all ...Waitable) error {
+	c, err := m.Enter("workflow: " + why)
+	if err != nil {
+		return err
+	}
+	for _, x := range all {
+		if x.Ready() {
+			return nil
+		}
+	}
+	w := &waiter{c: c}
+	for _, x := range all {
+		x.waiting().add(w)
+	}
+	for !w.done {
+		c.Park(why)
+	}
+	for _, x := range all {
+		x.waiting().remove(w)
+	}
+	return nil
+}
+
+// Wait waits until it is ready.
+func (m *Machine) Wait(why string, x Waitable) error {
+	for !x.Ready() {
+		if err := m.WaitAny(why, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
