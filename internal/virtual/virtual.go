@@ -10,7 +10,10 @@
 package virtual
 
 import (
+	"os"
+	"os/signal"
 	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -27,10 +30,19 @@ func Run(t *testing.T, fn func(t *testing.T)) {
 // Bubble runs fn in a bubble of its own, as [synctest.Test] does.
 func Bubble(t *testing.T, fn func(t *testing.T)) {
 	t.Helper()
+	signals()
 	empty()
 	defer empty()
 	synctest.Test(t, fn)
 }
+
+// signals lets the goroutine begin that serves package os/signal for the whole process. If it began
+// in a bubble, the next signal that somebody asks for would end the process.
+var signals = sync.OnceFunc(func() {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, os.Interrupt)
+	signal.Stop(c)
+})
 
 func empty() {
 	runtime.GC()
