@@ -3,6 +3,8 @@ package activity
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/nats-io/nats.go"
@@ -40,6 +42,16 @@ func New(conn Conn, opts *Options) *Worker {
 		log: o.Logger.WithField("worker", o.Identity), handlers: make(map[string]handler),
 		strange: make(map[string]struct{}),
 	}
+}
+
+// ActivityWorker implements [Registry].
+func (w *Worker) ActivityWorker() *Worker { return w }
+
+// Types are the activity types that are registered, in the order of their names.
+func (w *Worker) Types() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.handlers))
 }
 
 // Identity is the name of the worker in histories.

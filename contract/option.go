@@ -19,7 +19,12 @@ type Option struct {
 	set  func(*schemas.ScheduleActivity)
 }
 
-// List names the task list: only workers of that list get the activity.
+// DefaultList is the task list of activities that name none, in runs whose activity defaults name
+// none either, and of workers that name none.
+const DefaultList = "default"
+
+// List names the task list: only workers of that list get the activity. Defaults to that of the
+// run's activity defaults, or else to [DefaultList].
 func List(name string) Option {
 	return Option{"List", func(a *schemas.ScheduleActivity) { a.List = name }}
 }
