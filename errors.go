@@ -10,6 +10,7 @@ import (
 
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/contract"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -212,6 +213,14 @@ func (e *WorkflowError) Error() string {
 		s += ": " + e.Reason
 	}
 	return s
+}
+
+// Unwrap returns the reason of a run that failed as a fault: errors.Is finds the one of a contract.
+func (e *WorkflowError) Unwrap() error {
+	if e.Status != schemas.StatusFailed {
+		return nil
+	}
+	return &contract.FaultError{Reason: e.Reason, Details: e.Details}
 }
 
 func statusWords(s schemas.Status) string {
