@@ -1,0 +1,155 @@
+package workflow
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/droverhq/drover/contract"
+	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/decider/workflow/internal/coroutine"
+	"github.com/droverhq/drover/decider/workflow/internal/machine"
+	"github.com/droverhq/drover/schemas"
+)
+
+// Registry takes deciders: a [decider.Worker] does.
+type Registry interface {
+	Register(workflowType string, d decider.Decider)
+}
+
+// Options of an implementation. The zero value is usable.
+type Options struct {
+	// Kept is how many runs are kept in memory between two decisions. Defaults to 1000; negative is
+	// none.
+	Kept int
+	// Logger is what [Log] writes to. Defaults to that of logrus.
+	Logger logrus.FieldLogger
+}
+
+// Implement makes a function the workflow of a contract. It panics without a function.
+func Implement[In, Out any](
+	r Registry, w *contract.WorkflowOf[In, Out], fn func(Context, In) (Out, error), o *Options,
+) {
+	if fn == nil {
+		panic(fmt.Sprintf("workflow %q: Implement without a function", w.Name()))
+	}
+	if o == nil {
+		o = &Options{}
+	}
+	logger := o.Logger
+	if logger == nil {
+		logger = logrus.StandardLogger()
+	}
+	log := logger.WithField("workflowType", w.Name())
+	r.Register(w.Name(), &code{
+		dog: coroutine.NewWatchdog(stuckAfter, lookEvery, func(e *coroutine.Error) {
+			log.WithField("stack", e.Stack.String()).Warn(e.Error())
+		}),
+		kept: kept{most: max(cmp.Or(o.Kept, 1000), 0)},
+		begin: func(t *decider.Task) *run {
+			return newRun(t, w, fn, log)
+		},
+	})
+}
+
+// code is the decider of a workflow.
+type code struct {
+	begin func(*decider.Task) *run
+	kept  kept
+	dog   *coroutine.Watchdog
+}
+
+const (
+	// stuckAfter is how long a coroutine may run before it is looked at: one that waits for something
+	// outside the workflow would wait for ever. lookEvery bounds how often that is done, since all
+	// goroutines of the process stand still meanwhile.
+	stuckAfter = time.Second
+	lookEvery  = 10 * time.Second
+)
+
+// Decide implements [decider.Decider].
+func (c *code) Decide(ctx context.Context, t *decider.Task) ([]schemas.Decision, error) {
+	r := c.kept.take(t)
+	events := window(t)
+	if r == nil {
+		r, events = c.begin(t), t.History(ctx)
+	}
+	unguard := c.dog.Guard(r.m.Scheduler())
+	defer unguard()
+	decisions, err := r.decide(ctx, t, events)
+	if err != nil {
+		r.close()
+		return nil, err
+	}
+	if n := len(decisions); n > 0 && closes(decisions[n-1]) {
+		t.SetAllOrNothing(true) // what has come in since is seen before the code returns
+		r.close()
+		return decisions, nil
+	}
+	c.kept.keep(t, r)
+	return decisions, nil
+}
+
+// Stop implements [decider.Stopper]: the runs that are kept end their coroutines.
+func (c *code) Stop() { c.kept.rest() }
+
+// decide adds events and makes the decision of a task.
+func (r *run) decide(
+	ctx context.Context, t *decider.Task, events iter.Seq2[schemas.Event, error],
+) ([]schemas.Decision, error) {
+	for e, err := range events {
+		if err == nil {
+			e, err = fetched(ctx, t, e)
+		}
+		if err == nil {
+			err = r.m.Add(e)
+		}
+		if err != nil {
+			return nil, explain(err)
+		}
+	}
+	all, err := r.m.Decide(t.StartedID(), schemas.At(t.StartedAt()))
+	return all, explain(err)
+}
+
+// explain says of a difference between code and history what it is: others may have the right code.
+func explain(err error) error {
+	if _, ok := errors.AsType[*machine.MismatchError](err); ok {
+		return &differs{err}
+	}
+	return err
+}
+
+// differs is a [decider.ErrNonDeterministic] with words of its own.
+type differs struct{ error }
+
+// Is implements what errors.Is asks for.
+func (*differs) Is(target error) bool { return target == decider.ErrNonDeterministic }
+
+// Unwrap returns the difference.
+func (d *differs) Unwrap() error { return d.error }
+
+// window yields the events of a task that the run has not seen.
+func window(t *decider.Task) iter.Seq2[schemas.Event, error] {
+	return func(yield func(schemas.Event, error) bool) {
+		for _, e := range t.Events() {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+func closes(d schemas.Decision) bool {
+	switch d.Attributes.(type) {
+	case *schemas.CompleteWorkflow, *schemas.FailWorkflow, *schemas.CancelWorkflow,
+		*schemas.ContinueAsNew:
+		return true
+	}
+	return false
+}
