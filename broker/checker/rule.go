@@ -53,8 +53,8 @@ const (
 // Rules about the decider.
 const (
 	// RuleDeciderScheduled: at most one DeciderScheduled is pending, and something woke the decider
-	// since its last start, or it has asked for another decision (S1-5, S1-35). Read literally the design would allow a second one after
-	// a start-to-close timeout; S1-35 does not.
+	// since its last start, or it has asked for another decision (S1-5, S1-35). Read literally the
+	// design would allow a second one after a start-to-close timeout; S1-35 does not.
 	RuleDeciderScheduled = "decider-scheduled"
 	// RuleDeciderStarted: a DeciderStarted takes the pending DeciderScheduled, names it, and waits
 	// until the decider before it is completed, timed out or failed (S1-35, S1-36).
