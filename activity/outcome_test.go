@@ -80,11 +80,15 @@ func TestOutcomes(t *testing.T) {
 		{name: "final", fn: func(context.Context, charge) (any, error) {
 			return nil, fmt.Errorf("charge: %w", activity.Final(activity.Fail("declined", "card 7")))
 		}, kind: schemas.ReportFailed, reason: "declined", details: "card 7", final: true},
-		{name: "final error without a reason", fn: func(context.Context, charge) (any, error) { return nil, activity.Final(boom) }, kind: schemas.ReportFailed, reason: "boom", details: "boom", final: true},
+		{name: "final error without a reason", fn: func(context.Context, charge) (any, error) {
+			return nil, activity.Final(boom)
+		}, kind: schemas.ReportFailed, reason: "boom", details: "boom", final: true},
 		{name: "final details too large", fn: func(context.Context, charge) (any, error) {
 			return nil, activity.Final(activity.Fail("declined", strings.Repeat("x", 1<<20)))
 		}, kind: schemas.ReportFailed, reason: "declined", details: "the outcome has 10", final: true},
-		{name: "final without an error", fn: func(context.Context, charge) (any, error) { return nil, activity.Final(nil) }, kind: schemas.ReportSuccess},
+		{name: "final without an error", fn: func(context.Context, charge) (any, error) {
+			return nil, activity.Final(nil)
+		}, kind: schemas.ReportSuccess},
 		{name: "canceled though nobody has asked", fn: func(context.Context, charge) (any, error) { return nil, activity.Canceled("page 3") }, kind: schemas.ReportFailed, reason: activity.ErrCanceled.Error(), details: "page 3"},
 		{name: "error as details", fn: func(context.Context, charge) (any, error) { return nil, activity.Fail("declined", boom) }, kind: schemas.ReportFailed, reason: "declined", details: "boom"},
 		{name: "details that JSON does not know", fn: func(context.Context, charge) (any, error) { return nil, activity.Fail("declined", func() {}) }, kind: schemas.ReportFailed, reason: "declined", details: "0x"},

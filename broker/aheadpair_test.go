@@ -84,7 +84,8 @@ func (p *pair) decide(ctx context.Context, t *decider.Task) ([]schemas.Decision,
 		all = append(all, e)
 	}
 	if at := all[len(all)-1].Time; !t.StartedAt().Equal(at.Time()) {
-		p.f.t.Errorf("decision %d is said to have started at %v, and its event is of %v", t.StartedID(), t.StartedAt(), at)
+		p.f.t.Errorf("decision %d is said to have started at %v, and its event is of %v",
+			t.StartedID(), t.StartedAt(), at)
 	}
 	sum, err := sumOf(all)
 	if err != nil {

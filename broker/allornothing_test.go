@@ -10,8 +10,8 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// closesWhole answers that the run is closed, after a marker, or that nothing of this happens. Before its first answers, as
-// many as told, it is so slow that a signal comes in.
+// closesWhole answers that the run is closed, after a marker, or that nothing of this happens.
+// Before its first answers, as many as told, it is so slow that a signal comes in.
 func (f *fleet) closesWhole(slow int64, tasks func(*decisionTask)) (answered *atomic.Int64) {
 	f.t.Helper()
 	answered = new(atomic.Int64)

@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/droverhq/drover/decider/workflow/internal/coroutine"
@@ -28,25 +30,38 @@ func (m *Machine) ask(a schemas.DecisionAttributes) {
 }
 
 // unasked takes back what was asked for in this turn. It reports false if the history has it.
-func (m *Machine) unasked(same func(schemas.DecisionAttributes) bool) bool {
-	for n, a := range m.asks {
-		if same(a.Decision.Attributes) {
-			m.asks = append(m.asks[:n:n], m.asks[n+1:]...)
-			return true
-		}
+func (m *Machine) unasked(asked schemas.DecisionAttributes) bool {
+	n := slices.IndexFunc(m.asks, func(a match.Ask) bool { return a.Decision.Attributes == asked })
+	if n < 0 {
+		return false
 	}
-	return false
+	m.asks = slices.Delete(m.asks, n, n+1)
+	return true
 }
 
 // comes tells whether this turn has an event yet to be delivered: what has ended already is not
 // canceled.
 func (m *Machine) comes(is func(schemas.Attributes) bool) bool {
-	for _, e := range m.left {
-		if is(e.Attributes) {
-			return true
-		}
+	return slices.ContainsFunc(m.left, func(e schemas.Event) bool { return is(e.Attributes) })
+}
+
+// cancel takes back what was asked for in this turn, or asks for its end unless that is coming.
+func (m *Machine) cancel(
+	f *Future, asked schemas.DecisionAttributes, key string, request schemas.DecisionAttributes,
+) {
+	f.cancel = nil
+	if m.unasked(asked) {
+		delete(m.open, key)
+		f.settle(Outcome{Kind: Canceled})
+		return
 	}
-	return false
+	ends := func(a schemas.Attributes) bool {
+		scheduled, _ := ending(a)
+		return m.scheduled[scheduled] == f
+	}
+	if !m.comes(ends) {
+		m.ask(request)
+	}
 }
 
 // notAsked returns what takes the place of something that cannot be asked for; nil if it can.
@@ -55,7 +70,7 @@ func notAsked(s *Scope, name string, err error) *Future {
 	case err != nil:
 		return &Future{Name: name, err: err, ready: true}
 	case s.err != nil:
-		return Settled(name, Outcome{Kind: Canceled})
+		return &Future{Name: name, outcome: Outcome{Kind: Canceled}, ready: true}
 	}
 	return nil
 }
@@ -71,24 +86,10 @@ func (m *Machine) Schedule(s *Scope, a *schemas.ScheduleActivity) *Future {
 	m.open["activity "+f.Name] = f
 	s.enter(f)
 	m.ask(a)
-	f.cancel = func() { m.cancelActivity(f) }
+	f.cancel = func() {
+		m.cancel(f, a, "activity "+f.Name, &schemas.RequestCancelActivity{ActivityID: f.Name})
+	}
 	return f
-}
-
-func (m *Machine) cancelActivity(f *Future) {
-	f.cancel = nil
-	if m.unasked(func(d schemas.DecisionAttributes) bool {
-		a, ok := d.(*schemas.ScheduleActivity)
-		return ok && a.ActivityID == f.Name
-	}) {
-		delete(m.open, "activity "+f.Name)
-		f.settle(Outcome{Kind: Canceled})
-		return
-	}
-	if m.comes(func(a schemas.Attributes) bool { return m.scheduled[endOfActivity(a)] == f }) {
-		return
-	}
-	m.ask(&schemas.RequestCancelActivity{ActivityID: f.Name})
 }
 
 // Timer asks for a timer that expires at a time of the run's clock.
@@ -103,22 +104,20 @@ func (m *Machine) Timer(s *Scope, at schemas.Timestamp) *Future {
 	// The broker counts from the decision, which may be made long after the event that the code has
 	// seen.
 	left := max(schemas.Duration(at.Sub(m.turn.At)), 0)
-	m.ask(&schemas.ScheduleTimer{TimerID: f.Name, StartToFireTimeout: left})
-	f.cancel = func() { m.cancelTimer(f) }
+	t := &schemas.ScheduleTimer{TimerID: f.Name, StartToFireTimeout: left}
+	m.ask(t)
+	f.cancel = func() { m.cancelTimer(f, t) }
 	return f
 }
 
-func (m *Machine) cancelTimer(f *Future) {
+// cancelTimer ends a timer at once; one that expires in this turn need not be taken back.
+func (m *Machine) cancelTimer(f *Future, asked *schemas.ScheduleTimer) {
 	delete(m.open, "timer "+f.Name)
-	asked := m.unasked(func(d schemas.DecisionAttributes) bool {
-		t, ok := d.(*schemas.ScheduleTimer)
-		return ok && t.TimerID == f.Name
-	})
-	expires := m.comes(func(a schemas.Attributes) bool {
+	expires := func(a schemas.Attributes) bool {
 		t, ok := a.(*schemas.TimerExpired)
 		return ok && t.TimerID == f.Name
-	})
-	if !asked && !expires {
+	}
+	if !m.unasked(asked) && !m.comes(expires) {
 		m.ask(&schemas.CancelTimer{TimerID: f.Name})
 	}
 	f.settle(Outcome{Kind: Canceled})
@@ -203,15 +202,9 @@ func (m *Machine) SetAttributes(values map[string]string) {
 	m.MustEnter("workflow.SetAttributes")
 	for _, a := range m.asks {
 		if s, ok := a.Decision.Attributes.(*schemas.SetAttributes); ok {
-			for name, v := range values {
-				s.Attributes[name] = v
-			}
+			maps.Copy(s.Attributes, values)
 			return
 		}
 	}
-	all := make(map[string]string, len(values))
-	for name, v := range values {
-		all[name] = v
-	}
-	m.ask(&schemas.SetAttributes{Attributes: all})
+	m.ask(&schemas.SetAttributes{Attributes: maps.Clone(values)})
 }

@@ -4,29 +4,29 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/droverhq/drover/decider/workflow/internal/coroutine"
 	"github.com/droverhq/drover/schemas"
 )
 
 // Channel has the signals of one name that no code has received yet, from the first event on.
 type Channel struct {
-	name    string
 	queue   []schemas.Payload
-	waiters waiters
+	waiters coroutine.Waiters
 }
 
 // Signals returns the channel of a signal.
 func (m *Machine) Signals(name string) *Channel {
 	c := m.signals[name]
 	if c == nil {
-		c = &Channel{name: name}
+		c = &Channel{}
 		m.signals[name] = c
 	}
 	return c
 }
 
 // Ready implements [Waitable].
-func (c *Channel) Ready() bool       { return len(c.queue) > 0 }
-func (c *Channel) waiting() *waiters { return &c.waiters }
+func (c *Channel) Ready() bool                 { return len(c.queue) > 0 }
+func (c *Channel) waiting() *coroutine.Waiters { return &c.waiters }
 
 // Len is how many signals wait.
 func (c *Channel) Len() int { return len(c.queue) }
@@ -64,19 +64,19 @@ func (m *Machine) Receive(all []Signal) {
 
 func (c *Channel) push(p schemas.Payload) {
 	c.queue = append(c.queue, p)
-	c.waiters.wake() // all look; one takes it, the others wait again
+	c.waiters.Wake() // all look; one takes it, the others wait again
 }
 
 // condition is what a coroutine waits for that only code can judge.
 type condition struct {
 	holds func() bool
-	w     waiters
+	w     coroutine.Waiters
 	met   bool
 }
 
 // Ready implements [Waitable].
-func (c *condition) Ready() bool       { return c.met }
-func (c *condition) waiting() *waiters { return &c.w }
+func (c *condition) Ready() bool                 { return c.met }
+func (c *condition) waiting() *coroutine.Waiters { return &c.w }
 
 // WaitFor waits until a function of the code returns true, or the scope is canceled. It is called
 // after each event, and when other coroutines have run.
@@ -94,17 +94,8 @@ func (m *Machine) WaitFor(s *Scope, holds func() bool) error {
 	if c.met {
 		return nil
 	}
-	m.forget(c)
+	m.conditions = slices.DeleteFunc(m.conditions, func(other *condition) bool { return other == c })
 	return s.err
-}
-
-func (m *Machine) forget(c *condition) {
-	for n, other := range m.conditions {
-		if other == c {
-			m.conditions = append(m.conditions[:n:n], m.conditions[n+1:]...)
-			return
-		}
-	}
 }
 
 // lookAtConditions wakes the first coroutine whose condition holds, and tells whether there was
@@ -116,8 +107,8 @@ func (m *Machine) lookAtConditions() (met bool, err error) {
 			return false, err
 		}
 		if c.met {
-			m.conditions = append(m.conditions[:n:n], m.conditions[n+1:]...)
-			c.w.wake()
+			m.conditions = slices.Delete(m.conditions, n, n+1)
+			c.w.Wake()
 			return true, nil
 		}
 	}

@@ -6,7 +6,7 @@ import "github.com/droverhq/drover/schemas"
 func (m *Machine) deliver(e schemas.Event) {
 	switch a := e.Attributes.(type) {
 	case *schemas.WorkflowStarted:
-		m.begin(e, a)
+		m.begin(a)
 	case *schemas.WorkflowCancelRequested:
 		m.root.Cancel(ErrCanceled, ErrCanceled)
 	case *schemas.Signal:
@@ -15,20 +15,22 @@ func (m *Machine) deliver(e schemas.Event) {
 	case *schemas.TimerExpired:
 		m.end("timer "+a.TimerID, Outcome{Kind: Succeeded})
 	case *schemas.TimerScheduleFailed:
-		m.end("timer "+a.TimerID,
-			Outcome{Kind: Refused, Reason: string(a.Cause), Details: text(a.Details)})
+		m.end("timer "+a.TimerID, refused(a.Cause, a.Details))
 
 	case *schemas.ActivityScheduled:
 		m.known("activity "+a.ActivityID, e.ID)
 	case *schemas.ActivityScheduleFailed:
-		m.end("activity "+a.ActivityID,
-			Outcome{Kind: Refused, Reason: string(a.Cause), Details: text(a.Details)})
+		m.end("activity "+a.ActivityID, refused(a.Cause, a.Details))
+
+	case *schemas.ChildScheduled:
+		m.known("child "+a.WorkflowID, e.ID)
+	case *schemas.ChildStartFailed:
+		m.end("child "+a.WorkflowID, refused(a.Cause, a.Details))
+		m.endOf(a.ScheduledEventID, refused(a.Cause, a.Details))
 	default:
-		if id := endOfActivity(a); id != 0 {
-			m.endOf(id, outcomeOfActivity(a))
-			return
+		if id, o := ending(a); id != 0 {
+			m.endOf(id, o)
 		}
-		m.deliverOthers(e)
 	}
 }
 
@@ -56,48 +58,36 @@ func (m *Machine) endOf(id int64, o Outcome) {
 	}
 }
 
-// endOfActivity returns the event that has scheduled the activity which ends by an event; 0 if none
-// does.
-func endOfActivity(a schemas.Attributes) int64 {
+// ending returns the event that has scheduled the activity or child which ends by an event, and how
+// that ends; 0 if none does.
+func ending(a schemas.Attributes) (scheduled int64, o Outcome) {
 	switch a := a.(type) {
 	case *schemas.ActivitySuccess:
-		return a.ScheduledEventID
+		return a.ScheduledEventID, Outcome{Kind: Succeeded, Result: a.Result}
 	case *schemas.ActivityFailed:
-		return a.ScheduledEventID
+		return a.ScheduledEventID, Outcome{Kind: Failed, Reason: a.Reason, Details: a.Details}
 	case *schemas.ActivityTimedOut:
-		return a.ScheduledEventID
+		return a.ScheduledEventID,
+			Outcome{Kind: TimedOut, Reason: string(a.TimeoutType), Details: a.Details}
 	case *schemas.ActivityScheduledTimeout:
-		return a.ScheduledEventID
+		return a.ScheduledEventID, Outcome{Kind: TimedOut, Reason: string(a.TimeoutType)}
 	case *schemas.ActivityCanceled:
-		return a.ScheduledEventID
+		return a.ScheduledEventID, Outcome{Kind: Canceled, Details: a.Details}
+	case *schemas.ChildSuccess:
+		return a.ScheduledEventID, Outcome{Kind: Succeeded, Result: a.Result}
+	case *schemas.ChildFailed:
+		return a.ScheduledEventID, Outcome{Kind: Failed, Reason: a.Reason, Details: a.Details}
+	case *schemas.ChildTimedOut:
+		return a.ScheduledEventID, Outcome{Kind: TimedOut, Reason: string(a.TimeoutType)}
+	case *schemas.ChildCanceled:
+		return a.ScheduledEventID, Outcome{Kind: Canceled, Details: a.Details}
+	case *schemas.ChildTerminated:
+		return a.ScheduledEventID, Outcome{Kind: Terminated}
 	}
-	return 0
+	return 0, Outcome{}
 }
 
-func outcomeOfActivity(a schemas.Attributes) Outcome {
-	switch a := a.(type) {
-	case *schemas.ActivitySuccess:
-		return Outcome{Kind: Succeeded, Result: a.Result}
-	case *schemas.ActivityFailed:
-		return Outcome{Kind: Failed, Reason: a.Reason, Details: a.Details}
-	case *schemas.ActivityTimedOut:
-		return Outcome{Kind: TimedOut, Reason: string(a.TimeoutType), Details: a.Details}
-	case *schemas.ActivityScheduledTimeout:
-		return Outcome{Kind: TimedOut, Reason: string(a.TimeoutType)}
-	case *schemas.ActivityCanceled:
-		return Outcome{Kind: Canceled, Details: a.Details}
-	}
-	return Outcome{}
-}
-
-// text is words of the broker as details.
-func text(s string) schemas.Payload {
-	if s == "" {
-		return nil
-	}
-	p, err := schemas.JSONPayload(s)
-	if err != nil {
-		return nil
-	}
-	return p
+// refused is the end of what the broker does not begin.
+func refused(cause schemas.Cause, details string) Outcome {
+	return Outcome{Kind: Refused, Reason: string(cause), Details: schemas.Text(details)}
 }

@@ -1,13 +1,16 @@
 package machine
 
-import "github.com/droverhq/drover/schemas"
+import (
+	"github.com/droverhq/drover/decider/workflow/internal/coroutine"
+	"github.com/droverhq/drover/schemas"
+)
 
 // Waitable is what a coroutine can wait for.
 type Waitable interface {
 	// Ready tells whether there is nothing to wait for.
 	Ready() bool
 	// waiting are those that are woken once it may be ready.
-	waiting() *waiters
+	waiting() *coroutine.Waiters
 }
 
 // Outcome is how something that the code has asked for has ended.
@@ -56,7 +59,7 @@ type Future struct {
 	value   any // of a coroutine
 	err     error
 	ready   bool
-	waiters waiters
+	waiters coroutine.Waiters
 	// cancel asks for its end; nil if it cannot be canceled, or has ended.
 	cancel func()
 	scope  *Scope
@@ -72,7 +75,7 @@ func (f *Future) Outcome() Outcome { return f.outcome }
 // Value returns what the function of a coroutine has returned.
 func (f *Future) Value() (any, error) { return f.value, f.err }
 
-func (f *Future) waiting() *waiters { return &f.waiters }
+func (f *Future) waiting() *coroutine.Waiters { return &f.waiters }
 
 // Cancel asks for its end, if it has not ended yet.
 func (f *Future) Cancel() {
@@ -107,10 +110,5 @@ func (f *Future) finish() {
 	if f.then != nil {
 		f.then(f.outcome)
 	}
-	f.waiters.wake()
-}
-
-// Settled returns a future that has ended.
-func Settled(name string, o Outcome) *Future {
-	return &Future{Name: name, outcome: o, ready: true}
+	f.waiters.Wake()
 }

@@ -176,7 +176,7 @@ func keepable(asks []match.Ask) (kept []match.Ask) {
 }
 
 // begin starts the main coroutine.
-func (m *Machine) begin(e schemas.Event, a *schemas.WorkflowStarted) {
+func (m *Machine) begin(a *schemas.WorkflowStarted) {
 	m.start = a
 	m.scheduler.Go(coroutine.Main, func(*coroutine.Coroutine) {
 		m.closing = m.code(m, a)

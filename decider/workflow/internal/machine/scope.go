@@ -1,6 +1,11 @@
 package machine
 
-import "errors"
+import (
+	"errors"
+	"slices"
+
+	"github.com/droverhq/drover/decider/workflow/internal/coroutine"
+)
 
 // ErrCanceled is what calls in a canceled scope return.
 var ErrCanceled = errors.New("canceled")
@@ -12,7 +17,7 @@ type Scope struct {
 	cause    error
 	children []*Scope
 	open     []*Future // in the order in which they were asked for
-	waiters  waiters
+	waiters  coroutine.Waiters
 }
 
 // NewScope begins a scope inside another; nil stands for one that nothing cancels from outside.
@@ -33,8 +38,8 @@ func (s *Scope) Err() error   { return s.err }
 func (s *Scope) Cause() error { return s.cause }
 
 // Ready implements [Waitable]: whoever waits for a scope waits for its cancellation.
-func (s *Scope) Ready() bool       { return s.err != nil }
-func (s *Scope) waiting() *waiters { return &s.waiters }
+func (s *Scope) Ready() bool                 { return s.err != nil }
+func (s *Scope) waiting() *coroutine.Waiters { return &s.waiters }
 
 // Cancel cancels what the scope has open and all scopes in it, the oldest first.
 func (s *Scope) Cancel(err, cause error) {
@@ -45,7 +50,7 @@ func (s *Scope) Cancel(err, cause error) {
 		cause = err
 	}
 	s.err, s.cause = err, cause
-	for _, f := range append([]*Future(nil), s.open...) {
+	for _, f := range slices.Clone(s.open) {
 		f.Cancel()
 	}
 	for _, c := range s.children {
@@ -55,22 +60,12 @@ func (s *Scope) Cancel(err, cause error) {
 	if s.parent != nil {
 		s.parent.forget(s)
 	}
-	s.waiters.wake()
-}
-
-// End takes a scope that is over off its parent. What it has open goes on.
-func (s *Scope) End() {
-	if s.parent != nil && len(s.open) == 0 && len(s.children) == 0 {
-		s.parent.forget(s)
-	}
+	s.waiters.Wake()
 }
 
 func (s *Scope) forget(c *Scope) {
-	for n, other := range s.children {
-		if other == c {
-			s.children = append(s.children[:n:n], s.children[n+1:]...)
-			return
-		}
+	if n := slices.Index(s.children, c); n >= 0 {
+		s.children = slices.Delete(slices.Clone(s.children), n, n+1) // Cancel goes through the other
 	}
 }
 
@@ -80,10 +75,7 @@ func (s *Scope) enter(f *Future) {
 }
 
 func (s *Scope) leave(f *Future) {
-	for n, other := range s.open {
-		if other == f {
-			s.open = append(s.open[:n:n], s.open[n+1:]...)
-			return
-		}
+	if n := slices.Index(s.open, f); n >= 0 {
+		s.open = slices.Delete(s.open, n, n+1)
 	}
 }

@@ -2,39 +2,9 @@ package machine
 
 import (
 	"runtime"
-	"slices"
 
 	"github.com/droverhq/drover/decider/workflow/internal/coroutine"
 )
-
-// waiter is a coroutine that waits, perhaps for several things of which one is enough.
-type waiter struct {
-	c    *coroutine.Coroutine
-	done bool // it was woken
-}
-
-// waiters are those who wait for one thing.
-type waiters []*waiter
-
-func (ws *waiters) add(w *waiter) { *ws = append(*ws, w) }
-
-func (ws *waiters) remove(w *waiter) {
-	if n := slices.Index(*ws, w); n >= 0 {
-		*ws = slices.Delete(*ws, n, n+1)
-	}
-}
-
-// wake wakes all of them, in the order in which they came.
-func (ws *waiters) wake() {
-	all := *ws
-	*ws = nil
-	for _, w := range all {
-		if !w.done {
-			w.done = true
-			w.c.Ready()
-		}
-	}
-}
 
 // Enter begins a call of the API that may wait or ask for something. It does not return if no
 // coroutine of the run makes the call, or once the run is evicted. The error says that the
@@ -62,15 +32,12 @@ func (m *Machine) WaitAny(why string, all ...Waitable) error {
 			return nil
 		}
 	}
-	w := &waiter{c: c}
 	for _, x := range all {
-		x.waiting().add(w)
+		x.waiting().Add(c)
 	}
-	for !w.done {
-		c.Park(why)
-	}
+	c.Park(why)
 	for _, x := range all {
-		x.waiting().remove(w)
+		x.waiting().Remove(c)
 	}
 	return nil
 }
