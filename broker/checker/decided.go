@@ -5,7 +5,7 @@ import "github.com/droverhq/drover/schemas"
 // checkDecided checks that what a decider decided stands directly after its DeciderCompleted, and
 // ends the block of decisions at the first event that is not one.
 func (h *History) checkDecided(e schemas.Event) {
-	completed, decided := decidedBy(e.Attributes)
+	completed, decided := schemas.DecidedBy(e.Attributes)
 	d := &h.decider
 	switch {
 	case !decided:
@@ -52,80 +52,4 @@ func (h *History) inBlock(e schemas.Event, completed int64) bool {
 func (h *History) askedInBlock(scheduled int64) bool {
 	x := h.exchanges[scheduled]
 	return x != nil && x.decided == h.decider.block
-}
-
-// decidedBy returns the DeciderCompleted that an event names, and whether it must stand after it.
-// Answers that come later, and what the service does on its own, need not.
-func decidedBy(a schemas.Attributes) (completed int64, decided bool) {
-	switch a := a.(type) {
-	case *schemas.LockReleased:
-		return a.DeciderCompletedEventID, a.DeciderCompletedEventID != 0
-	case *schemas.LockRefused:
-		return a.DeciderCompletedEventID, a.ScheduledEventID == 0
-	case *schemas.StateRefused:
-		return a.DeciderCompletedEventID, a.ScheduledEventID == 0
-	case *schemas.WorkflowFailed:
-		return a.DeciderCompletedEventID, a.DeciderCompletedEventID != 0
-	case *schemas.ChildStartFailed:
-		return a.DeciderCompletedEventID, a.ScheduledEventID == 0
-	case *schemas.SignalExternalFailed:
-		return a.DeciderCompletedEventID, a.ScheduledEventID == 0
-	case *schemas.CancelExternalFailed:
-		return a.DeciderCompletedEventID, a.ScheduledEventID == 0
-	case *schemas.ActivityScheduled:
-		return a.DeciderCompletedEventID, true
-	case *schemas.ActivityCancelRequested:
-		return a.DeciderCompletedEventID, true
-	case *schemas.TimerScheduled:
-		return a.DeciderCompletedEventID, true
-	case *schemas.TimerCanceled:
-		return a.DeciderCompletedEventID, true
-	case *schemas.Marker:
-		return a.DeciderCompletedEventID, true
-	case *schemas.ChildScheduled:
-		return a.DeciderCompletedEventID, true
-	case *schemas.SignalExternalScheduled:
-		return a.DeciderCompletedEventID, true
-	case *schemas.CancelExternalScheduled:
-		return a.DeciderCompletedEventID, true
-	case *schemas.LockRequested:
-		return a.DeciderCompletedEventID, true
-	case *schemas.StateRequested:
-		return a.DeciderCompletedEventID, true
-	case *schemas.ReplayPointSet:
-		return a.DeciderCompletedEventID, true
-	case *schemas.ReplayPointsReset:
-		return a.DeciderCompletedEventID, true
-	case *schemas.RetentionSet:
-		return a.DeciderCompletedEventID, true
-	case *schemas.AttributesSet:
-		return a.DeciderCompletedEventID, true
-	default:
-		return decidedToEnd(a)
-	}
-}
-
-// decidedToEnd is decidedBy for the closing events and the refusals.
-func decidedToEnd(a schemas.Attributes) (completed int64, decided bool) {
-	switch a := a.(type) {
-	case *schemas.WorkflowSuccess:
-		return a.DeciderCompletedEventID, true
-	case *schemas.WorkflowCanceled:
-		return a.DeciderCompletedEventID, true
-	case *schemas.WorkflowContinuedAsNew:
-		return a.DeciderCompletedEventID, true
-	case *schemas.WorkflowCloseFailed:
-		return a.DeciderCompletedEventID, true
-	case *schemas.ActivityScheduleFailed:
-		return a.DeciderCompletedEventID, true
-	case *schemas.ActivityCancelFailed:
-		return a.DeciderCompletedEventID, true
-	case *schemas.TimerScheduleFailed:
-		return a.DeciderCompletedEventID, true
-	case *schemas.TimerCancelFailed:
-		return a.DeciderCompletedEventID, true
-	case *schemas.MarkerFailed:
-		return a.DeciderCompletedEventID, true
-	}
-	return 0, false
 }

@@ -39,7 +39,8 @@ func (c *Cutter) Add(e schemas.Event) (complete *Turn) {
 		c.block = c.turn(a.StartedEventID, c.at)
 		c.block.Completed = e.ID
 	default:
-		if c.block != nil && DecidedBy(a) == c.block.Completed {
+		completed, decided := schemas.DecidedBy(a)
+		if c.block != nil && decided && completed == c.block.Completed {
 			c.block.Block = append(c.block.Block, e)
 		}
 		c.waiting = append(c.waiting, e)
