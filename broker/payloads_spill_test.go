@@ -34,6 +34,7 @@ func TestLargePayloadsOfStrangers(t *testing.T) {
 		})
 		f.start(`{"workflowId":"w","type":"order","input":` + string(input) + `}`)
 		f.publish(ns.Signal("w", "news"), string(signal))
+		f.await("w", schemas.EventSignal) // the report closes the run
 		f.pull().report("success", `,"result":`+string(result))
 		f.completes("w")
 		for _, e := range f.events("w") {
