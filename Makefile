@@ -40,7 +40,7 @@ REPORT   ?= $(CURDIR)/bin/chaos.jsonl
 TOOL   := $(GO) tool -modfile=internal/tools/go.mod
 CHECKS := all,-ST1020,-ST1021,-ST1022,-QF1*
 
-.PHONY: all run test build lint vet floors staticcheck format fmt fuzz bench picture chaos soak house mutants clean
+.PHONY: all run test build lint vet vettool floors staticcheck format fmt fuzz bench picture chaos soak house mutants clean
 
 all: build
 
@@ -58,6 +58,7 @@ test:
 	@$(MAKE) --no-print-directory floors
 	$(GO) list $(PKGS) | { grep -vE '$(PLAIN)' || true; } | xargs -r env DROVER_TEST_SAMPLE=1 $(GO) test -vet=off -race -shuffle=on -p $(PACKAGES) -timeout $(TIMEOUT)
 	$(GO) list $(PKGS) | { grep -vE '$(RACED)' || true; } | xargs -r $(GO) test -vet=off -shuffle=on -p $(PACKAGES) -timeout $(TIMEOUT)
+	@$(MAKE) --no-print-directory vettool
 	@$(MAKE) --no-print-directory staticcheck
 
 lint:
@@ -69,6 +70,10 @@ lint:
 
 vet:
 	$(GO) vet $(PKGS)
+
+# A module of its own, which depends on golang.org/x/tools: finds what code of workflows must not do.
+vettool:
+	cd vet && $(GO) test ./...
 
 floors:
 	$(GO) test -run '^TestFloors' .

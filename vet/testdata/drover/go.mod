@@ -1,0 +1,3 @@
+module github.com/droverhq/drover
+
+go 1.26

@@ -1,0 +1,3 @@
+module lib.example
+
+go 1.26
