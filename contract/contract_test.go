@@ -128,6 +128,39 @@ func wantError(t *testing.T, err error, want string) {
 	}
 }
 
+func TestStartChild(t *testing.T) {
+	kid := contract.Workflow[order, string]("kid")
+	input, _ := kid.EncodeInput(order{ID: "o-1"})
+	got, err := kid.StartChild(order{ID: "o-1"}, contract.WorkflowID("kid-1"), contract.Priority(2), contract.TypeVersion("3"),
+		contract.ExecutionStartToClose(time.Hour), contract.ChildPolicy(schemas.ChildAbandon), contract.Abandon())
+	want := &schemas.StartChild{
+		WorkflowID: "kid-1", WorkflowType: "kid", WorkflowTypeVersion: "3", Input: input, TaskPriority: 2,
+		ExecutionStartToCloseTimeout: schemas.Duration(time.Hour), ChildPolicy: schemas.ChildAbandon,
+	}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+	for _, tc := range []struct {
+		opt  contract.Option
+		want string
+	}{
+		{contract.List("a"), "List is for activities alone"},
+		{contract.Option{}, "zero value"},
+		{contract.ExecutionStartToClose(-5), "executionStartToCloseTimeout"},
+	} {
+		_, err := kid.StartChild(order{}, tc.opt)
+		if !errors.Is(err, contract.ErrOption) || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("got %v, want %q", err, tc.want)
+		}
+	}
+	if _, err := charge.Schedule("a", order{}, contract.WorkflowID("x")); !errors.Is(err, contract.ErrOption) {
+		t.Errorf("got %v for an activity with a workflow id", err)
+	}
+	if contract.Abandons(contract.List("a")) || !contract.Abandons(contract.List("a"), contract.Abandon()) {
+		t.Error("Abandons does not find Abandon")
+	}
+}
+
 func TestSchedule(t *testing.T) {
 	got, err := charge.Schedule("charge#1", order{ID: "o-1"}, contract.List("EU"), contract.Priority(2), contract.StartToClose(0), contract.NoRetry())
 	if err != nil {

@@ -85,6 +85,8 @@ func TestMistakesPanic(t *testing.T) {
 		{"attempts", act(contract.Retry(schemas.RetryPolicy{MaximumAttempts: -1})), "retry.maximumAttempts: it is -1"},
 		{"list", act(contract.List("a b")), `List "a b": invalid name`},
 		{"version", act(contract.TypeVersion(strings.Repeat("1", 65))), "TypeVersion: 65 bytes; want at most 64"},
+		{"option of calls", act(contract.Abandon()), "Abandon is for calls alone"},
+		{"option of children", act(contract.WorkflowID("x")), "WorkflowID is for children alone"},
 		{"zero option", act(contract.Option{}), "use the functions of package contract"},
 
 		{"signal twice", func() { contract.Workflow[int, int](n, approve, contract.Signal[string]("approve")) }, `workflow "n": it accepts "approve" twice`},

@@ -12,11 +12,13 @@ import (
 // ErrOption is wrapped by errors about options of a call.
 var ErrOption = errors.New("invalid option")
 
-// Option says how an activity is scheduled. The options are those of package decider, by the same
-// names. A duration of 0 sets nothing, and one of [schemas.Unlimited] is no limit.
+// Option says how an activity is scheduled, or a workflow as a child: which of them, its function
+// tells. The options are those of package decider, by the same names. A duration of 0 sets nothing,
+// and one of [schemas.Unlimited] is no limit.
 type Option struct {
-	name string
-	set  func(*schemas.ScheduleActivity)
+	name  string
+	set   func(*schemas.ScheduleActivity) // nil: not for activities
+	child func(*schemas.StartChild)       // nil: not for children
 }
 
 // DefaultList is the task list of activities that name none, in runs whose activity defaults name
@@ -26,7 +28,7 @@ const DefaultList = "default"
 // List names the task list: only workers of that list get the activity. Defaults to that of the
 // run's activity defaults, or else to [DefaultList].
 func List(name string) Option {
-	return Option{"List", func(a *schemas.ScheduleActivity) { a.List = name }}
+	return Option{name: "List", set: func(a *schemas.ScheduleActivity) { a.List = name }}
 }
 
 // StartToClose bounds one attempt, from the moment a worker takes it. Defaults to 10 minutes.
@@ -68,12 +70,12 @@ func StartDelay(d time.Duration) Option {
 // policy instead of the default one.
 func Retry(p schemas.RetryPolicy) Option {
 	p.NonRetryable = slices.Clone(p.NonRetryable)
-	return Option{"Retry", func(a *schemas.ScheduleActivity) { a.Retry = new(p) }}
+	return Option{name: "Retry", set: func(a *schemas.ScheduleActivity) { a.Retry = new(p) }}
 }
 
 // NoRetry makes one attempt the only one. Every failure is then the workflow's to handle.
 func NoRetry() Option {
-	return Option{"NoRetry", func(a *schemas.ScheduleActivity) {
+	return Option{name: "NoRetry", set: func(a *schemas.ScheduleActivity) {
 		a.Retry = &schemas.RetryPolicy{MaximumAttempts: 1}
 	}}
 }
@@ -81,48 +83,59 @@ func NoRetry() Option {
 // NotIdempotent makes the activity run at most once: if its worker is lost, it fails. What its
 // worker reports as failed is repeated, unless [NoRetry] is given too.
 func NotIdempotent() Option {
-	return Option{"NotIdempotent", func(a *schemas.ScheduleActivity) { a.NotIdempotent = true }}
+	return Option{name: "NotIdempotent", set: func(a *schemas.ScheduleActivity) { a.NotIdempotent = true }}
 }
 
 // MaximumInterruptions bounds how often in a row the worker of the activity may be lost; then the
 // activity fails, with the reason [schemas.ReasonInterrupted]. Defaults to 10;
 // [schemas.UnlimitedInterruptions] is no limit.
 func MaximumInterruptions(n int) Option {
-	return Option{"MaximumInterruptions", func(a *schemas.ScheduleActivity) {
+	return Option{name: "MaximumInterruptions", set: func(a *schemas.ScheduleActivity) {
 		a.MaximumInterruptions = n
 	}}
 }
 
-// Priority orders the activities of a list: those above 0 first, then those with 0, then those
-// below 0.
+// Priority orders the activities of a list, or the decisions of a type: those above 0 first, then
+// those with 0, then those below 0.
 func Priority(n int) Option {
-	return Option{"Priority", func(a *schemas.ScheduleActivity) { a.TaskPriority = n }}
+	return Option{
+		name:  "Priority",
+		set:   func(a *schemas.ScheduleActivity) { a.TaskPriority = n },
+		child: func(c *schemas.StartChild) { c.TaskPriority = n },
+	}
 }
 
-// TypeVersion names the version of the activity type. If types are registered, it must be the one
-// that is meant to the letter.
+// TypeVersion names the version of the type. If types are registered, it must be the one that is
+// meant to the letter.
 func TypeVersion(version string) Option {
-	return Option{"TypeVersion", func(a *schemas.ScheduleActivity) {
-		a.ActivityTypeVersion = version
-	}}
+	return Option{
+		name:  "TypeVersion",
+		set:   func(a *schemas.ScheduleActivity) { a.ActivityTypeVersion = version },
+		child: func(c *schemas.StartChild) { c.WorkflowTypeVersion = version },
+	}
 }
 
 func limit(
 	name string, d time.Duration, field func(*schemas.ScheduleActivity) *schemas.Duration,
 ) Option {
-	return Option{name, func(a *schemas.ScheduleActivity) {
+	return Option{name: name, set: func(a *schemas.ScheduleActivity) {
 		if d != 0 {
 			*field(a) = schemas.Duration(d)
 		}
 	}}
 }
 
+const zeroOption = "an option is the zero value: use the functions of package contract"
+
 // scheduled applies options, and returns what is wrong with them.
 func scheduled(lists ...[]Option) (s *schemas.ScheduleActivity, problem string) {
 	s = &schemas.ScheduleActivity{Retry: &schemas.RetryPolicy{}}
 	for _, o := range slices.Concat(lists...) {
-		if o.set == nil {
-			return nil, "an option is the zero value: use the functions of package contract"
+		switch {
+		case o.name == "":
+			return nil, zeroOption
+		case o.set == nil:
+			return nil, o.name + " is for children alone"
 		}
 		o.set(s)
 	}
@@ -152,6 +165,8 @@ func contradictions(opts []Option) string {
 		given[o.name] = true
 	}
 	switch {
+	case given[abandon]:
+		return "Abandon is for calls alone"
 	case given["Retry"] && given["NoRetry"]:
 		return "Retry and NoRetry contradict each other: keep one"
 	case given["NotIdempotent"] && given["MaximumInterruptions"]:

@@ -45,3 +45,26 @@ func Workflow[In, Out any](name string, accepts ...Message) *WorkflowOf[In, Out]
 
 // Accepts returns the signals that the workflow takes, in the order of the declaration.
 func (w *WorkflowOf[In, Out]) Accepts() []Message { return slices.Clone(w.accepts) }
+
+// StartChild returns the decision that asks for the workflow as a child. An error says which option
+// cannot stand, or that the input cannot be encoded.
+func (w *WorkflowOf[In, Out]) StartChild(in In, opts ...Option) (*schemas.StartChild, error) {
+	input, err := w.EncodeInput(in)
+	if err != nil {
+		return nil, err
+	}
+	c := &schemas.StartChild{WorkflowType: w.name, Input: input}
+	for _, o := range opts {
+		switch {
+		case o.name == "":
+			return nil, invalid(w.of(), zeroOption)
+		case o.child == nil:
+			return nil, invalid(w.of(), o.name+" is for activities alone")
+		}
+		o.child(c)
+	}
+	if err := c.ValidateLimits(); err != nil {
+		return nil, invalid(w.of(), err.Message)
+	}
+	return c, nil
+}

@@ -3,6 +3,7 @@ package workflow
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/droverhq/drover/contract"
 	"github.com/droverhq/drover/decider/workflow/internal/machine"
@@ -19,11 +20,39 @@ func Call[In, Out any](
 	return Start(ctx, c, in, opts...).Get(ctx)
 }
 
-// Start asks for an activity, or for a workflow as a child, and does not wait.
+// Start asks for an activity, or for a workflow as a child, and does not wait. A child that is open
+// when the run ends is canceled, unless [contract.Abandon] is given.
 func Start[In, Out any](
 	ctx Context, c contract.Callable[In, Out], in In, opts ...contract.Option,
 ) *Future[Out] {
-	f := ask(ctx, c, in, opts)
+	if w, ok := c.(*contract.WorkflowOf[In, Out]); ok {
+		return called(ctx, c, startChild(ctx, w, in, opts, false))
+	}
+	a, _ := c.(*contract.ActivityOf[In, Out]) // there are no others
+	return called(ctx, c, schedule(ctx, a, in, opts))
+}
+
+// Begin starts a workflow as a child and waits until it has begun: from then on it can be signaled.
+// The error is a [*CallError], such as one that is Refused with the reason
+// [schemas.CauseWorkflowRunning].
+func Begin[In, Out any](
+	ctx Context, w *contract.WorkflowOf[In, Out], in In, opts ...contract.Option,
+) (*Future[Out], error) {
+	f := startChild(ctx, w, in, opts, true)
+	begun, err := ctx.run.m.WaitBegun(f)
+	if err == nil && !begun {
+		err = ended(ctx, w.Name(), f)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return called(ctx, w, f), nil
+}
+
+// called is the future of a call.
+func called[In, Out any](
+	ctx Context, c contract.Callable[In, Out], f *machine.Future,
+) *Future[Out] {
 	return &Future[Out]{f: f, result: func() (Out, error) {
 		var out Out
 		if err := ended(ctx, c.Name(), f); err != nil {
@@ -37,31 +66,38 @@ func Start[In, Out any](
 	}}
 }
 
-func ask[In, Out any](
-	ctx Context, c contract.Callable[In, Out], in In, opts []contract.Option,
+func schedule[In, Out any](
+	ctx Context, c *contract.ActivityOf[In, Out], in In, opts []contract.Option,
 ) *machine.Future {
 	m := ctx.run.m
-	switch c := c.(type) {
-	case *contract.ActivityOf[In, Out]:
-		all := append(append([]contract.Option(nil), ctx.options...), opts...)
-		a, err := c.Schedule("", in, all...)
-		if err != nil {
-			panic(err.Error())
-		}
-		if d := m.Started().ActivityDefaults; a.List == "" && (d == nil || d.List == "") {
-			a.List = contract.DefaultList
-		}
-		return m.Schedule(ctx.scope, a)
-	default:
-		input, err := c.EncodeInput(in)
-		if err != nil {
-			panic(err.Error())
-		}
-		if len(opts) > 0 {
-			panic(fmt.Sprintf("workflow %q: it is called with options of an activity", c.Name()))
-		}
-		return m.StartChild(ctx.scope, &schemas.StartChild{WorkflowType: c.Name(), Input: input})
+	all := slices.Concat(ctx.options, opts)
+	a, err := c.Schedule("", in, all...)
+	if err != nil {
+		panic(err.Error())
 	}
+	if d := m.Started().ActivityDefaults; a.List == "" && (d == nil || d.List == "") {
+		a.List = contract.DefaultList
+	}
+	f := m.Schedule(ctx.scope, a)
+	if contract.Abandons(all...) {
+		f.Abandon()
+	}
+	return f
+}
+
+func startChild[In, Out any](
+	ctx Context, w *contract.WorkflowOf[In, Out], in In, opts []contract.Option, tell bool,
+) *machine.Future {
+	a, err := w.StartChild(in, opts...)
+	if err != nil {
+		panic(err.Error())
+	}
+	a.Tell = tell
+	f := ctx.run.m.StartChild(ctx.scope, a)
+	if contract.Abandons(opts...) {
+		f.Abandon()
+	}
+	return f
 }
 
 // CallError says that what was called did not succeed.

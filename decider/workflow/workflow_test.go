@@ -22,12 +22,7 @@ func TestHowRunsEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cases := []struct {
-		name  string
-		fn    func(workflow.Context, string) (string, error)
-		while func(t *testing.T, e *drovertest.Env, run *drover.Run)
-		want  string // status, then result or reason
-	}{
+	howTheyEnd(t, []ending{
 		{"result", func(_ workflow.Context, in string) (string, error) { return in + "put", nil }, nil, `completed "input"`},
 		{"error", func(workflow.Context, string) (string, error) { return "", errWorse }, nil, "failed failed"},
 		{"fault", func(workflow.Context, string) (string, error) {
@@ -158,34 +153,7 @@ func TestHowRunsEnd(t *testing.T) {
 			}
 			return in, nil
 		}, nil, `completed "again"`},
-	}
-	for _, kept := range []int{0, -1} { // as many as usual, or none: rebuilt for each decision
-		drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
-			w := e.Client.Worker(nil)
-			implementAll(w, &workflow.Options{Kept: kept})
-			for _, tc := range cases {
-				workflow.Implement(w, contract.Workflow[string, string]("case "+tc.name, note), tc.fn, &workflow.Options{Kept: kept})
-			}
-			e.Go(w)
-			for _, tc := range cases {
-				run, err := e.Client.Start(t.Context(), "case "+tc.name, "in", nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if tc.while != nil {
-					tc.while(t, e, run)
-				}
-				o := e.Wait(run)
-				text := o.Reason
-				if o.Status == schemas.StatusCompleted {
-					text = string(o.Result)
-				}
-				if got := fmt.Sprint(o.Status, " ", text); got != tc.want {
-					t.Errorf("%s, with %d kept: got %s (%s), want %s", tc.name, kept, got, o.Details, tc.want)
-				}
-			}
-		})
-	}
+	})
 }
 
 // What was done is undone when what follows fails, the newest first, even after a cancellation.

@@ -21,25 +21,51 @@ func (m *Machine) deliver(e schemas.Event) {
 		m.known("activity "+a.ActivityID, e.ID)
 	case *schemas.ActivityScheduleFailed:
 		m.end("activity "+a.ActivityID, refused(a.Cause, a.Details))
-
-	case *schemas.ChildScheduled:
-		m.known("child "+a.WorkflowID, e.ID)
-	case *schemas.ChildStartFailed:
-		m.end("child "+a.WorkflowID, refused(a.Cause, a.Details))
-		m.endOf(a.ScheduledEventID, refused(a.Cause, a.Details))
 	default:
+		if m.deliverOther(e) {
+			return
+		}
 		if id, o := ending(a); id != 0 {
 			m.endOf(id, o)
 		}
 	}
 }
 
+// deliverOther is deliver for other workflows. It reports false for what only ends something.
+func (m *Machine) deliverOther(e schemas.Event) bool {
+	switch a := e.Attributes.(type) {
+	case *schemas.ChildScheduled:
+		if f := m.known(childKey(a.WorkflowID, a.Control), e.ID); f != nil {
+			f.run = a.Run
+		}
+	case *schemas.ChildStarted:
+		if f := m.scheduled[a.ScheduledEventID]; f != nil {
+			f.begin()
+		}
+	case *schemas.ChildStartFailed:
+		m.refuse(childKey(a.WorkflowID, a.Control), a.ScheduledEventID, a.Cause, a.Details)
+	case *schemas.SignalExternalScheduled:
+		m.known(messageKey(a.Control), e.ID)
+	case *schemas.SignalExternalFailed:
+		m.refuse(messageKey(a.Control), a.ScheduledEventID, a.Cause, a.Details)
+	case *schemas.CancelExternalScheduled:
+		m.known(messageKey(a.Control), e.ID)
+	case *schemas.CancelExternalFailed:
+		m.refuse(messageKey(a.Control), a.ScheduledEventID, a.Cause, a.Details)
+	default:
+		return false
+	}
+	return true
+}
+
 // known notes which event has scheduled something: what comes later names that event alone.
-func (m *Machine) known(key string, id int64) {
-	if f := m.open[key]; f != nil {
+func (m *Machine) known(key string, id int64) *Future {
+	f := m.open[key]
+	if f != nil {
 		m.scheduled[id] = f
 		delete(m.open, key)
 	}
+	return f
 }
 
 // end settles what was asked for under a name.
@@ -58,8 +84,17 @@ func (m *Machine) endOf(id int64, o Outcome) {
 	}
 }
 
-// ending returns the event that has scheduled the activity or child which ends by an event, and how
-// that ends; 0 if none does.
+// refuse settles what was refused: at once, under its name, or later.
+func (m *Machine) refuse(key string, scheduled int64, cause schemas.Cause, details string) {
+	if scheduled == 0 {
+		m.end(key, refused(cause, details))
+	} else {
+		m.endOf(scheduled, refused(cause, details))
+	}
+}
+
+// ending returns the event that has scheduled what ends by an event, and how that ends; 0 if nothing
+// does.
 func ending(a schemas.Attributes) (scheduled int64, o Outcome) {
 	switch a := a.(type) {
 	case *schemas.ActivitySuccess:
@@ -83,6 +118,10 @@ func ending(a schemas.Attributes) (scheduled int64, o Outcome) {
 		return a.ScheduledEventID, Outcome{Kind: Canceled, Details: a.Details}
 	case *schemas.ChildTerminated:
 		return a.ScheduledEventID, Outcome{Kind: Terminated}
+	case *schemas.ExternalSignaled:
+		return a.ScheduledEventID, Outcome{Kind: Succeeded}
+	case *schemas.ExternalCancelRequested:
+		return a.ScheduledEventID, Outcome{Kind: Succeeded}
 	}
 	return 0, Outcome{}
 }

@@ -64,6 +64,10 @@ type Future struct {
 	cancel func()
 	scope  *Scope
 	then   func(Outcome)
+
+	child, begun bool   // of a child: that it is one, and that it has begun
+	run          string // of a child, once it is known
+	abandoned    bool
 }
 
 // Ready tells whether it has ended.
@@ -82,6 +86,18 @@ func (f *Future) Cancel() {
 	if f.cancel != nil && !f.ready {
 		f.cancel()
 	}
+}
+
+// Abandon leaves it alone when it is canceled: it is not asked to end, nor waited for.
+func (f *Future) Abandon() {
+	f.abandoned = true
+	f.cancel = func() { f.settle(Outcome{Kind: Canceled}) }
+}
+
+// begin notes that a child has begun.
+func (f *Future) begin() {
+	f.begun = true
+	f.waiters.Wake()
 }
 
 // Then has a function called when it ends, by whoever lets it end.

@@ -139,6 +139,7 @@ func (m *Machine) play(t *turns.Turn) error {
 				m.deliver(schemas.Event{ID: e.ID, Time: e.Time, Attributes: a})
 			}
 		}
+		m.leaveChildren()
 		m.asks = append(keepable(m.asks), match.Ask{Decision: m.closing()})
 	}
 	if m.turn.Completed == 0 && m.mismatch != nil {

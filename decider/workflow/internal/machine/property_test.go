@@ -44,9 +44,9 @@ func run(p *play, s *machine.Scope, all []step) {
 
 func draw(t *rapid.T, depth int) step {
 	n := rapid.IntRange(0, 3).Draw(t, "n")
-	kind := rapid.IntRange(0, 11).Draw(t, "step")
+	kind := rapid.IntRange(0, 14).Draw(t, "step")
 	if depth == 0 {
-		kind %= 9
+		kind %= 12
 	}
 	switch kind {
 	case 0: // call
@@ -103,12 +103,40 @@ func draw(t *rapid.T, depth int) step {
 				p.scopes[n].Cancel(machine.ErrCanceled, nil)
 			}
 		}
-	case 9: // a coroutine
+	case 9: // a child, of an id that others may have, and perhaps left alone
+		return func(p *play, s *machine.Scope) {
+			a := &schemas.StartChild{WorkflowType: "kid"}
+			if n > 0 {
+				a.WorkflowID = fmt.Sprint("kid", n%2)
+			}
+			f := p.m.StartChild(s, a)
+			if n == 3 {
+				f.Abandon()
+			}
+			p.futures = append(p.futures, f)
+		}
+	case 10: // a child that is waited for until it has begun
+		return func(p *play, s *machine.Scope) {
+			f := p.m.StartChild(s, &schemas.StartChild{WorkflowType: "kid", Tell: true})
+			p.futures = append(p.futures, f)
+			begun, _ := p.m.WaitBegun(f)
+			p.see("%s has begun: %v %+v", f.Name, begun, f.Outcome())
+		}
+	case 11: // a message to another workflow
+		return func(p *play, s *machine.Scope) {
+			f := p.m.Signal(s, &schemas.SignalExternal{WorkflowID: "other"})
+			if n == 0 {
+				f = p.m.RequestCancel(s, &schemas.CancelExternal{WorkflowID: "other"})
+			}
+			p.m.Wait(f.Name, f)
+			p.see("%s %+v", f.Name, f.Outcome())
+		}
+	case 12: // a coroutine
 		body := program(t, depth-1)
 		return func(p *play, s *machine.Scope) {
 			p.futures = append(p.futures, p.m.Go(func() (any, error) { run(p, s, body); return nil, nil }))
 		}
-	case 10: // a scope in a coroutine
+	case 13: // a scope in a coroutine
 		body := program(t, depth-1)
 		return func(p *play, s *machine.Scope) {
 			inner := machine.NewScope(s)

@@ -18,10 +18,20 @@ type broker struct {
 	activities []int64       // open, by ActivityScheduled
 	timers     []*schemas.TimerScheduled
 	timerIDs   []int64
+	others     []other
 	signals    int
 	canceled   bool
 	closed     bool
 	scheduled  int64 // of the open decision; 0: none is wanted
+}
+
+// other is a child that has not ended, or a message to another workflow without an answer.
+type other struct {
+	id      int64 // of the event that asked for it
+	child   bool
+	started bool
+	refused schemas.Attributes // what it would be refused with
+	arrived schemas.Attributes // of a message
 }
 
 func newBroker(t *rapid.T) *broker {
@@ -50,7 +60,7 @@ func (b *broker) draw(what string, most int) int { return rapid.IntRange(0, most
 // happens lets some things happen, each of which wants a decision.
 func (b *broker) happens(most int) {
 	for range b.draw("events", most) {
-		switch b.draw("what", 5) {
+		switch b.draw("what", 6) {
 		case 0:
 			b.signals++
 			b.add(&schemas.Signal{SignalName: "s", Input: schemas.Payload(fmt.Sprint(b.signals))})
@@ -69,6 +79,10 @@ func (b *broker) happens(most int) {
 			n := b.draw("timer", len(b.timers)-1)
 			b.add(&schemas.TimerExpired{TimerID: b.timers[n].TimerID, ScheduledEventID: b.timerIDs[n]})
 			b.dropTimer(n)
+		case 3:
+			if len(b.others) == 0 || !b.answers(b.draw("other", len(b.others)-1)) {
+				continue
+			}
 		default:
 			if len(b.activities) == 0 {
 				continue
@@ -92,6 +106,28 @@ func (b *broker) ends(n int) {
 		&schemas.ActivityFailed{ScheduledEventID: id, Reason: "no"},
 		&schemas.ActivityTimedOut{ScheduledEventID: id, TimeoutType: schemas.TimeoutHeartbeat},
 	}).Draw(b.t, "end"))
+}
+
+// answers lets something happen to another workflow, and tells whether the code has to know of it.
+func (b *broker) answers(n int) bool {
+	o := &b.others[n]
+	switch end := rapid.SampledFrom([]schemas.Attributes{
+		&schemas.ChildSuccess{ScheduledEventID: o.id}, &schemas.ChildFailed{ScheduledEventID: o.id, Reason: "no"},
+		&schemas.ChildCanceled{ScheduledEventID: o.id},
+	}).Draw(b.t, "end of another"); {
+	case !o.started && b.draw("refused", 3) == 0:
+		b.add(o.refused)
+	case !o.child:
+		b.add(o.arrived)
+	case !o.started:
+		o.started = true
+		b.add(&schemas.ChildStarted{ScheduledEventID: o.id})
+		return b.draw("told", 1) == 0
+	default:
+		b.add(end)
+	}
+	b.others = append(b.others[:n:n], b.others[n+1:]...)
+	return true
 }
 
 // start starts the decision that is wanted. Some fail, and are started anew.
@@ -176,6 +212,46 @@ func (b *broker) apply(d schemas.Decision, completed int64) (news bool) {
 	case *schemas.CompleteWorkflow:
 		b.add(&schemas.WorkflowSuccess{Result: a.Result, DeciderCompletedEventID: completed})
 		b.closed = true
+	default:
+		return b.applyOther(d, completed)
+	}
+	return false
+}
+
+// applyOther is apply for other workflows.
+func (b *broker) applyOther(d schemas.Decision, completed int64) (news bool) {
+	refused := b.draw("refused", 9) == 0
+	switch a := d.Attributes.(type) {
+	case *schemas.StartChild:
+		no := &schemas.ChildStartFailed{WorkflowID: a.WorkflowID, Control: a.Control, DeciderCompletedEventID: completed}
+		if refused {
+			b.add(no)
+			return true
+		}
+		no.ScheduledEventID = b.add(&schemas.ChildScheduled{
+			WorkflowID: a.WorkflowID, Run: "r", Control: a.Control, DeciderCompletedEventID: completed,
+		})
+		b.others = append(b.others, other{id: no.ScheduledEventID, child: true, refused: no})
+	case *schemas.SignalExternal:
+		no := &schemas.SignalExternalFailed{WorkflowID: a.WorkflowID, Control: a.Control, DeciderCompletedEventID: completed}
+		if refused {
+			b.add(no)
+			return true
+		}
+		no.ScheduledEventID = b.add(&schemas.SignalExternalScheduled{
+			WorkflowID: a.WorkflowID, Control: a.Control, DeciderCompletedEventID: completed,
+		})
+		b.others = append(b.others, other{
+			id: no.ScheduledEventID, refused: no, arrived: &schemas.ExternalSignaled{ScheduledEventID: no.ScheduledEventID},
+		})
+	case *schemas.CancelExternal:
+		no := &schemas.CancelExternalFailed{WorkflowID: a.WorkflowID, Control: a.Control, DeciderCompletedEventID: completed}
+		no.ScheduledEventID = b.add(&schemas.CancelExternalScheduled{
+			WorkflowID: a.WorkflowID, Control: a.Control, DeciderCompletedEventID: completed,
+		})
+		b.others = append(b.others, other{
+			id: no.ScheduledEventID, refused: no, arrived: &schemas.ExternalCancelRequested{ScheduledEventID: no.ScheduledEventID},
+		})
 	default:
 		b.t.Fatalf("the broker does not know %s", d.Type())
 	}

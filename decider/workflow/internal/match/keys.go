@@ -1,9 +1,14 @@
 package match
 
-import "github.com/droverhq/drover/schemas"
+import (
+	"strings"
 
-// keyOfDecision names what a decision asks for. Signals and cancel requests to other workflows are
-// told apart by the note that they carry (Control): several may go to the same workflow.
+	"github.com/droverhq/drover/schemas"
+)
+
+// keyOfDecision names what a decision asks for. Signals and cancel requests to other workflows, and
+// children whose workflow ids the code has chosen, are told apart by the note that they carry
+// (Control): several may have the same workflow id.
 func keyOfDecision(d schemas.Decision) key {
 	k := key{what: d.Type()}
 	switch a := d.Attributes.(type) {
@@ -18,7 +23,7 @@ func keyOfDecision(d schemas.Decision) key {
 	case *schemas.RecordMarker:
 		k.name = a.MarkerName
 	case *schemas.StartChild:
-		k.name = a.WorkflowID
+		k.name = child(a.WorkflowID, a.Control)
 	case *schemas.SignalExternal:
 		k.name = string(a.Control)
 	case *schemas.CancelExternal:
@@ -69,9 +74,9 @@ func keyOfEvent(a schemas.Attributes) (k key, ok bool) {
 func keyOfOthers(a schemas.Attributes) (k key, ok bool) {
 	switch a := a.(type) {
 	case *schemas.ChildScheduled:
-		return key{schemas.DecideStartChild, a.WorkflowID}, true
+		return key{schemas.DecideStartChild, child(a.WorkflowID, a.Control)}, true
 	case *schemas.ChildStartFailed:
-		return key{schemas.DecideStartChild, a.WorkflowID}, true
+		return key{schemas.DecideStartChild, child(a.WorkflowID, a.Control)}, true
 	case *schemas.SignalExternalScheduled:
 		return key{schemas.DecideSignalExternal, string(a.Control)}, true
 	case *schemas.SignalExternalFailed:
@@ -98,6 +103,10 @@ func keyOfOthers(a schemas.Attributes) (k key, ok bool) {
 		return key{closing, string(a.Decision)}, true
 	}
 	return key{}, false
+}
+
+func child(id string, control schemas.Payload) string {
+	return strings.TrimSpace(id + " " + string(control))
 }
 
 func lock(scope, name string) string {
