@@ -145,7 +145,10 @@ func (b *Broker) serveAPI() error {
 	service, err := micro.AddService(b.api.NATS(), micro.Config{
 		Name: "drover", Version: b.Options.Version,
 		Description: "Drover workflow service, namespace " + b.Options.Namespace,
-		Metadata:    map[string]string{"namespace": b.Options.Namespace, "node": b.Options.Node},
+		Metadata: map[string]string{
+			"namespace": b.Options.Namespace, "node": b.Options.Node,
+			schemas.FeaturesKey: schemas.FeatureNames(schemas.Features()),
+		},
 	})
 	if err != nil {
 		return fmt.Errorf("register the API: %w", err)

@@ -1,5 +1,11 @@
 package decider
 
+import (
+	"slices"
+
+	"github.com/droverhq/drover/schemas"
+)
+
 // Stopper is a [Decider] that wants to be told when its worker stops, to let go of what it keeps in
 // memory: whatever that is, no later task proves it any more (see [Task.Continues]).
 //
@@ -14,6 +20,11 @@ type Stopper interface{ Stop() }
 // which costs a hand-over.
 type Apart interface{ Apart() bool }
 
+// Needs is a [Decider] that needs brokers which can do more than those of the first release. If a
+// broker of the namespace lacks something of it, Run ends with [ErrFeatures]; without a broker it
+// waits for one.
+type Needs interface{ Needs() []schemas.Feature }
+
 // stopped tells a decider that its worker has stopped.
 func stopped(d Decider) (err error) {
 	defer caught(&err)
@@ -26,4 +37,26 @@ func stopped(d Decider) (err error) {
 func isApart(d Decider) bool {
 	a, ok := d.(Apart)
 	return ok && a.Apart()
+}
+
+// needs returns what deciders need of brokers.
+func needs(deciders map[string]Decider, sources []followed) (all []schemas.Feature) {
+	add := func(d Decider) {
+		n, ok := d.(Needs)
+		if !ok {
+			return
+		}
+		for _, f := range n.Needs() {
+			if !slices.Contains(all, f) {
+				all = append(all, f)
+			}
+		}
+	}
+	for _, d := range deciders {
+		add(d)
+	}
+	for _, s := range sources {
+		add(s.decider)
+	}
+	return all
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/droverhq/drover/decider/internal/history"
+	"github.com/droverhq/drover/decider/internal/listen"
 )
 
 // The sentinel errors of this package; test with errors.Is.
@@ -35,6 +36,9 @@ var (
 	// Decide returns an error that wraps it, with what differs. The next task of the run goes to
 	// another worker, if there is one, and after three times in a row the run is parked.
 	ErrNonDeterministic = errors.New("the code does not do what the history says")
+
+	// ErrFeatures is returned by Run if a broker of the namespace lacks what a decider [Needs].
+	ErrFeatures = listen.ErrFeatures
 
 	// ErrInvalidTask reports a decision task that contradicts itself.
 	ErrInvalidTask = errors.New("invalid decision task")

@@ -82,8 +82,9 @@ func (w *Worker) Types() []string { return slices.Sorted(maps.Keys(w.deciders)) 
 // and returns. It returns nil if every task that it had taken was answered in time, else an error
 // that wraps [ErrDrainTimeout]. If the NATS server does not let it listen to one of its subjects it
 // stops by itself in the same way, with a [natsconn.RefusedError], and with [natsconn.ErrClosed] if
-// its connection is closed. Other errors mean that it never began: [ErrInvalidOptions],
-// [ErrNoDeciders], [ErrRunning], or what the connection says.
+// its connection is closed, or with [ErrFeatures] if it meets a broker that lacks what a decider
+// [Needs]. Other errors mean that it never began: [ErrInvalidOptions], [ErrNoDeciders],
+// [ErrRunning], or what the connection says.
 //
 // After every reconnect the worker announces itself again, so that runs that found nobody are asked
 // at once.
@@ -107,6 +108,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		payloads: payloads.NewClient(w.conn, ns, payloadPatience),
 		listener: listen.Listener{
 			Conn: w.conn, Namespace: ns, Identity: w.opts.Identity, Log: log, Options: w.opts,
+			Needs: needs(w.deciders, w.sources),
 		},
 	}
 	if s.cache != nil {

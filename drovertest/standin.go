@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/schemas"
 )
 
 // standIn speaks as much NATS as a client needs to stay connected while the server is down. It
@@ -103,8 +104,8 @@ func (p *standIn) serve(c net.Conn) error {
 	}
 }
 
-// heard takes a message. Deciders that announce themselves after they have reconnected want
-// nothing.
+// heard takes a message. Deciders that announce themselves after they have reconnected, and ask
+// brokers what they can do, want nothing.
 func (p *standIn) heard(in *bufio.Reader, words []string) error {
 	size, err := strconv.Atoi(words[len(words)-1])
 	if err != nil || len(words) < 3 {
@@ -113,7 +114,8 @@ func (p *standIn) heard(in *bufio.Reader, words []string) error {
 	if _, err := in.Discard(size + len("\r\n")); err != nil {
 		return err
 	}
-	if !strings.HasPrefix(words[1], strings.TrimSuffix(p.ns.AllAnnounce(), "*")) {
+	if !strings.HasPrefix(words[1], strings.TrimSuffix(p.ns.AllAnnounce(), "*")) &&
+		words[1] != schemas.BrokersSubject {
 		p.interrupt()
 	}
 	return nil

@@ -95,6 +95,9 @@ func (c *code) Decide(ctx context.Context, t *decider.Task) ([]schemas.Decision,
 	return decisions, nil
 }
 
+// Needs implements [decider.Needs].
+func (c *code) Needs() []schemas.Feature { return schemas.Features() }
+
 // Stop implements [decider.Stopper]: the runs that are kept end their coroutines.
 func (c *code) Stop() { c.kept.rest() }
 

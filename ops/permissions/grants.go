@@ -194,6 +194,10 @@ func (r *rights) decider() []Grant {
 		g,
 		{Why: "histories longer than the window of a task", Publish: r.api("history")},
 		{
+			Why:     "what brokers can do; leave it out where no workflow is written as code",
+			Publish: []string{schemas.BrokersSubject},
+		},
+		{
 			Why: "deployed flows; leave it out where programs decide",
 			Publish: []string{
 				r.ofStream("STREAM.MSG.GET.%", stream), r.ofStream("DIRECT.GET.%", stream),

@@ -43,7 +43,9 @@ type Listener struct {
 	Namespace subject.Namespace
 	Identity  string
 	// Sticky names the subjects that are the worker's own. It has none if this is empty.
-	Sticky  string
+	Sticky string
+	// Needs is what the brokers must be able to do.
+	Needs   []schemas.Feature
 	Log     logrus.FieldLogger
 	Options fmt.Stringer // of the worker, for the log
 	// Drain is called when ctx of Run is done. It calls unsubscribe, which returns when everything
@@ -51,6 +53,7 @@ type Listener struct {
 	Drain func(unsubscribe func(context.Context)) error
 
 	reconnected chan struct{}
+	brokers     string // the subject of their answers; none if nothing is needed
 	alive       alive
 }
 
@@ -61,6 +64,13 @@ func (l *Listener) Run(ctx context.Context, fixed map[string]Handler, sources []
 	defer l.Conn.OnReconnect(l.again)()
 	ctx, end := l.untilRefused(ctx, fixed)
 	defer end(nil)
+	if len(l.Needs) > 0 {
+		forget, err := l.capable(ctx, end)
+		defer forget()
+		if err != nil || ctx.Err() != nil {
+			return ended(ctx, err)
+		}
+	}
 	defer l.alive.end()
 	var subs []natsconn.Subscription
 	for typ, h := range fixed {
@@ -140,6 +150,9 @@ func (l *Listener) announceUntilDone(ctx context.Context, types func() []string)
 // announcement that overtook them would make the broker ask nobody once more.
 func (l *Listener) announce(ctx context.Context, types []string) error {
 	if err := l.Conn.Flush(ctx); err != nil {
+		return err
+	}
+	if err := l.askBrokers(); err != nil { // those that we met by now
 		return err
 	}
 	for _, typ := range types {

@@ -3,7 +3,9 @@ package listen_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -90,6 +92,60 @@ func TestListener(t *testing.T) {
 			if _, err := owner.Request(t.Context(), to, nil, nil); !errors.Is(err, natsconn.ErrNoResponders) {
 				t.Errorf("%s: got %v, want nobody there", to, err)
 			}
+		}
+	})
+}
+
+// A worker that meets a broker which lacks what it needs ends, also if others have it.
+func TestLackingBroker(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
+		server := embeddedtest.Serve(t, embedded.Options{DontListen: true})
+		conn, owner := embeddedtest.Connect(t, server), embeddedtest.Connect(t, server)
+		broker := func(node, namespace string, features ...schemas.Feature) {
+			_, err := owner.Subscribe(schemas.BrokersSubject, "", func(m natsconn.Msg) {
+				_ = m.Respond(nil, fmt.Appendf(nil, `{"name":"drover","version":"1.0.0","metadata":{"node":%q,"namespace":%q,"features":%q}}`,
+					node, namespace, schemas.FeatureNames(features)))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := owner.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		broker("good", "default", schemas.Features()...)
+		broker("other", "other") // of no concern
+		l := &listen.Listener{Conn: conn, Namespace: ns, Identity: "me", Log: logs.Or(nil), Options: noOptions{}, Needs: []schemas.Feature{schemas.FeatureTell}}
+		drained := false
+		l.Drain = func(unsubscribe func(context.Context)) error {
+			unsubscribe(context.Background())
+			drained = true
+			return nil
+		}
+		more, ended := make(chan struct{}), make(chan error)
+		handler := func(string, bool, natsconn.Msg) {}
+		source := listen.Source{Handle: handler, Run: func(ctx context.Context, serve func([]string)) error {
+			<-more
+			serve([]string{"more"})
+			<-ctx.Done()
+			return nil
+		}}
+		go func() {
+			ended <- l.Run(t.Context(), map[string]listen.Handler{"order": handler}, []listen.Source{source})
+		}()
+		synctest.Wait()
+		select {
+		case err := <-ended:
+			t.Fatalf("it does not serve: %v", err)
+		default:
+		}
+		broker("poor", "default", schemas.FeatureAgain)
+		close(more) // all brokers are asked when a type is announced
+		if err := <-ended; !errors.Is(err, listen.ErrFeatures) || !strings.Contains(err.Error(), `"poor", version 1.0.0, lacks tell:`) {
+			t.Errorf("got %v", err)
+		}
+		if !drained {
+			t.Error("what it has taken was not answered")
 		}
 	})
 }

@@ -25,7 +25,7 @@ func (l *Listener) untilRefused(
 	ctx, cancel := context.WithCancelCause(ctx)
 	remove := l.Conn.OnRefused(func(e *natsconn.RefusedError) {
 		if typ, ok := mine[e.Subject]; ok && e.Subscribe {
-			cancel(&refusedError{typ: typ, RefusedError: e})
+			cancel(&refusedError{what: fmt.Sprintf("type %q", typ), RefusedError: e})
 		}
 	})
 	forget := l.Conn.OnClose(func() { cancel(natsconn.ErrClosed) })
@@ -48,14 +48,14 @@ func (l *Listener) subjects(typ string) []string {
 	}
 }
 
-// refusedError says which type the refusal is about.
+// refusedError says what the refusal is about.
 type refusedError struct {
-	typ string
+	what string
 	*natsconn.RefusedError
 }
 
 func (e *refusedError) Error() string {
-	return fmt.Sprintf("decider worker: type %q: %v: %s", e.typ, e.RefusedError, e.Hint())
+	return fmt.Sprintf("decider worker: %s: %v: %s", e.what, e.RefusedError, e.Hint())
 }
 
 func (e *refusedError) Unwrap() error { return e.RefusedError }
@@ -72,6 +72,9 @@ func ended(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if refused, ok := errors.AsType[*refusedError](cause); ok {
 		return errors.Join(refused, err)
+	}
+	if lacking, ok := errors.AsType[*lackingError](cause); ok {
+		return errors.Join(lacking, err)
 	}
 	if errors.Is(cause, natsconn.ErrClosed) {
 		return errors.Join(fmt.Errorf("decider worker: connection: %w", cause), err)
