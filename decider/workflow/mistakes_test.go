@@ -46,6 +46,14 @@ func TestMistakes(t *testing.T) {
 			_, err := workflow.Call(ctx, measure, math.NaN())
 			return err
 		}, []string{`activity "echo"`, "input", "NaN"}},
+		{"a value for a closed channel", func(ctx workflow.Context, _ chan error) error {
+			c := workflow.NewChannel[string](1)
+			c.Close()
+			return c.Send(ctx, "x")
+		}, []string{"mistakes_test.go", "a channel that is closed"}},
+		{"a value for the channel of a signal", func(ctx workflow.Context, _ chan error) error {
+			return workflow.Signals(ctx, note).Send(ctx, "x")
+		}, []string{"mistakes_test.go", `the signal "note"`}},
 		{"a condition that does something", func(ctx workflow.Context, _ chan error) error {
 			asked := false
 			return workflow.WaitFor(ctx, func() bool {

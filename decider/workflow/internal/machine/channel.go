@@ -8,13 +8,20 @@ import (
 	"github.com/droverhq/drover/schemas"
 )
 
-// Channel has the signals of one name that no code has received yet, from the first event on.
+// Channel has values that no code has received yet: those of a signal, from the first event on, or
+// what coroutines send to each other.
 type Channel struct {
-	queue   []schemas.Payload
-	waiters coroutine.Waiters
+	room    int // how many it holds before senders wait; signals do not
+	queue   []any
+	offers  []offer // of senders that wait, in their order; only while there is no room
+	closed  bool
+	waiters coroutine.Waiters // who would receive
 }
 
-// Signals returns the channel of a signal.
+// NewChannel returns a channel that holds some values before senders wait.
+func NewChannel(room int) *Channel { return &Channel{room: room} }
+
+// Signals returns the channel of a signal. Its values are payloads.
 func (m *Machine) Signals(name string) *Channel {
 	c := m.signals[name]
 	if c == nil {
@@ -24,19 +31,67 @@ func (m *Machine) Signals(name string) *Channel {
 	return c
 }
 
-// Ready implements [Waitable].
-func (c *Channel) Ready() bool                 { return len(c.queue) > 0 }
+// Ready implements [Waitable]: there is a value to take, or it is known that none comes.
+func (c *Channel) Ready() bool {
+	return len(c.queue) > 0 || c.closed || slices.ContainsFunc(c.offers, offer.stands)
+}
 func (c *Channel) waiting() *coroutine.Waiters { return &c.waiters }
 
-// Len is how many signals wait.
+// Len is how many values it has.
 func (c *Channel) Len() int { return len(c.queue) }
 
-// Take takes the oldest; there is one.
-func (c *Channel) Take() schemas.Payload {
-	p := c.queue[0]
+// Take takes the oldest value, if there is one.
+func (c *Channel) Take() (v any, ok bool) {
+	if len(c.queue) == 0 {
+		return c.accept()
+	}
+	v = c.queue[0]
 	c.queue[0] = nil
 	c.queue = c.queue[1:]
-	return p
+	if next, ok := c.accept(); ok {
+		c.queue = append(c.queue, next)
+	}
+	return v, true
+}
+
+// accept takes the oldest offer of the senders that wait, if there is one.
+func (c *Channel) accept() (v any, ok bool) {
+	for len(c.offers) > 0 {
+		o := c.offers[0]
+		c.offers = c.offers[1:]
+		if o.stands() {
+			o.of.taken = o.n
+			o.of.waiters.Wake()
+			return o.v, true
+		}
+	}
+	return nil, false
+}
+
+// put adds a value if there is room.
+func (c *Channel) put(v any) bool {
+	if c.closed {
+		panic("a value is sent to a channel that is closed")
+	}
+	if len(c.queue) >= c.room {
+		return false
+	}
+	c.push(v)
+	return true
+}
+
+// Close says that no value follows. Nobody may send any more.
+func (c *Channel) Close() {
+	if c.closed || slices.ContainsFunc(c.offers, offer.stands) {
+		panic("a channel is closed twice, or while a coroutine waits to send to it")
+	}
+	c.closed = true
+	c.waiters.Wake()
+}
+
+func (c *Channel) push(v any) {
+	c.queue = append(c.queue, v)
+	c.waiters.Wake() // all look; one takes it, the others wait again
 }
 
 // Signal is a signal that nobody has received.
@@ -48,7 +103,8 @@ type Signal struct {
 // Unreceived are the signals that nobody has received: by name, each in its order.
 func (m *Machine) Unreceived() (all []Signal) {
 	for _, name := range slices.Sorted(maps.Keys(m.signals)) {
-		for _, p := range m.signals[name].queue {
+		for _, v := range m.signals[name].queue {
+			p, _ := v.(schemas.Payload)
 			all = append(all, Signal{Name: name, Value: p})
 		}
 	}
@@ -60,11 +116,6 @@ func (m *Machine) Receive(all []Signal) {
 	for _, s := range all {
 		m.Signals(s.Name).push(s.Value)
 	}
-}
-
-func (c *Channel) push(p schemas.Payload) {
-	c.queue = append(c.queue, p)
-	c.waiters.Wake() // all look; one takes it, the others wait again
 }
 
 // condition is what a coroutine waits for that only code can judge.

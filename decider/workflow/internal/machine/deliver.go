@@ -31,7 +31,7 @@ func (m *Machine) deliver(e schemas.Event) {
 	}
 }
 
-// deliverOther is deliver for other workflows. It reports false for what only ends something.
+// deliverOther is deliver for other workflows and locks. It reports false for what only ends something.
 func (m *Machine) deliverOther(e schemas.Event) bool {
 	switch a := e.Attributes.(type) {
 	case *schemas.ChildScheduled:
@@ -52,6 +52,26 @@ func (m *Machine) deliverOther(e schemas.Event) bool {
 		m.known(messageKey(a.Control), e.ID)
 	case *schemas.CancelExternalFailed:
 		m.refuse(messageKey(a.Control), a.ScheduledEventID, a.Cause, a.Details)
+	default:
+		return m.deliverLock(e)
+	}
+	return true
+}
+
+// deliverLock is deliver for locks.
+func (m *Machine) deliverLock(e schemas.Event) bool {
+	switch a := e.Attributes.(type) {
+	case *schemas.LockRequested:
+		m.known(lockKey(a.Scope, a.Lock), e.ID)
+	case *schemas.LockAcquired:
+		if f := m.scheduled[a.ScheduledEventID]; f != nil {
+			f.value = a.Fence
+		}
+		m.endOf(a.ScheduledEventID, Outcome{Kind: Succeeded})
+	case *schemas.LockRefused:
+		if a.Decision != schemas.DecideReleaseLock {
+			m.refuse(lockKey(a.Scope, a.Lock), a.ScheduledEventID, a.Cause, a.Details)
+		}
 	default:
 		return false
 	}

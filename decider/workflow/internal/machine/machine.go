@@ -36,6 +36,7 @@ type Machine struct {
 	open       map[string]*Future  // by kind and name
 	scheduled  map[int64]*Future   // by the event that scheduled it
 	signals    map[string]*Channel // by name
+	places     map[string]*place   // in locks
 	changes    map[string]bool     // what Changed has said
 	conditions []*condition        // in the order in which they began to wait
 	draws      map[string]uint64
@@ -47,7 +48,8 @@ func New(code Code, e schemas.Execution) *Machine {
 	return &Machine{
 		code: code, execution: e, scheduler: coroutine.New(), root: NewScope(nil),
 		names: map[string]int{}, open: map[string]*Future{}, scheduled: map[int64]*Future{},
-		signals: map[string]*Channel{}, changes: map[string]bool{}, draws: map[string]uint64{},
+		signals: map[string]*Channel{}, places: map[string]*place{}, changes: map[string]bool{},
+		draws: map[string]uint64{},
 	}
 }
 
@@ -169,7 +171,7 @@ func keepable(asks []match.Ask) (kept []match.Ask) {
 	for _, a := range asks {
 		switch a.Decision.Attributes.(type) {
 		case *schemas.RecordMarker, *schemas.SetAttributes, *schemas.SignalExternal,
-			*schemas.CancelExternal, *schemas.StartChild:
+			*schemas.CancelExternal, *schemas.StartChild, *schemas.ReleaseLock:
 			kept = append(kept, a)
 		}
 	}

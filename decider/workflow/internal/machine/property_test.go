@@ -18,6 +18,7 @@ type play struct {
 	m       *machine.Machine
 	futures []*machine.Future
 	scopes  []*machine.Scope
+	values  []*machine.Channel // between coroutines, with room for 0, 1 and 2
 	seen    []string
 }
 
@@ -44,9 +45,9 @@ func run(p *play, s *machine.Scope, all []step) {
 
 func draw(t *rapid.T, depth int) step {
 	n := rapid.IntRange(0, 3).Draw(t, "n")
-	kind := rapid.IntRange(0, 14).Draw(t, "step")
+	kind := rapid.IntRange(0, 17).Draw(t, "step")
 	if depth == 0 {
-		kind %= 12
+		kind %= 15
 	}
 	switch kind {
 	case 0: // call
@@ -71,19 +72,19 @@ func draw(t *rapid.T, depth int) step {
 		}
 	case 4: // the first of several
 		return func(p *play, s *machine.Scope) {
-			all := []machine.Waitable{p.m.Signals("s")}
-			for _, f := range p.futures {
-				all = append(all, f)
+			cases := []machine.Case{p.receives("signal", p.m.Signals("s"))}
+			for k, f := range p.futures {
+				cases = append(cases, machine.Case{On: f, Choose: func() { p.see("%d is ready", k) }})
 			}
-			p.m.WaitAny("the first", all...)
-			for k, x := range all {
-				if x.Ready() {
-					p.see("%d is ready", k)
+			for k, c := range p.values {
+				if k != n {
+					cases = append(cases, p.receives(fmt.Sprint("value ", k), c))
 				}
 			}
-			if c := p.m.Signals("s"); c.Ready() {
-				p.see("signal %s", c.Take())
+			if n < len(p.values) {
+				cases = append(cases, machine.Case{To: p.values[n], Value: "selected", Choose: func() { p.see("sent %d", n) }})
 			}
+			p.see("selected: %v", p.m.Select("the first", s, cases))
 		}
 	case 5:
 		return func(p *play, s *machine.Scope) { p.see("changed %v", p.m.Changed(fmt.Sprint("c", n))) }
@@ -131,12 +132,35 @@ func draw(t *rapid.T, depth int) step {
 			p.m.Wait(f.Name, f)
 			p.see("%s %+v", f.Name, f.Outcome())
 		}
-	case 12: // a coroutine
+	case 12: // a value for another coroutine
+		return func(p *play, s *machine.Scope) {
+			err := p.m.Select("to send", s, []machine.Case{{To: p.values[n%3], Value: n, Choose: func() {}}})
+			p.see("sent %d: %v", n, err)
+		}
+	case 13: // a value from another coroutine
+		return func(p *play, s *machine.Scope) {
+			err := p.m.Select("to receive", s, []machine.Case{p.receives("value", p.values[n%3])})
+			p.see("received: %v", err)
+		}
+	case 14: // a lock, which is kept or given back
+		return func(p *play, s *machine.Scope) {
+			a := &schemas.AcquireLock{Lock: fmt.Sprint("l", n%2)}
+			f, err := p.m.Lock(s, a)
+			fence, _ := f.Value()
+			p.see("lock %d: %+v %v %v", n, f.Outcome(), fence, err)
+			if n > 1 || f.Outcome().Kind != machine.Succeeded {
+				return
+			}
+			timer := p.m.Timer(s, schemas.At(p.m.Now().Add(time.Second)))
+			p.m.Wait(timer.Name, timer)
+			p.m.Unlock(a)
+		}
+	case 15: // a coroutine
 		body := program(t, depth-1)
 		return func(p *play, s *machine.Scope) {
 			p.futures = append(p.futures, p.m.Go(func() (any, error) { run(p, s, body); return nil, nil }))
 		}
-	case 13: // a scope in a coroutine
+	case 16: // a scope in a coroutine
 		body := program(t, depth-1)
 		return func(p *play, s *machine.Scope) {
 			inner := machine.NewScope(s)
@@ -152,9 +176,17 @@ func draw(t *rapid.T, depth int) step {
 	}
 }
 
+// receives is a case that takes a value.
+func (p *play) receives(what string, c *machine.Channel) machine.Case {
+	return machine.Case{On: c, Choose: func() {
+		v, _ := c.Take()
+		p.see("%s %s", what, v)
+	}}
+}
+
 // newPlay returns a program that runs from its beginning.
 func newPlay(all []step) *play {
-	p := &play{}
+	p := &play{values: []*machine.Channel{machine.NewChannel(0), machine.NewChannel(1), machine.NewChannel(2)}}
 	p.m = machine.New(func(m *machine.Machine, _ *schemas.WorkflowStarted) func() schemas.Decision {
 		run(p, m.Root(), all)
 		return func() schemas.Decision { return decider.Complete("done") }

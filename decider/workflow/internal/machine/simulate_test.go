@@ -2,6 +2,7 @@ package machine_test
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"pgregory.net/rapid"
@@ -25,13 +26,15 @@ type broker struct {
 	scheduled  int64 // of the open decision; 0: none is wanted
 }
 
-// other is a child that has not ended, or a message to another workflow without an answer.
+// other is a child that has not ended, a message to another workflow without an answer, or a lock
+// that is waited for.
 type other struct {
 	id      int64 // of the event that asked for it
 	child   bool
+	lock    string
 	started bool
 	refused schemas.Attributes // what it would be refused with
-	arrived schemas.Attributes // of a message
+	arrived schemas.Attributes // of a message or lock
 }
 
 func newBroker(t *rapid.T) *broker {
@@ -252,6 +255,19 @@ func (b *broker) applyOther(d schemas.Decision, completed int64) (news bool) {
 		b.others = append(b.others, other{
 			id: no.ScheduledEventID, refused: no, arrived: &schemas.ExternalCancelRequested{ScheduledEventID: no.ScheduledEventID},
 		})
+	case *schemas.AcquireLock:
+		if refused {
+			b.add(&schemas.LockRefused{Lock: a.Lock, DeciderCompletedEventID: completed})
+			return true
+		}
+		id := b.add(&schemas.LockRequested{Lock: a.Lock, DeciderCompletedEventID: completed})
+		b.others = append(b.others, other{
+			id: id, lock: a.Lock, refused: &schemas.LockRefused{Lock: a.Lock, ScheduledEventID: id},
+			arrived: &schemas.LockAcquired{Lock: a.Lock, ScheduledEventID: id, Fence: uint64(id)},
+		})
+	case *schemas.ReleaseLock:
+		b.add(&schemas.LockReleased{Lock: a.Lock, DeciderCompletedEventID: completed})
+		b.others = slices.DeleteFunc(b.others, func(o other) bool { return o.lock == a.Lock })
 	default:
 		b.t.Fatalf("the broker does not know %s", d.Type())
 	}

@@ -1,6 +1,7 @@
 package match
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/droverhq/drover/schemas"
@@ -88,7 +89,7 @@ func keyOfOthers(a schemas.Attributes) (k key, ok bool) {
 	case *schemas.LockRequested:
 		return key{schemas.DecideAcquireLock, lock(a.Scope, a.Lock)}, true
 	case *schemas.LockRefused:
-		return key{schemas.DecideAcquireLock, lock(a.Scope, a.Lock)}, true
+		return key{cmp.Or(a.Decision, schemas.DecideAcquireLock), lock(a.Scope, a.Lock)}, true
 	case *schemas.LockReleased:
 		return key{schemas.DecideReleaseLock, lock(a.Scope, a.Lock)}, true
 	case *schemas.WorkflowSuccess:

@@ -113,7 +113,9 @@ func TestEveryDecisionHasItsEvent(t *testing.T) {
 		{decider.AcquireLock("a"), []schemas.Attributes{
 			&schemas.LockRequested{Lock: "a"}, &schemas.LockRefused{Lock: "a"},
 		}},
-		{decider.ReleaseLock("a"), []schemas.Attributes{&schemas.LockReleased{Lock: "a"}}},
+		{decider.ReleaseLock("a"), []schemas.Attributes{
+			&schemas.LockReleased{Lock: "a"}, &schemas.LockRefused{Lock: "a", Decision: schemas.DecideReleaseLock},
+		}},
 		{decider.Complete(nil), []schemas.Attributes{
 			&schemas.WorkflowSuccess{}, &schemas.WorkflowCloseFailed{Decision: schemas.DecideCompleteWorkflow},
 		}},
