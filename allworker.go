@@ -58,6 +58,12 @@ func (w *Worker) Register(workflowType string, d decider.Decider) {
 	w.deciders.Register(workflowType, d)
 }
 
+// DeciderWorker is the part that answers for workflows.
+func (w *Worker) DeciderWorker() *decider.Worker { return w.deciders }
+
+// Polls tells whether the worker asks for work all the time, as one of activities does.
+func (w *Worker) Polls() bool { return len(w.activities.Types()) > 0 }
+
 // ActivityWorker implements [activity.Registry].
 func (w *Worker) ActivityWorker() *activity.Worker { return w.activities }
 

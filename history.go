@@ -18,6 +18,9 @@ type HistoryOptions struct {
 	// Follow goes on with new events until the run has closed. Defaults to false: it ends with the
 	// last event there is.
 	Follow bool
+	// Payloads fetches what is large, and puts it in place of its references: see [Client.Payload].
+	// Defaults to false.
+	Payloads bool
 	// OnSoft is called once, before the first event, if the run is purged from disk and the master
 	// of the namespace remembers it. Defaults to none.
 	OnSoft func()
@@ -76,6 +79,11 @@ func (r *Run) history(ctx context.Context, o HistoryOptions, yield func(schemas.
 			if e.ID != after+1 {
 				return newError(q, fmt.Errorf(
 					"the history has event %d after event %d: run \"drover verify\"", e.ID, after))
+			}
+			if o.Payloads {
+				if e, err = r.client.whole(ctx, q, e); err != nil {
+					return err
+				}
 			}
 			if !yield(e) {
 				return nil

@@ -47,6 +47,13 @@ func (c *Client) Payload(ctx context.Context, p schemas.Payload) (schemas.Payloa
 	return c.resolve(ctx, query{verb: "download"}, p)
 }
 
+// whole returns an event with the payloads that it refers to.
+func (c *Client) whole(ctx context.Context, q query, e schemas.Event) (schemas.Event, error) {
+	return schemas.Whole(e, func(p schemas.Payload) (schemas.Payload, error) {
+		return c.resolve(ctx, q, p)
+	})
+}
+
 func (c *Client) resolve(ctx context.Context, q query, p schemas.Payload) (schemas.Payload, error) {
 	content, err := c.payloads().Resolve(ctx, p)
 	if err != nil {

@@ -77,6 +77,9 @@ func (w *Worker) Register(typ string, d Decider) {
 // Types returns the registered types in order.
 func (w *Worker) Types() []string { return slices.Sorted(maps.Keys(w.deciders)) }
 
+// Decider returns the decider of a registered type, or nil.
+func (w *Worker) Decider(typ string) Decider { return w.deciders[typ] }
+
 // Run answers tasks until ctx is done. Then it takes no more, lets the Decides that run or wait
 // finish for up to Options.DrainTimeout, cancels the others with [ErrStopped], tells the broker so,
 // and returns. It returns nil if every task that it had taken was answered in time, else an error

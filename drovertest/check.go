@@ -17,7 +17,7 @@ const (
 	shown = 20
 )
 
-// check fails the test if a history breaks a rule, and shows the histories of a test that has
+// check fails the test if a history breaks a rule or is not that of its workflow code, and shows the histories of a test that has
 // failed. Nobody writes histories meanwhile.
 func (e *Env) check() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.t.Context()), checkLimit)
@@ -33,8 +33,14 @@ func (e *Env) check() {
 	for _, v := range append(b.found, b.checker.End(checker.EndOptions{Removed: b.removed})...) {
 		e.t.Errorf("drovertest: a history breaks a rule, which is a bug of Drover: %v", v)
 	}
+	if e.o.Replays > 0 {
+		e.replay(ctx, b.runs)
+	}
 	if e.t.Failed() {
 		b.show(e.t)
+		if e.seeded {
+			e.t.Logf("runs left the memory of their workers by Options.Seed: %d", e.o.Seed)
+		}
 	}
 }
 

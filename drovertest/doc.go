@@ -24,6 +24,14 @@
 // histories. A broken rule fails the test: it is a bug of Drover, never of a workflow. The log of a
 // test that failed ends with the histories.
 //
+// # Workflow code
+//
+// Code of package workflow has to do the same each time that it is called. A test finds by itself
+// when it does not: after about half of the decisions the run leaves the memory, so that its code
+// is called again, and at the end of the test each history is replayed three times, with the newest
+// code that [Env.Go] has got for its type, or else with an earlier one ([Options] has both).
+// [Replay] does that with histories of runs elsewhere, which are kept in files.
+//
 // # Virtual time
 //
 // Inside [Run] the package time is virtual ([testing/synctest]): the clock begins at midnight UTC

@@ -1,8 +1,10 @@
 package drovertest
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net/url"
 	"strconv"
 	"testing"
@@ -28,7 +30,7 @@ type Env struct {
 	Client *drover.Client
 
 	t            testing.TB
-	o            Options
+	o            Options // Seed is not 0
 	ns           subject.Namespace
 	log          logrus.FieldLogger
 	virtual      bool
@@ -43,6 +45,7 @@ type Env struct {
 	roles          *roles // nil while they are down
 	runningWorkers []*runningWorker
 	leapPause      leapPause
+	seeded         bool // runs of workflow code leave the memory by Options.Seed
 }
 
 // open starts everything; what it began ends with the test.
@@ -56,6 +59,7 @@ func open(t testing.TB, o *Options, virtual bool) *Env {
 	if err := opts.validate(); err != nil {
 		t.Fatalf("drovertest: %v", err)
 	}
+	opts.Seed = cmp.Or(opts.Seed, 1+rand.Int64N(1<<30)) //nolint:gosec // a coin
 	log, endLog := opts.logger(t)
 	e := &Env{
 		t: t, o: opts, ns: subject.Namespace(opts.Namespace), log: log, virtual: virtual,

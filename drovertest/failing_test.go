@@ -15,6 +15,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/decider/workflow"
 	"github.com/droverhq/drover/drovertest"
 	"github.com/droverhq/drover/schemas"
 )
@@ -99,6 +100,21 @@ var failures = map[string]struct {
 	"a Run inside a Run": {inBubble(func(t *testing.T, _ *drovertest.Env) {
 		drovertest.Run(t, nil, func(*testing.T, *drovertest.Env) {})
 	}), []string{"Run inside another Run"}},
+	"workflow code that does something else each time": {func(t *testing.T) {
+		calls := 0
+		travel(t, &drovertest.Options{Seed: -1}, func(ctx workflow.Context, places []string) (string, error) {
+			if calls++; calls > 1 {
+				return "", workflow.Sleep(ctx, time.Hour)
+			}
+			return visit(ctx, places)
+		}, "a")
+	}, []string{`was replayed`, "event 4:", "ScheduleActivity shout#1", "ScheduleTimer timer#1", "failing_test.go:"}},
+	"a test whose runs leave the memory": {inBubble(func(t *testing.T, e *drovertest.Env) {
+		w := e.Client.Worker(nil)
+		workflow.Implement(w, tour, visit, nil)
+		e.Go(w)
+		t.Error("two and two is five")
+	}), []string{"left the memory of their workers by Options.Seed: "}},
 	"a broken history": {inBubble(func(t *testing.T, e *drovertest.Env) {
 		forge(t, e, &schemas.Record{WorkflowID: "w", Run: "r", First: 1, Events: []schemas.Event{
 			{ID: 1, Time: schemas.At(time.Now()), Attributes: &schemas.Marker{MarkerName: "m"}},

@@ -12,6 +12,7 @@ import (
 const (
 	defaultNamespace  = "default"
 	defaultPartitions = 1
+	defaultReplays    = 3
 )
 
 // Options of [Run] and [Start]. The zero value, or nil, takes every default.
@@ -25,6 +26,15 @@ type Options struct {
 	// Logger receives what server, client and workers say. Defaults to the log of the test, from
 	// warnings on.
 	Logger logrus.FieldLogger
+	// Seed is that of a coin that decides after which decisions a run of workflow code leaves the
+	// memory of its worker: after about half of them, so that code which does something else when it
+	// is called again is found. The log of a test that fails names the seed. Defaults to another one
+	// each time; negative: no run leaves the memory by that.
+	Seed int64
+	// Replays is how often each history of workflow code is replayed when the test ends; see
+	// [Replay]. Defaults to 3, since the order of maps differs each time; negative: not at all, for
+	// tests of code that is to differ.
+	Replays int
 }
 
 // String prints the options as one line of words, for the log.
@@ -36,6 +46,7 @@ func (o Options) String() string {
 func (o Options) withDefaults() Options {
 	o.Namespace = cmp.Or(o.Namespace, defaultNamespace)
 	o.Partitions = cmp.Or(o.Partitions, defaultPartitions)
+	o.Replays = cmp.Or(o.Replays, defaultReplays)
 	return o
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/droverhq/drover/activity"
 )
 
-// Worker is what [Env.Go] runs: a *decider.Worker, an *activity.Worker, or anything that ends with
-// its ctx.
+// Worker is what [Env.Go] runs: a *drover.Worker, a *decider.Worker, an *activity.Worker, or anything
+// that ends with its ctx.
 type Worker interface {
 	Run(ctx context.Context) error
 }
@@ -23,6 +23,7 @@ func (e *Env) Go(workers ...Worker) (stop func()) {
 	defer e.envLock.leave()
 	var mine []*runningWorker
 	for _, w := range workers {
+		e.forget(w)
 		s := &runningWorker{env: e, worker: w}
 		s.begin()
 		mine = append(mine, s)
@@ -52,7 +53,7 @@ type runningWorker struct {
 func (s *runningWorker) pauses() bool {
 	_, pulls := s.worker.(*activity.Worker)
 	if p, ok := s.worker.(interface{ Polls() bool }); ok && p.Polls() {
-		// it asks again and again, as one of deployed flows does
+		// it asks again and again, as one for all or one of deployed flows does
 		pulls = true
 	}
 	return pulls && !s.over

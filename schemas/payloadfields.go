@@ -27,3 +27,22 @@ func PayloadFields(attributes any) iter.Seq2[int, Payload] {
 		}
 	}
 }
+
+// Whole returns an event whose payloads are no references: resolve returns what one stands for.
+// Other payloads stay as they are, and so does the event that is given. An error is that of resolve.
+func Whole(e Event, resolve func(Payload) (Payload, error)) (Event, error) {
+	for field, p := range PayloadFields(e.Attributes) {
+		if _, ref := p.Ref(); !ref {
+			continue
+		}
+		body, err := resolve(p)
+		if err != nil {
+			return e, err
+		}
+		whole := reflect.New(reflect.TypeOf(e.Attributes).Elem())
+		whole.Elem().Set(reflect.ValueOf(e.Attributes).Elem())
+		whole.Elem().Field(field).SetBytes(body)
+		e.Attributes, _ = whole.Interface().(Attributes)
+	}
+	return e, nil
+}

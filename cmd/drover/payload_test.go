@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -15,9 +14,10 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/cmd/drover/check"
 	"github.com/droverhq/drover/cmd/drover/cli"
-	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/contract"
+	"github.com/droverhq/drover/decider/workflow"
+	"github.com/droverhq/drover/drovertest"
 	"github.com/droverhq/drover/ops/doctor"
-	"github.com/droverhq/drover/schemas"
 )
 
 // A workflow with an input of 5 MB, by the command line alone: the result comes back whole, the history stays short.
@@ -27,10 +27,12 @@ func TestLargeInputAndResult(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := c.Deciders(nil)
-	w.Register("copy", decider.Func(func(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
-		return []schemas.Decision{decider.Complete(decider.Started(task.Events()).Input)}, nil
-	}))
+	w := c.Worker(nil)
+	implement := func(w *drover.Worker) {
+		workflow.Implement(w, contract.Workflow[json.RawMessage, json.RawMessage]("copy"),
+			func(_ workflow.Context, in json.RawMessage) (json.RawMessage, error) { return in, nil }, nil)
+	}
+	implement(w)
 	working(t, c, w.Run)
 	input := `{"rows":"` + strings.Repeat("0123456789", 150_000) + `"}`
 	file := filepath.Join(t.TempDir(), "rows.json")
@@ -49,6 +51,15 @@ func TestLargeInputAndResult(t *testing.T) {
 	if r := on("history", "big", "--json"); r.code != cli.ExitDone || len(r.stdout) > 10<<10 || strings.Count(r.stdout, `{"$ref":{"object":"`) != 2 {
 		t.Fatalf("got %d, %d bytes: %.2000s; want references", r.code, len(r.stdout), r.stdout)
 	}
+	r = on("history", "big", "--json", "--payloads")
+	if r.code != cli.ExitDone || strings.Count(r.stdout, input) != 2 {
+		t.Fatalf("got %d, %d bytes, %.300s; want the input twice", r.code, len(r.stdout), r.stderr)
+	}
+	file = filepath.Join(t.TempDir(), "big.jsonl")
+	if err := os.WriteFile(file, []byte(r.stdout), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	drovertest.Replay(t, file, implement)
 	for command, want := range map[string]string{"describe": "1.4MiB in object ", "history": " input=1.4MiB "} {
 		if r := on(command, "big"); r.code != cli.ExitDone || !strings.Contains(r.stdout, want) {
 			t.Fatalf("%s: got %d: %s; want it to say %q", command, r.code, r.stdout, want)

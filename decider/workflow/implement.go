@@ -59,9 +59,10 @@ func Implement[In, Out any](
 
 // code is the decider of a workflow.
 type code struct {
-	begin func(*decider.Task) *run
-	kept  kept
-	dog   *coroutine.Watchdog
+	begin  func(*decider.Task) *run
+	kept   kept
+	dog    *coroutine.Watchdog
+	evicts func(*decider.Task) bool // for tests: the run leaves the memory after the decision
 }
 
 const (
@@ -91,12 +92,36 @@ func (c *code) Decide(ctx context.Context, t *decider.Task) ([]schemas.Decision,
 		r.close()
 		return decisions, nil
 	}
+	if c.evicts != nil && c.evicts(t) {
+		r.close()
+		return decisions, nil
+	}
 	c.kept.keep(t, r)
 	return decisions, nil
 }
 
 // Needs implements [decider.Needs].
 func (c *code) Needs() []schemas.Feature { return schemas.Features() }
+
+// Check implements [decider.Checker].
+func (c *code) Check(ctx context.Context, t *decider.Task) error {
+	r := c.begin(t)
+	defer r.close()
+	unguard := c.dog.Guard(r.m.Scheduler())
+	defer unguard()
+	at, err := r.add(ctx, t, t.History(ctx))
+	if err == nil {
+		err = r.m.Flush()
+	}
+	if _, differs := errors.AsType[*machine.MismatchError](err); err != nil && !differs {
+		return fmt.Errorf("the code fails at event %d: %w", at, err)
+	}
+	return explain(err)
+}
+
+// EvictIf makes runs leave the memory after decisions on tasks for which f says so: tests find by
+// that what code does only while it stays in memory. It is called before the worker runs.
+func (c *code) EvictIf(f func(*decider.Task) bool) { c.evicts = f }
 
 // Stop implements [decider.Stopper]: the runs that are kept end their coroutines.
 func (c *code) Stop() { c.kept.rest() }
@@ -105,19 +130,32 @@ func (c *code) Stop() { c.kept.rest() }
 func (r *run) decide(
 	ctx context.Context, t *decider.Task, events iter.Seq2[schemas.Event, error],
 ) ([]schemas.Decision, error) {
-	for e, err := range events {
-		if err == nil {
-			e, err = fetched(ctx, t, e)
-		}
-		if err == nil {
-			err = r.m.Add(e)
-		}
-		if err != nil {
-			return nil, explain(err)
-		}
+	if _, err := r.add(ctx, t, events); err != nil {
+		return nil, explain(err)
 	}
 	all, err := r.m.Decide(t.StartedID(), schemas.At(t.StartedAt()))
 	return all, explain(err)
+}
+
+// add adds events, with their payloads, of which the history may have references only. at is the
+// last one.
+func (r *run) add(
+	ctx context.Context, t *decider.Task, events iter.Seq2[schemas.Event, error],
+) (at int64, err error) {
+	whole := func(p schemas.Payload) (schemas.Payload, error) { return t.Payload(ctx, p) }
+	for e, err := range events {
+		if err != nil {
+			return at, err
+		}
+		at = e.ID
+		if e, err = schemas.Whole(e, whole); err == nil {
+			err = r.m.Add(e)
+		}
+		if err != nil {
+			return at, err
+		}
+	}
+	return at, nil
 }
 
 // explain says of a difference between code and history what it is: others may have the right code.

@@ -28,7 +28,11 @@ of the events that lead to a decision, with the id of the last one.
 
 With --json each event is one line: {"id":1,"type":"WorkflowStarted","time":"…","attributes":{…}};
 with -o yaml each is a document. With --follow new events are printed as they come, until the run
-has closed.
+has closed. --payloads shows what is large in place of its references. So
+
+  drover history order-17 --json --payloads > testdata/order-17.jsonl
+
+writes what drovertest.Replay reads.
 
 The first event of a replay tells which run it repeats and why, the last line of a run that was
 replayed which run repeats it. The attempts of a workflow are in drover describe.`,
@@ -52,6 +56,8 @@ replayed which run repeats it. The attempts of a workflow are in drover describe
 	cli.RunFlag(cmd, &runID)
 	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false,
 		"go on with new events until the run has closed")
+	cmd.Flags().BoolVar(&o.Payloads, "payloads", false,
+		"large payloads in place of their references")
 	cmd.Flags().BoolVar(&line.compact, "compact", false, "one line for each decision")
 	cmd.Flags().BoolVar(&line.full, "full", false,
 		"values whole, and text of several lines as lines")
