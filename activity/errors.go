@@ -124,7 +124,10 @@ func failureOf(err error) (reason string, details schemas.Payload) {
 		return bound(text, maxReason), c.details
 	}
 	reason = bound(text, maxReason)
-	if reason == "" {
+	if reason == "" { // the type says more than nothing
+		if f, ok := err.(*final); ok {
+			err = f.error
+		}
 		reason = fmt.Sprintf("%T", err)
 	}
 	return reason, schemas.Text(bound(text, maxDetails))

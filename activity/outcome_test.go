@@ -83,6 +83,9 @@ func TestOutcomes(t *testing.T) {
 		{name: "final error without a reason", fn: func(context.Context, charge) (any, error) {
 			return nil, activity.Final(boom)
 		}, kind: schemas.ReportFailed, reason: "boom", details: "boom", final: true},
+		{name: "empty final error", fn: func(context.Context, charge) (any, error) {
+			return nil, activity.Final(errors.New(""))
+		}, kind: schemas.ReportFailed, reason: "*errors.errorString", final: true},
 		{name: "final details too large", fn: func(context.Context, charge) (any, error) {
 			return nil, activity.Final(activity.Fail("declined", strings.Repeat("x", 1<<20)))
 		}, kind: schemas.ReportFailed, reason: "declined", details: "the outcome has 10", final: true},
