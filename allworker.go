@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/contract"
 	"github.com/droverhq/drover/decider"
@@ -63,6 +65,9 @@ func (w *Worker) DeciderWorker() *decider.Worker { return w.deciders }
 
 // Polls tells whether the worker asks for work all the time, as one of activities does.
 func (w *Worker) Polls() bool { return len(w.activities.Types()) > 0 }
+
+// Logger is what the worker writes to, and [workflow.Log] too.
+func (w *Worker) Logger() logrus.FieldLogger { return w.deciders.Logger() }
 
 // ActivityWorker implements [activity.Registry].
 func (w *Worker) ActivityWorker() *activity.Worker { return w.activities }

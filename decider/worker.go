@@ -74,6 +74,9 @@ func (w *Worker) Register(typ string, d Decider) {
 	w.deciders[typ] = d
 }
 
+// Logger is what the worker writes to.
+func (w *Worker) Logger() logrus.FieldLogger { return w.opts.Logger }
+
 // Types returns the registered types in order.
 func (w *Worker) Types() []string { return slices.Sorted(maps.Keys(w.deciders)) }
 

@@ -12,6 +12,8 @@ import (
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/decider/flow/machine"
 	"github.com/droverhq/drover/decider/flow/model"
+	"github.com/droverhq/drover/decider/flow/run"
+	"github.com/droverhq/drover/decider/internal/warm"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -57,8 +59,15 @@ type Decider struct {
 	mu   sync.Mutex
 	kept map[version]*machine.Flow
 
-	warm warmRuns
+	warm *warm.Runs[warmRun]
 	full func(*decider.Task) bool // whether it is time to continue as new
+}
+
+// warmRun is a run as its last decision left it. It belongs to whoever has taken it.
+type warmRun struct {
+	s     *saved
+	p     *machine.Program
+	state *run.State
 }
 
 type version struct{ namespace, name, version string }
@@ -80,16 +89,16 @@ func New(store Store, o *Options) *Decider {
 	if d.o.Kept <= 0 {
 		d.o.Kept = 100
 	}
-	d.warm.most = max(cmp.Or(d.o.Warm, 1000), 0)
+	d.warm = warm.New[warmRun](cmp.Or(d.o.Warm, 1000), nil)
 	return d
 }
 
 // Stop implements [decider.Stopper]: it lets go of the runs that are kept in memory.
-func (d *Decider) Stop() { d.warm.forget() }
+func (d *Decider) Stop() { d.warm.Clear() }
 
 // Decide implements [decider.Decider].
 func (d *Decider) Decide(ctx context.Context, t *decider.Task) ([]schemas.Decision, error) {
-	if w := d.warm.take(t); w != nil {
+	if w, ok := d.warm.Take(t); ok {
 		return d.goOn(ctx, t, &turn{d: d, task: t, s: w.s, p: w.p, state: w.state}, nil)
 	}
 	before, err := t.Payload(ctx, t.Context())
@@ -222,7 +231,8 @@ func (d *Decider) goOn(
 	}
 	decisions, err := turn.finish()
 	if err == nil && turn.end == nil {
-		d.warm.keep(t, &warmRun{s: turn.s, p: turn.p, state: turn.state})
+		turn.s.State = nil // it is written anew
+		d.warm.Keep(t, warmRun{s: turn.s, p: turn.p, state: turn.state})
 	}
 	return decisions, err
 }

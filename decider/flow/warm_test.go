@@ -13,6 +13,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/decider/internal/warm"
 	"github.com/droverhq/drover/drovertest"
 	"github.com/droverhq/drover/internal/sample"
 	"github.com/droverhq/drover/schemas"
@@ -39,18 +40,17 @@ func TestWarmRuns(t *testing.T) {
 					t.Fatal(err)
 				}
 				begin := time.Now()
+				e.Sleep(10*time.Minute + time.Second)
+				if n := d.warm.Len(); (n == 1) != (warm == 0) {
+					t.Errorf("%d runs are in memory between two decisions", n)
+				}
 				var got int
 				e.Result(run, &got)
 				if took := time.Since(begin).Round(time.Minute); got != 20 || took != 20*time.Minute {
 					t.Errorf("got %d after %v, want 20 after 20m", got, took)
 				}
-				d.warm.mu.Lock()
-				defer d.warm.mu.Unlock()
-				if (d.warm.hits >= 15) != (warm == 0) {
-					t.Errorf("%d of 21 decisions found their run in memory", d.warm.hits)
-				}
-				if len(d.warm.runs) != 0 {
-					t.Errorf("%d runs are kept after their end", len(d.warm.runs))
+				if n := d.warm.Len(); n != 0 {
+					t.Errorf("%d runs are kept after their end", n)
 				}
 			})
 		})
@@ -58,20 +58,20 @@ func TestWarmRuns(t *testing.T) {
 }
 
 func TestWarmRunsAreBounded(t *testing.T) {
-	w := &warmRuns{most: 3}
+	w := warm.New[warmRun](3, nil)
 	for _, id := range []string{"a", "b", "c", "d", "e"} {
 		task, err := decider.NewTask(schemas.DecisionTask{WorkflowID: id, Run: "r", StartedID: 1, Events: []schemas.Event{{ID: 1, Attributes: &schemas.DeciderStarted{}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.keep(task, &warmRun{s: &saved{}})
-		if w.take(task) != nil {
+		w.Keep(task, warmRun{})
+		if _, ok := w.Take(task); ok {
 			t.Errorf("%s: a task that proves nothing has found a run", id)
 		}
-		w.keep(task, &warmRun{s: &saved{}})
+		w.Keep(task, warmRun{})
 	}
-	if len(w.runs) > 3 {
-		t.Errorf("%d runs are kept, want 3 at most", len(w.runs))
+	if n := w.Len(); n != 3 {
+		t.Errorf("%d runs are kept, want 3", n)
 	}
 }
 
@@ -85,12 +85,12 @@ func TestWarmRunsGoWithTheirWorker(t *testing.T) {
 	var stopper decider.Stopper = d
 	stopper.Stop()
 	for range 2 {
-		d.warm.keep(task, &warmRun{s: &saved{}})
-		if n := len(d.warm.runs); n != 1 {
+		d.warm.Keep(task, warmRun{})
+		if n := d.warm.Len(); n != 1 {
 			t.Errorf("%d runs are kept, want 1", n)
 		}
 		stopper.Stop()
-		if n := len(d.warm.runs); n != 0 {
+		if n := d.warm.Len(); n != 0 {
 			t.Errorf("%d runs are kept after the stop", n)
 		}
 	}
@@ -160,15 +160,16 @@ func TestContinuesWithADeprecatedType(t *testing.T) {
 func TestWarmRunOfTheOtherDecision(t *testing.T) { // P-11
 	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
 		conn, ns := natsconn.Of(e.Client), subject.Namespace("default")
-		w := &warmRuns{most: 3}
+		w := warm.New[warmRun](3, nil)
 		var late *decider.Task
 		var found []bool
 		worker := e.Client.Deciders(nil)
 		worker.Register("played", decider.Func(func(_ context.Context, task *decider.Task) ([]schemas.Decision, error) {
-			found = append(found, w.take(task) != nil)
-			w.keep(task, &warmRun{s: &saved{}})
+			_, ok := w.Take(task)
+			found = append(found, ok)
+			w.Keep(task, warmRun{})
 			if late != nil {
-				w.keep(late, &warmRun{s: &saved{}})
+				w.Keep(late, warmRun{})
 			}
 			if late = nil; task.Token() == "early" {
 				late = task

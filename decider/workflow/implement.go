@@ -12,8 +12,10 @@ import (
 
 	"github.com/droverhq/drover/contract"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/decider/internal/warm"
 	"github.com/droverhq/drover/decider/workflow/internal/coroutine"
 	"github.com/droverhq/drover/decider/workflow/internal/machine"
+	"github.com/droverhq/drover/internal/logs"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -27,7 +29,7 @@ type Options struct {
 	// Kept is how many runs are kept in memory between two decisions. Defaults to 1000; negative is
 	// none.
 	Kept int
-	// Logger is what [Log] writes to. Defaults to that of logrus.
+	// Logger is what [Log] writes to. Defaults to that of the worker.
 	Logger logrus.FieldLogger
 }
 
@@ -42,15 +44,16 @@ func Implement[In, Out any](
 		o = &Options{}
 	}
 	logger := o.Logger
-	if logger == nil {
-		logger = logrus.StandardLogger()
+	if w, ok := r.(interface{ Logger() logrus.FieldLogger }); ok && logger == nil {
+		logger = w.Logger()
 	}
-	log := logger.WithField("workflowType", w.Name())
+	log := logs.Or(logger).WithField("workflowType", w.Name())
 	r.Register(w.Name(), &code{
 		dog: coroutine.NewWatchdog(stuckAfter, lookEvery, func(e *coroutine.Error) {
 			log.WithField("stack", e.Stack.String()).Warn(e.Error())
 		}),
-		kept: kept{most: max(cmp.Or(o.Kept, 1000), 0)},
+		// the end of coroutines may wait for a deferred function
+		kept: warm.New(cmp.Or(o.Kept, 1000), func(r *run) { go r.close() }),
 		begin: func(t *decider.Task) *run {
 			return newRun(t, w, fn, log)
 		},
@@ -60,7 +63,7 @@ func Implement[In, Out any](
 // code is the decider of a workflow.
 type code struct {
 	begin  func(*decider.Task) *run
-	kept   kept
+	kept   *warm.Runs[*run]
 	dog    *coroutine.Watchdog
 	evicts func(*decider.Task) bool // for tests: the run leaves the memory after the decision
 }
@@ -75,9 +78,9 @@ const (
 
 // Decide implements [decider.Decider].
 func (c *code) Decide(ctx context.Context, t *decider.Task) ([]schemas.Decision, error) {
-	r := c.kept.take(t)
+	r, ok := c.kept.Take(t)
 	events := window(t)
-	if r == nil {
+	if !ok {
 		r, events = c.begin(t), t.History(ctx)
 	}
 	unguard := c.dog.Guard(r.m.Scheduler())
@@ -92,11 +95,9 @@ func (c *code) Decide(ctx context.Context, t *decider.Task) ([]schemas.Decision,
 		r.close()
 		return decisions, nil
 	}
-	if c.evicts != nil && c.evicts(t) {
+	if c.evicts != nil && c.evicts(t) || !c.kept.Keep(t, r) {
 		r.close()
-		return decisions, nil
 	}
-	c.kept.keep(t, r)
 	return decisions, nil
 }
 
@@ -124,7 +125,11 @@ func (c *code) Check(ctx context.Context, t *decider.Task) error {
 func (c *code) EvictIf(f func(*decider.Task) bool) { c.evicts = f }
 
 // Stop implements [decider.Stopper]: the runs that are kept end their coroutines.
-func (c *code) Stop() { c.kept.rest() }
+func (c *code) Stop() {
+	for _, r := range c.kept.Clear() {
+		r.close()
+	}
+}
 
 // decide adds events and makes the decision of a task.
 func (r *run) decide(
