@@ -45,6 +45,7 @@ func (k *keeper) Stop() {
 }
 
 // A decider is told that its worker has stopped, after its last decision, once for each type and source that it has, at each Run.
+// sdk-go#2582.
 func TestDeciderIsToldOfTheStop(t *testing.T) {
 	for _, panics := range []bool{false, true} {
 		inBubble(t, func(t *testing.T, h *house) {

@@ -116,6 +116,7 @@ func TestHistoryNeverPassesStartedID(t *testing.T) {
 	}
 }
 
+// A worker that has just begun reads no more than once what it needs. temporal#5439, sdk-go#1716.
 func TestLongHistoryIsReadInPagesAndOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *house) {
 		all := long(3000, 2500, 3000)

@@ -155,7 +155,7 @@ func write(t *testing.T, h drovertest.History) (file string) {
 }
 
 // Files of closed and open runs agree with the code that has decided them, wherever they end between
-// two records.
+// two records. sdk-go#1670, #2595.
 func TestReplayAgrees(t *testing.T) {
 	h := travel(t, nil, visit, "a", "b")
 	for n := range h {

@@ -201,6 +201,7 @@ func TestDeciderIsAskedAgain(t *testing.T) {
 	})
 }
 
+// The server of a test is the real one, which can be stopped. sdk-go#1961, #108.
 func TestRestart(t *testing.T) {
 	for name, bounce := range map[string]func(*drovertest.Env, time.Duration){"restart": (*drovertest.Env).Restart, "crash": (*drovertest.Env).Crash} {
 		t.Run(name, func(t *testing.T) {

@@ -28,7 +28,8 @@ const (
 	useFutures  = "wait for futures of workflow.Go, or use workflow.WaitFor"
 	noLock      = "one coroutine of a run runs at a time, so no lock is needed; " +
 		"workflow.WaitFor waits for others"
-	useSignals = "use workflow.Signals and workflow.Select, or a variable and workflow.WaitFor"
+	useChannels = "use workflow.Signals, workflow.NewChannel and workflow.Select, or a variable and " +
+		"workflow.WaitFor"
 	useInput   = "hand it over in the input, or let an activity read it"
 	useContext = "nothing native waits for a workflow: hand on its workflow.Context, " +
 		"and let activities do what needs a context.Context"

@@ -87,7 +87,7 @@ func (w *walker) look(n ast.Node, stack []ast.Node) bool {
 		w.found(finding{pos: n.Pos(), what: "a goroutine", use: useGo})
 		return false
 	case *ast.SelectStmt:
-		w.found(finding{pos: n.Pos(), what: "select", use: useSignals})
+		w.found(finding{pos: n.Pos(), what: "select", use: useChannels})
 	case *ast.SendStmt:
 		w.channel(n, "a send to a channel", stack)
 	case *ast.UnaryExpr:
@@ -124,7 +124,7 @@ func (w *walker) channel(n ast.Node, what string, stack []ast.Node) {
 			return
 		}
 	}
-	w.found(finding{pos: n.Pos(), what: what, use: useSignals})
+	w.found(finding{pos: n.Pos(), what: what, use: useChannels})
 }
 
 // use judges a function or variable that the code names. A function that is named is taken as

@@ -64,6 +64,13 @@ func TestMistakes(t *testing.T) {
 				return false
 			})
 		}, []string{"WaitFor", "may only read"}},
+		{"a side effect that asks for something", func(ctx workflow.Context, _ chan error) error { // MutatingSideEffect
+			workflow.Once(ctx, "x", func() string {
+				s, _ := workflow.Call(ctx, echo, "x")
+				return s
+			})
+			return nil
+		}, []string{"workflow.Start", "mistakes_test.go", "the function of Once", "may only read"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var mended atomic.Bool
@@ -93,6 +100,7 @@ func TestMistakes(t *testing.T) {
 
 // A workflow that was changed while a run is open does nothing for it, says what differs, and goes on
 // once its code agrees again.
+// sdk-go#864, #1271, #1693, #1837, features#559.
 func TestChangedWhileARunIsOpen(t *testing.T) {
 	var changed atomic.Bool
 	o := playWith(t, &workflow.Options{Kept: -1}, func(ctx workflow.Context, _ string) (string, error) {

@@ -41,7 +41,10 @@ func newRun[In, Out any](
 			if err == nil {
 				out, err = fn(Context{run: r, scope: m.Root()}, in)
 			}
-			return func() schemas.Decision { return closed(r, w, out, err) }
+			return func() schemas.Decision {
+				r.warnOfDropped()
+				return closed(r, w, out, err)
+			}
 		}, e)
 	r.log = log.WithFields(logrus.Fields{"workflow": e.WorkflowID, "run": e.Run})
 	return r
@@ -52,6 +55,16 @@ func newRun[In, Out any](
 func (r *run) close() {
 	if err := r.m.Close(); err != nil {
 		r.log.WithError(err).Error("a run does not leave the memory")
+	}
+}
+
+// warnOfDropped tells of calls that the function has begun and not waited for.
+func (r *run) warnOfDropped() {
+	for _, name := range r.m.Dropped() {
+		if r.m.Live() {
+			r.log.WithField("activity", name).Warn("the workflow has returned in the turn in which it " +
+				"has asked for an activity, which never begins: wait for its future")
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 )
 
 // What a function returns is how its run ends, whether the run is kept in memory or not.
+// sdk-go#403, cadence#402.
 func TestHowRunsEnd(t *testing.T) {
 	cancel := func(t *testing.T, e *drovertest.Env, run *drover.Run) {
 		e.Await(run.ID, schemas.EventActivityStarted)
@@ -99,7 +100,7 @@ func TestHowRunsEnd(t *testing.T) {
 			var cases []workflow.Case
 			var came []string
 			for _, d := range []time.Duration{3, 1, 2} {
-				cases = append(cases, workflow.On(workflow.Timer(ctx, d*time.Hour), func(struct{}, error) {
+				cases = append(cases, workflow.On(workflow.Timer(ctx, d*time.Second), func(struct{}, error) {
 					came = append(came, fmt.Sprint(int(d)))
 				}))
 			}
@@ -113,8 +114,8 @@ func TestHowRunsEnd(t *testing.T) {
 		}, nil, `completed "[1 2 3 none]"`},
 		{"a case in two coroutines", func(ctx workflow.Context, _ string) (string, error) {
 			var came []string
-			first := workflow.On(workflow.Timer(ctx, time.Hour), func(struct{}, error) { came = append(came, "first") })
-			second := workflow.On(workflow.Timer(ctx, 2*time.Hour), func(struct{}, error) { came = append(came, "second") })
+			first := workflow.On(workflow.Timer(ctx, time.Second), func(struct{}, error) { came = append(came, "first") })
+			second := workflow.On(workflow.Timer(ctx, 2*time.Second), func(struct{}, error) { came = append(came, "second") })
 			wait := func(ctx workflow.Context) (struct{}, error) {
 				return struct{}{}, workflow.Select(ctx, first, second)
 			}
@@ -135,14 +136,14 @@ func TestHowRunsEnd(t *testing.T) {
 		}, nil, `completed "2"`},
 		{"a side effect", func(ctx workflow.Context, _ string) (string, error) {
 			at := workflow.Once(ctx, "id", time.Now)
-			err := workflow.Sleep(ctx, time.Hour)
+			err := workflow.Sleep(ctx, 3*time.Minute)
 			again := workflow.Now(ctx).Sub(at)
 			return fmt.Sprint(again.Round(time.Minute)), err
-		}, nil, `completed "1h0m0s"`},
+		}, nil, `completed "3m0s"`},
 		{"random numbers", func(ctx workflow.Context, _ string) (string, error) {
 			a, b := workflow.Rand(ctx).IntN(1000), workflow.Rand(ctx).IntN(1000)
 			recorded := workflow.Once(ctx, "was", func() []int { return []int{a, b} })
-			if err := workflow.Sleep(ctx, time.Hour); err != nil {
+			if err := workflow.Sleep(ctx, time.Second); err != nil {
 				return "", err
 			}
 			return fmt.Sprint(slices.Equal(recorded, []int{a, b})), nil
@@ -194,6 +195,7 @@ func TestSaga(t *testing.T) {
 
 // No signal is lost, whenever it comes: before the code asks for it, while it waits, or while its
 // last decision is being made.
+// docs#3177.
 func TestSignals(t *testing.T) {
 	o := play(t, func(ctx workflow.Context, _ string) (string, error) {
 		if err := workflow.Sleep(ctx, time.Minute); err != nil {
@@ -225,6 +227,7 @@ func TestSignals(t *testing.T) {
 
 // A run that continues as new takes with it what its channels have, and what came too late for its
 // last decision.
+// sdk-go#301, #533, #1048, docs#781.
 func TestSignalsGoOnToTheNextRun(t *testing.T) {
 	o := play(t, func(ctx workflow.Context, in string) (string, error) {
 		notes := workflow.Signals(ctx, note)

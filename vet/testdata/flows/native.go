@@ -30,7 +30,7 @@ func channels(ctx workflow.Context, in chan string, out chan<- string) {
 	_ = len(in)    // does not wait
 	for range in { // want `a range over a channel`
 	}
-	select { // want `select in workflow code: use workflow.Signals and workflow.Select`
+	select { // want `select in workflow code: use workflow.Signals, workflow.NewChannel and workflow.Select`
 	case <-in:
 	case out <- v:
 	default:

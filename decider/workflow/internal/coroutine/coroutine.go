@@ -26,8 +26,8 @@ type Coroutine struct {
 
 	begun    bool // it has a goroutine
 	queued   bool
-	watching bool
-	returned bool // fn has
+	watching string // the code that runs and may only look
+	returned bool   // fn has
 	ended    bool
 	given    atomic.Bool // up: nobody waits for its end, or it has ended
 }
@@ -78,6 +78,14 @@ func (c *Coroutine) Park(why string) {
 	c.why = why
 	c.yield()
 	c.why = ""
+}
+
+// Watch runs fn as code of the coroutine that may only look, as [Dispatcher.Watch] does. Another API
+// call fails the coroutine, and names the code.
+func (c *Coroutine) Watch(name string, fn func()) {
+	c.watching = name
+	defer func() { c.watching = "" }()
+	fn()
 }
 
 // Ready lets the coroutine run after those that are ready already. A call that comes before

@@ -73,7 +73,7 @@ func (d *Dispatcher) Watch(name string, fn func()) error {
 		return err
 	}
 	c := d.spawn(name, func(*Coroutine) { fn() })
-	c.watching = true
+	c.watching = name
 	if d.step(c); d.loose == nil && c.failure != nil {
 		return c.failure
 	}

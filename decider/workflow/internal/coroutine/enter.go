@@ -15,13 +15,13 @@ var ErrEnding = errors.New("workflow: the coroutine panics or was ended by runti
 // the name of the call in errors, such as workflow.Call.
 //
 // It does not return, but ends the goroutine, if that is none of the dispatcher's coroutines, if
-// the coroutine may only look, or if the coroutines are evicted. It returns [ErrEnding] while the
+// the code may only look, or if the coroutines are evicted. It returns [ErrEnding] while the
 // coroutine panics. The API call returns that error, so that the panic keeps its value; one that
 // has no error to return ends the goroutine by [runtime.Goexit].
 func (d *Dispatcher) Enter(op string) (*Coroutine, error) {
 	c, ending := d.enter(op)
-	if c.watching {
-		c.fail(&Error{Kind: Watching, What: op, Stack: callers()})
+	if c.watching != "" {
+		c.fail(&Error{Kind: Watching, What: op, Value: c.watching, Stack: callers()})
 		runtime.Goexit()
 	}
 	if ending {

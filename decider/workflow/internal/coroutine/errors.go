@@ -29,7 +29,7 @@ type Error struct {
 	// What is the API call if it is Foreign or Watching, and what the goroutine does, in the words
 	// of package runtime, if it is Stuck, Slow or Left.
 	What  string
-	Value any // that of the panic
+	Value any // that of the panic; of Watching the code that may only look
 	Stack Stack
 }
 
@@ -49,7 +49,7 @@ func (e *Error) Error() string {
 		return fmt.Sprintf("%s was called%s by a goroutine that is no coroutine of the workflow, "+
 			"such as one of go or iter.Pull: begin it with workflow.Go", e.What, at)
 	case Watching:
-		return fmt.Sprintf("%s was called%s in %s, which may only read", e.What, at, e.Coroutine)
+		return fmt.Sprintf("%s was called%s in %s, which may only read", e.What, at, e.Value)
 	case Stuck:
 		return fmt.Sprintf("coroutine %s waits%s for something outside the workflow (%s): use "+
 			"workflow.Go, workflow.Signals, workflow.Sleep or an activity instead of native "+

@@ -11,6 +11,7 @@ import (
 )
 
 // Deferred functions run, those of the youngest first. They recover nothing, and decide nothing.
+// sdk-go#520.
 func TestEvict(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		body := func(c *coroutine.Coroutine) {

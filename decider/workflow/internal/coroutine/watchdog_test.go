@@ -91,6 +91,7 @@ func TestStuckOutsideBubbles(t *testing.T) {
 }
 
 // A coroutine that computes is slow, and goes on.
+// sdk-go#329, #435, #773, #2046, #2418.
 func TestSlowIsNotStuck(t *testing.T) {
 	inRealTime(t, func(r *rig) {
 		var told atomic.Pointer[coroutine.Error]

@@ -155,7 +155,8 @@ func (m *Machine) Once(of string, f func() schemas.Payload) schemas.Payload {
 	c := m.MustEnter("workflow.Once")
 	name := m.name(c, of)
 	if m.Live() {
-		p := f()
+		var p schemas.Payload
+		c.Watch("the function of Once", func() { p = f() })
 		m.ask(&schemas.RecordMarker{MarkerName: name, Details: p})
 		return p
 	}

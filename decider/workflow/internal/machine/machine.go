@@ -142,7 +142,8 @@ func (m *Machine) play(t *turns.Turn) error {
 			}
 		}
 		m.leaveChildren()
-		m.asks = append(keepable(m.asks), match.Ask{Decision: m.closing()})
+		end := m.closing()
+		m.asks = append(keepable(m.asks), match.Ask{Decision: end})
 	}
 	if m.turn.Completed == 0 && m.mismatch != nil {
 		return m.mismatch
@@ -176,6 +177,17 @@ func keepable(asks []match.Ask) (kept []match.Ask) {
 		}
 	}
 	return kept
+}
+
+// Dropped are the activities that the code asks for in the turn that ends its run: they never begin.
+// It is for the function that makes the decision to end it.
+func (m *Machine) Dropped() (names []string) {
+	for _, a := range m.asks {
+		if s, ok := a.Decision.Attributes.(*schemas.ScheduleActivity); ok {
+			names = append(names, s.ActivityID)
+		}
+	}
+	return names
 }
 
 // begin starts the main coroutine.

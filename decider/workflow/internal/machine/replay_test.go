@@ -52,6 +52,7 @@ func call(m *machine.Machine, name string) {
 }
 
 // Code that was changed without saying so is found, with both sides.
+// sdk-go#1838, #876, #978, #983.
 func TestCodeThatDiffers(t *testing.T) {
 	ship := &schemas.ActivityScheduled{ActivityID: "ship#1", DeciderCompletedEventID: 4}
 	for _, tc := range []struct {
@@ -116,6 +117,7 @@ func TestChanges(t *testing.T) {
 }
 
 // ChangedFrom lets the next round of a loop take the new way, and no round that was before.
+// sdk-go#1016.
 func TestChangedFrom(t *testing.T) {
 	events := decided(&schemas.ActivityScheduled{ActivityID: "old#1", DeciderCompletedEventID: 4})
 	events = append(events, history(
@@ -153,5 +155,33 @@ func TestOnceIsRecorded(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// cadence#402, sdk-go#378, #1176: a timer that has expired is not canceled by what comes with it, in
+// either order.
+func TestCancelMeetsAnExpiredTimer(t *testing.T) {
+	expired, request := &schemas.TimerExpired{TimerID: "timer#1", ScheduledEventID: 5}, &schemas.WorkflowCancelRequested{}
+	for _, both := range [][]schemas.Attributes{{expired, request}, {request, expired}} {
+		m := machine.New(func(m *machine.Machine, _ *schemas.WorkflowStarted) func() schemas.Decision {
+			f := m.Timer(m.Root(), schemas.At(m.Now()))
+			m.Wait(f.Name, f)
+			cleanup := m.Schedule(machine.NewScope(nil), &schemas.ScheduleActivity{ActivityType: "clean"})
+			m.Wait(cleanup.Name, cleanup)
+			return nil
+		}, schemas.Execution{WorkflowID: "w", Run: "r"})
+		events := decided(append([]schemas.Attributes{&schemas.TimerScheduled{TimerID: "timer#1", DeciderCompletedEventID: 4}}, both...)...)
+		for _, e := range events {
+			if err := m.Add(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all, err := m.Decide(9, 9)
+		if err != nil || len(all) != 1 || all[0].Type() != schemas.DecideScheduleActivity {
+			t.Errorf("after %s: %v, %v, want the cleanup alone", both[0].EventType(), all, err)
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -19,6 +19,7 @@ func block(all ...schemas.Attributes) (events []schemas.Event) {
 
 // Code and history agree if they have the same things, in any order, however the broker has taken
 // them.
+// sdk-go#990.
 func TestAgreement(t *testing.T) {
 	ship := match.Ask{Decision: decider.Schedule("ship#1", "ship", nil)}
 	nap := match.Ask{Decision: decider.Timer("timer#1", 5)}

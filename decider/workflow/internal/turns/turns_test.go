@@ -90,6 +90,7 @@ func ids(events []schemas.Event) (all []int64) {
 
 // A history is cut into the turns that made it, whatever failed in between, and a decision that is
 // being made has what is left. It makes no difference in which pieces the events come.
+// sdk-go#988, #1670.
 func TestTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &story{t: t}
