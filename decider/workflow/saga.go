@@ -37,10 +37,21 @@ func (s *Saga) Undo() error {
 	return errors.Join(all...)
 }
 
-// UndoOn undoes all steps if *err is an error when a function returns, and joins what fails then.
-// Defer it.
+// UndoOn undoes all steps if *err is an error when a function returns, but not if the run continues
+// as new. Defer it. What fails then is written to the log and added to the text of *err, and does
+// not change how the run ends.
 func (s *Saga) UndoOn(err *error) {
-	if *err != nil {
-		*err = errors.Join(*err, s.Undo())
+	if _, continues := errors.AsType[*continueAsNew](*err); *err == nil || continues {
+		return
+	}
+	if failed := s.Undo(); failed != nil {
+		Log(s.ctx).WithError(failed).Error("something that was done cannot be undone")
+		*err = errors.Join(*err, undoError{failed})
 	}
 }
+
+// undoError is what failed in undoing. Its faults are not those of the run.
+type undoError struct{ err error }
+
+// Error implements error.
+func (e undoError) Error() string { return "undo: " + e.err.Error() }
