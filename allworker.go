@@ -25,9 +25,10 @@ import (
 // What it does is what a [decider.Worker] and an [activity.Worker] do; use these for other options
 // or processes.
 type Worker struct {
+	client     *Client
+	opts       WorkerOptions
 	deciders   *decider.Worker
 	activities *activity.Worker
-	decides    bool
 }
 
 // WorkerOptions of a [Worker]. The zero value is usable.
@@ -36,6 +37,14 @@ type WorkerOptions struct {
 	Lists []string
 	// Concurrency is how many activities run at once. Defaults to that of [activity.Options].
 	Concurrency int
+	// CheckOpen is how many open runs of each type of workflow code are replayed before the worker
+	// answers for the type. A type whose code does not agree with one of them is not served: another
+	// worker has to, with the code that has decided. Run logs what differs, and returns it as soon
+	// as it has nothing else to do. Defaults to 0, none.
+	CheckOpen int
+	// ServeDiffering serves such a type all the same; what differs is logged. Decisions of runs that
+	// do not agree fail. Defaults to false.
+	ServeDiffering bool
 }
 
 // Worker returns a worker on the client's connection. Implement workflows and activities with it,
@@ -49,14 +58,13 @@ func (c *Client) Worker(o *WorkerOptions) *Worker {
 		lists = []string{contract.DefaultList}
 	}
 	return &Worker{
-		deciders:   c.Deciders(nil),
+		client: c, opts: *o, deciders: c.Deciders(nil),
 		activities: c.Activities(&activity.Options{Lists: lists, Concurrency: o.Concurrency}),
 	}
 }
 
 // Register implements [workflow.Registry]; it takes a raw decider, too.
 func (w *Worker) Register(workflowType string, d decider.Decider) {
-	w.decides = true
 	w.deciders.Register(workflowType, d)
 }
 
@@ -79,15 +87,22 @@ func (w *Worker) Run(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	works := len(w.activities.Types()) > 0
-	if !works && !w.decides {
+	if !works && len(w.deciders.Types()) == 0 {
 		return errors.New("the worker has nothing to do: implement a workflow or an activity first")
+	}
+	deciders, refused, err := w.checked(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil // it was told to stop
+		}
+		return err
 	}
 	var all sync.WaitGroup
 	var decided, worked error
-	if w.decides {
+	if len(deciders.Types()) > 0 {
 		all.Go(func() {
 			defer stop()
-			decided = w.deciders.Run(ctx)
+			decided = deciders.Run(ctx)
 		})
 	}
 	if works {
@@ -97,5 +112,5 @@ func (w *Worker) Run(ctx context.Context) error {
 		})
 	}
 	all.Wait()
-	return errors.Join(decided, worked)
+	return errors.Join(refused, decided, worked)
 }
