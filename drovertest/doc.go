@@ -16,6 +16,8 @@
 //		})
 //	}
 //
+// For a workflow that has a contract, [Result] is the same with types.
+//
 // [Run] is for most tests: it has a clock of its own, see below. [Start] is the same in real time,
 // with a NATS address, for tests with other processes and other languages. Only tests may import
 // this package, since it links the NATS server; a program's own workers link none.
@@ -38,14 +40,14 @@
 // of 2000-01-01, stands still while anything runs, and jumps to the next timer when all goroutines
 // wait. Timers, retries, timeouts and backoffs are exact, and the same on a slow machine.
 //
-// Prefer [Env.Sleep], [Env.Wait], [Env.Result] and [Env.Await] to time.Sleep and to waiting by the
-// client. While nothing is due they stop everything: activity workers, timers, broker
-// and NATS server stop in good order, the clock jumps, and eight seconds before the next alarm all
-// of them run again. A leap costs less than 100 ms however long it is. Waiting otherwise costs some
-// 20 s a day, for heartbeats and renewals, and an activity that runs for days is waited for in that
-// way. Under the race detector Go 1.26 may crash after hours of it (golang/go#78156). Whoever uses
-// the client during a leap, from another goroutine, ends it and is served within a few seconds of
-// virtual time.
+// Prefer [Env.Sleep], [Env.Wait], [Env.Result], [Result] and [Env.Await] to time.Sleep and to
+// waiting by the client. While nothing is due they stop everything: activity workers, timers,
+// broker and NATS server stop in good order, the clock jumps, and eight seconds before the next
+// alarm all of them run again. A leap costs less than 100 ms however long it is. Waiting otherwise
+// costs some 20 s a day, for heartbeats and renewals, and an activity that runs for days is waited
+// for in that way. Under the race detector Go 1.26 may crash after hours of it (golang/go#78156).
+// Whoever uses the client during a leap, from another goroutine, ends it and is served within a few
+// seconds of virtual time.
 //
 // Virtual time ends at the bubble's border. Do not wait inside for anything that comes from
 // outside: sockets, pipes to other processes, goroutines or channels from before the call. While a

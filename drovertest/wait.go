@@ -52,6 +52,14 @@ func (e *Env) Result(run *drover.Run, out any) {
 	e.poll(func(ctx context.Context) error { return run.Result(ctx, out) })
 }
 
+// Result is like [Env.Wait], and returns what a run of a contract has returned: its result, or the
+// error in which [errors.Is] finds its fault.
+func Result[Out any](e *Env, run *drover.TypedRun[Out]) (Out, error) {
+	e.t.Helper()
+	e.Wait(run.Run)
+	return run.Result(e.t.Context())
+}
+
 // Await waits until the history of the workflow's open or latest run has an event of a type, and
 // returns the first one. It fails the test if the workflow was never started (a child begins when
 // its parent has the event ChildStarted), when the run ends without, and after two years. Inside

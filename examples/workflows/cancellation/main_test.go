@@ -38,7 +38,7 @@ func TestFireBurnsDown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := run.Result(t.Context()); got != "ashes" || err != nil {
+		if got, err := drovertest.Result(e, run); got != "ashes" || err != nil {
 			t.Errorf("got %q, %v", got, err)
 		}
 	})

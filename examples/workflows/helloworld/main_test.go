@@ -19,7 +19,7 @@ func TestHello(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := run.Result(t.Context()); got != "Hello, World!" || err != nil {
+		if got, err := drovertest.Result(e, run); got != "Hello, World!" || err != nil {
 			t.Errorf("got %q, %v", got, err)
 		}
 	})

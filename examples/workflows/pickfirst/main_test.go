@@ -21,7 +21,7 @@ func TestTheFirstBusCounts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := run.Result(t.Context()); got != want || err != nil {
+			if got, err := drovertest.Result(e, run); got != want || err != nil {
 				t.Errorf("got the bus %q, %v; want %q", got, err, want)
 			}
 			e.Await(run.ID, schemas.EventActivityCanceled) // the other one

@@ -24,7 +24,7 @@ func TestPrint(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := run.Result(t.Context()); got != tc.want || err != nil {
+			if got, err := drovertest.Result(e, run); got != tc.want || err != nil {
 				t.Errorf("with %d sheets: got %q, %v; want %q", tc.paper, got, err, tc.want)
 			}
 		}

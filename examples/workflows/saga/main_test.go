@@ -27,7 +27,7 @@ func TestBookTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			booked, err := run.Result(t.Context())
+			booked, err := drovertest.Result(e, run)
 			if !slices.Equal(booked, tc.booked) || errors.Is(err, SoldOut) != tc.soldOut {
 				t.Errorf("%s: got %q, %v; want %q, sold out %v",
 					tc.city, booked, err, tc.booked, tc.soldOut)

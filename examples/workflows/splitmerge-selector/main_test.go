@@ -19,7 +19,7 @@ func TestRace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := run.Result(t.Context())
+		got, err := drovertest.Result(e, run)
 		if want := []string{"hare", "dog", "snail"}; !slices.Equal(got, want) || err != nil {
 			t.Errorf("got %q, %v; want %q", got, err, want)
 		}

@@ -18,7 +18,7 @@ func TestOrderPizza(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := run.Result(t.Context()); got != "pizza" || err != nil {
+			if got, err := drovertest.Result(e, run); got != "pizza" || err != nil {
 				t.Errorf("after %d s: got %q, %v", seconds, got, err)
 			}
 			if got := mails(t, run.Run); got != want {
