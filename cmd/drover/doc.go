@@ -2,10 +2,10 @@
 // its clients.
 //
 // Layout: groups.go lists all commands. They are in folders by noun: serve (server, dev, worker),
-// workflows, flows, schedules (with always-on and once), namespaces (with types, task lists and
-// locks), nodes (with claims, drain and recycle) and check (audit, verify, doctor, auth). A folder
-// has one file for each command and exports a function for each. Folder cli holds what all of them
-// share: global flags, connection, output, exit codes.
+// modules (init), workflows, flows, schedules (with always-on and once), namespaces (with types,
+// task lists and locks), nodes (with claims, drain and recycle) and check (audit, verify, doctor,
+// auth). A folder has one file for each command and exports a function for each. Folder cli holds
+// what all of them share: global flags, connection, output, exit codes.
 //
 // What scripts may rely on: with --json one stable document on stdout, lists as one document a
 // line, errors as {"error":{…}} on stderr; with -o yaml the same documents in YAML, those of lists

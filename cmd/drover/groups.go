@@ -6,6 +6,7 @@ import (
 	"github.com/droverhq/drover/cmd/drover/check"
 	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/cmd/drover/flows"
+	"github.com/droverhq/drover/cmd/drover/modules"
 	"github.com/droverhq/drover/cmd/drover/namespaces"
 	"github.com/droverhq/drover/cmd/drover/nodes"
 	"github.com/droverhq/drover/cmd/drover/schedules"
@@ -18,6 +19,7 @@ func commandGroups(a *cli.App) []cli.CommandGroup {
 	return []cli.CommandGroup{
 		{ID: "run", Title: "Servers and workers:", Commands: []*cobra.Command{
 			serve.ServerCommand(a), serve.DevCommand(a), serve.WorkerCommand(a),
+			modules.InitCommand(a),
 		}},
 		{ID: "workflow", Title: "Workflows:", Commands: []*cobra.Command{
 			workflows.StartCommand(a), workflows.SignalCommand(a), workflows.ResultCommand(a),

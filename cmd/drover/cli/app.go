@@ -104,7 +104,8 @@ func (a *App) Root() *cobra.Command {
 	root := GroupCommand(a, "drover", "Durable workflows on NATS JetStream",
 		`Drover runs durable workflows on NATS JetStream and nothing else.
 
-Begin with "drover dev" in one terminal, and start workflows from another.
+Begin with "drover dev" in one terminal, and start workflows from another. "drover init NAME" makes
+a Go module with a workflow.
 
 Exit codes: 0 done, 1 the workflow failed or the request was refused, 2 wrong usage, 3 no
 connection, 4 timed out, 5 runs are parked (audit), 6 somebody else was first (once), 75 recycled
