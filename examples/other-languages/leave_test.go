@@ -18,11 +18,18 @@ import (
 // A worker that is told to leave a task does not acknowledge it: the message is all that tells of the loss of the worker that is at it.
 func TestTaskIsLeft(t *testing.T) { // P-7
 	for _, l := range languages(t) {
-		t.Run(l.name, func(t *testing.T) { testTaskIsLeft(t, l) })
+		t.Run(l.name, func(t *testing.T) {
+			for tries := 1; !testTaskIsLeft(t, l); tries++ {
+				if tries == 5 {
+					t.Fatal("the worker in Go is never offered the task before its message comes")
+				}
+			}
+		})
 	}
 }
 
-func testTaskIsLeft(t *testing.T, l language) {
+// testTaskIsLeft reports false if the message of the task has reached the worker in Go before the offer: then there is nothing to leave.
+func testTaskIsLeft(t *testing.T, l language) bool {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	e := drovertest.Start(t, nil)
@@ -77,20 +84,25 @@ func testTaskIsLeft(t *testing.T, l language) {
 		t.Fatal(err)
 	}
 	l.worker(t, e.URL(), "activity")
+	left := false
 	said.until(func(m *nats.Msg) bool {
 		var p schemas.Permission
-		return strings.HasPrefix(m.Subject, "_INBOX.") && json.Unmarshal(m.Data, &p) == nil && p.Leave
+		left = strings.HasPrefix(m.Subject, "_INBOX.") && json.Unmarshal(m.Data, &p) == nil && p.Leave
+		return left || string(m.Data) == "+WPI"
 	})
-	said.until(func(m *nats.Msg) bool {
-		if string(m.Data) == "+ACK" {
-			t.Fatal("a task that was to be left is acknowledged")
-		}
-		return strings.HasPrefix(m.Subject, "$JS.API.") // it asks for the next one
-	})
+	if left {
+		said.until(func(m *nats.Msg) bool {
+			if string(m.Data) == "+ACK" {
+				t.Fatal("a task that was to be left is acknowledged")
+			}
+			return strings.HasPrefix(m.Subject, "$JS.API.") // it asks for the next one
+		})
+	}
 	pay()
 	if err := run.Result(ctx, nil); err != nil {
 		t.Fatal(err)
 	}
+	return left
 }
 
 // said is what clients and server have said, in the order in which the server got it.
