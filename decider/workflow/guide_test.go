@@ -18,14 +18,14 @@ import (
 )
 
 var (
-	Offer    = contract.Activity[string, string]("offer")
-	Reserve  = contract.Activity[string, struct{}]("reserve")
-	Free     = contract.Activity[string, struct{}]("free")
-	Alarm    = contract.Activity[string, struct{}]("alarm")
-	TooLate  = contract.Fault[struct{}]("too-late")
-	Quote    = contract.Workflow[string, string]("quote")
-	Stage    = contract.Workflow[string, string]("stage")
-	NoActors = errors.New("no actors")
+	Offer       = contract.Activity[string, string]("offer")
+	Reserve     = contract.Activity[string, struct{}]("reserve")
+	Free        = contract.Activity[string, struct{}]("free")
+	Alarm       = contract.Activity[string, struct{}]("alarm")
+	TooLate     = contract.Fault[struct{}]("too-late")
+	Quote       = contract.Workflow[string, string]("quote")
+	Stage       = contract.Workflow[string, string]("stage")
+	ErrNoActors = errors.New("no actors")
 )
 
 // quote gets an offer, or the list price if there is none within a minute.
@@ -60,7 +60,7 @@ func stage(ctx workflow.Context, play string) (_ string, err error) {
 			return "", err
 		}
 	}
-	return "", NoActors
+	return "", ErrNoActors
 }
 
 func TestGuide(t *testing.T) {

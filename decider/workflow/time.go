@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"cmp"
+	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"time"
@@ -47,4 +48,12 @@ func Rand(ctx Context) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(ctx.run.info.Run + "\x00" + path))
 	return rand.New(rand.NewPCG(h.Sum64(), n)) //nolint:gosec // it is to be repeated
+}
+
+// UUID returns a random UUID, of version 4, that a replay repeats.
+func UUID(ctx Context) string {
+	r := Rand(ctx)
+	high, low := r.Uint64(), r.Uint64()
+	return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", high>>32, high>>16&0xffff, high&0xfff,
+		low>>48&0x3fff|0x8000, low&0xffff_ffff_ffff)
 }

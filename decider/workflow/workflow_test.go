@@ -3,6 +3,7 @@ package workflow_test
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -148,6 +149,15 @@ func TestHowRunsEnd(t *testing.T) {
 			}
 			return fmt.Sprint(slices.Equal(recorded, []int{a, b})), nil
 		}, nil, `completed "true"`},
+		{"a UUID", func(ctx workflow.Context, _ string) (string, error) {
+			a, b := workflow.UUID(ctx), workflow.UUID(ctx)
+			recorded := workflow.Once(ctx, "was", func() string { return a })
+			if err := workflow.Sleep(ctx, time.Hour); err != nil {
+				return "", err
+			}
+			form := regexp.MustCompile("^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")
+			return fmt.Sprint(a == recorded, a != b, form.MatchString(a)), nil
+		}, nil, `completed "true true true"`},
 		{"continued as new", func(ctx workflow.Context, in string) (string, error) {
 			if in == "in" {
 				return workflow.ContinueAsNew(ctx, any1, "again")
