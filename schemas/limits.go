@@ -1,6 +1,9 @@
 package schemas
 
-import "strings"
+import (
+	"math"
+	"strings"
+)
 
 // namedLimit is a duration that somebody asks for, and its field.
 type namedLimit struct {
@@ -91,6 +94,26 @@ func (r *RetryPolicy) validateLimits(prefix string) *Error {
 	}
 	return validateLimits(prefix, namedLimit{"initialInterval", r.InitialInterval},
 		namedLimit{"maximumInterval", r.MaximumInterval})
+}
+
+// Pause is the wait after the n-th attempt: initial × coefficientⁿ⁻¹, capped. Defaults: 1 s, 2, 100 ×
+// the initial. A cap of NONE is none, an initial interval of NONE is the default: without a wait the
+// retries would be a loop.
+func (r *RetryPolicy) Pause(n int) Duration {
+	const longest = float64(1 << 62) // 146 years; twice as much has no Duration
+	initial, factor, top := r.InitialInterval, r.BackoffCoefficient, longest
+	if !initial.Limited() {
+		initial = Seconds(1)
+	}
+	if factor == 0 || math.IsNaN(factor) {
+		factor = 2
+	}
+	if r.MaximumInterval == 0 {
+		top = 100 * float64(initial)
+	} else if r.MaximumInterval.Limited() {
+		top = float64(r.MaximumInterval)
+	}
+	return Duration(min(float64(initial)*math.Pow(max(factor, 1), float64(n-1)), top, longest))
 }
 
 // MaxAttributes bounds the names and values of a run's attributes together, in bytes: they stand in

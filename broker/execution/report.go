@@ -3,7 +3,6 @@ package execution
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -394,7 +393,7 @@ func (st *step) retry(act *Activity, reason string) *schemas.ActivityRetrySchedu
 		slices.Contains(p.NonRetryable, reason) {
 		return nil
 	}
-	next := max(st.now, st.LastTime).Add(interval(p, act.tries()))
+	next := max(st.now, st.LastTime).Add(p.Pause(act.tries()))
 	if d := act.Scheduled.ScheduleToCloseTimeout; d.Limited() && next >= act.ScheduledBase.Add(d) {
 		return nil
 	}
@@ -402,25 +401,4 @@ func (st *step) retry(act *Activity, reason string) *schemas.ActivityRetrySchedu
 		ScheduledEventID: act.ScheduledID, StartedEventID: act.Started, Attempt: act.Attempt,
 		Cause: reason, HeartbeatDetails: st.room(act.BeatDetails), NextTime: next,
 	}
-}
-
-// interval is the wait after the n-th attempt: initial × coefficientⁿ⁻¹, capped. Defaults: 1 s, 2,
-// 100 × the initial. A cap of NONE is none, an initial interval of NONE is the default: without a
-// wait the retries would be a loop.
-func interval(p *schemas.RetryPolicy, n int) schemas.Duration {
-	const longest = float64(1 << 62) // 146 years; twice as much has no Duration
-	initial, factor, top := p.InitialInterval, p.BackoffCoefficient, longest
-	if !initial.Limited() {
-		initial = schemas.Seconds(1)
-	}
-	if factor == 0 || math.IsNaN(factor) {
-		factor = 2
-	}
-	if p.MaximumInterval == 0 {
-		top = 100 * float64(initial)
-	} else if p.MaximumInterval.Limited() {
-		top = float64(p.MaximumInterval)
-	}
-	return schemas.Duration(min(float64(initial)*math.Pow(max(factor, 1), float64(n-1)), top,
-		longest))
 }

@@ -32,12 +32,12 @@ func TestRetryIntervals(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []schemas.Duration
 			for i := range tt.want {
-				got = append(got, interval(&tt.policy, i+1))
+				got = append(got, tt.policy.Pause(i+1))
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Fatal(diff)
 			}
-			if d := interval(&tt.policy, 10_000); d <= 0 {
+			if d := tt.policy.Pause(10_000); d <= 0 {
 				t.Fatalf("got %d ns after 10,000 attempts", d)
 			}
 		})
