@@ -134,6 +134,11 @@ func (t *Task) Again() bool { return t.again }
 // asks each time goes on until the history is full: see [Task.SuggestContinueAsNew].
 func (t *Task) SetAgain(again bool) { t.again = again }
 
+// Ahead tells whether the decision is made before what it decides upon is stored, together with the
+// outcome of an activity; it may then be dropped, and made anew. A decider that does something else
+// than decide leaves that to a decision that is not ahead: see [Task.SetAgain].
+func (t *Task) Ahead() bool { return t.task.Ahead != nil }
+
 // Base names the last committed answer of the run, or is nil if there is none yet.
 func (t *Task) Base() *schemas.DecisionBase { return t.task.Base }
 
