@@ -102,7 +102,7 @@ func startChild[In, Out any](
 
 // CallError says that what was called did not succeed.
 type CallError struct {
-	Name    string // of the activity or workflow
+	Name    string // of the activity, workflow or step
 	ID      string // of this call, such as charge#2
 	Outcome CallOutcome
 	// Reason says why: of a failure what its worker has given, of a timeout its type, of a refusal

@@ -23,7 +23,7 @@ func Changed(ctx Context, id string) bool { return ctx.run.m.Changed(id) }
 func ChangedFrom(ctx Context, id string) bool { return ctx.run.m.ChangedFrom(id) }
 
 // Once returns what a function returns, and records it: a replay does not call it again. The
-// function must not block, and do nothing that matters twice; use an activity for that. The value
+// function must not block, and do nothing that matters twice: [Do] is for that. The value
 // must have a JSON form. The name is for whoever reads the history.
 func Once[T any](ctx Context, name string, fn func() T) (v T) {
 	p := ctx.run.m.Once(name, func() schemas.Payload {

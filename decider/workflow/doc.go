@@ -21,7 +21,7 @@
 // worker of the type may go on with it, by calling it again and giving it what the history has.
 // So the function must do the same each time: it may look at its input, at what the functions of
 // this package return, and at nothing else. Whoever needs a clock, a random number, a file or the
-// network takes [Now], [Rand], or an activity.
+// network takes [Now], [Rand], [Do], or an activity.
 //
 // Invariants:
 //

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -52,8 +53,9 @@ func Implement[In, Out any](
 		dog: coroutine.NewWatchdog(stuckAfter, lookEvery, func(e *coroutine.Error) {
 			log.WithField("stack", e.Stack.String()).Warn(e.Error())
 		}),
-		// the end of coroutines may wait for a deferred function
-		kept: warm.New(cmp.Or(o.Kept, 1000), func(r *run) { go r.close() }),
+		// the end of coroutines may wait for a deferred function, that of steps for their functions
+		kept:  warm.New(cmp.Or(o.Kept, 1000), func(r *run) { go r.close() }),
+		keeps: o.Kept >= 0,
 		begin: func(t *decider.Task) *run {
 			return newRun(t, w, fn, log)
 		},
@@ -64,6 +66,7 @@ func Implement[In, Out any](
 type code struct {
 	begin  func(*decider.Task) *run
 	kept   *warm.Runs[*run]
+	keeps  bool // any
 	dog    *coroutine.Watchdog
 	evicts func(*decider.Task) bool // for tests: the run leaves the memory after the decision
 }
@@ -79,13 +82,13 @@ const (
 // Decide implements [decider.Decider].
 func (c *code) Decide(ctx context.Context, t *decider.Task) ([]schemas.Decision, error) {
 	r, ok := c.kept.Take(t)
-	events := window(t)
+	events, l := window(t), live(ctx, t, ok || t.PreviousStartedID() == 0 && c.keeps)
 	if !ok {
 		r, events = c.begin(t), t.History(ctx)
 	}
 	unguard := c.dog.Guard(r.m.Scheduler())
 	defer unguard()
-	decisions, err := r.decide(ctx, t, events)
+	decisions, err := r.decide(ctx, t, events, l)
 	if err != nil {
 		r.close()
 		return nil, err
@@ -95,7 +98,7 @@ func (c *code) Decide(ctx context.Context, t *decider.Task) ([]schemas.Decision,
 		r.close()
 		return decisions, nil
 	}
-	if c.evicts != nil && c.evicts(t) || !c.kept.Keep(t, r) {
+	if c.evicts != nil && c.evicts(t) && !r.m.Busy() || !c.kept.Keep(t, r) {
 		r.close()
 	}
 	return decisions, nil
@@ -121,24 +124,28 @@ func (c *code) Check(ctx context.Context, t *decider.Task) error {
 }
 
 // EvictIf makes runs leave the memory after decisions on tasks for which f says so: tests find by
-// that what code does only while it stays in memory. It is called before the worker runs.
+// that what code does only while it stays in memory. A run whose steps run stays. It is called
+// before the worker runs.
 func (c *code) EvictIf(f func(*decider.Task) bool) { c.evicts = f }
 
 // Stop implements [decider.Stopper]: the runs that are kept end their coroutines.
 func (c *code) Stop() {
+	var all sync.WaitGroup
 	for _, r := range c.kept.Clear() {
-		r.close()
+		all.Go(r.close) // each may wait for its steps
 	}
+	all.Wait()
 }
 
 // decide adds events and makes the decision of a task.
 func (r *run) decide(
-	ctx context.Context, t *decider.Task, events iter.Seq2[schemas.Event, error],
+	ctx context.Context, t *decider.Task, events iter.Seq2[schemas.Event, error], l machine.Live,
 ) ([]schemas.Decision, error) {
 	if _, err := r.add(ctx, t, events); err != nil {
 		return nil, explain(err)
 	}
-	all, err := r.m.Decide(t.StartedID(), schemas.At(t.StartedAt()))
+	all, again, err := r.m.Decide(l)
+	t.SetAgain(again)
 	return all, explain(err)
 }
 
@@ -161,6 +168,24 @@ func (r *run) add(
 		}
 	}
 	return at, nil
+}
+
+// live is how a decision is made. One for a run that is in memory, and is likely to stay there, is
+// held back by its steps no longer than a second. Otherwise steps that take longer would begin anew
+// each time, so they may take most of the time of the decision.
+func live(ctx context.Context, t *decider.Task, kept bool) machine.Live {
+	l := machine.Live{
+		Context: ctx, Started: t.StartedID(), At: schemas.At(t.StartedAt()), NoSteps: t.Ahead(),
+		First: time.Minute, Quick: 200 * time.Millisecond,
+	}
+	if until, ok := ctx.Deadline(); ok {
+		l.First = time.Until(until) * 3 / 4
+	}
+	l.Others = l.First
+	if kept {
+		l.First, l.Others = min(l.First, time.Second), 10*time.Millisecond
+	}
+	return l
 }
 
 // explain says of a difference between code and history what it is: others may have the right code.

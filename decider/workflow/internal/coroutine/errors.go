@@ -33,6 +33,11 @@ type Error struct {
 	Stack Stack
 }
 
+// Panic is what is wrong with code that has panicked. It is called by a deferred function of that.
+func Panic(name string, value any) *Error {
+	return &Error{Kind: Panicked, Coroutine: name, Value: value, Stack: callers()}
+}
+
 // Error tells it in a line, with the position in the user's code.
 func (e *Error) Error() string {
 	at := ""

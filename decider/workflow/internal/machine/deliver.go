@@ -21,6 +21,10 @@ func (m *Machine) deliver(e schemas.Event) {
 		m.known("activity "+a.ActivityID, e.ID)
 	case *schemas.ActivityScheduleFailed:
 		m.end("activity "+a.ActivityID, refused(a.Cause, a.Details))
+	case *schemas.Marker:
+		m.endStep(a.MarkerName, a.Details)
+	case *schemas.MarkerFailed:
+		m.settleStep(a.MarkerName, refused(a.Cause, a.Details))
 	default:
 		if m.deliverOther(e) {
 			return

@@ -20,6 +20,8 @@ type Outcome struct {
 	// Reason and Details say why it did not succeed. Of a refusal, Reason is the cause.
 	Reason  string
 	Details schemas.Payload
+	// Retry is the pause before the next attempt of a step; 0 if there is none.
+	Retry schemas.Duration
 }
 
 // Kind says how something has ended.

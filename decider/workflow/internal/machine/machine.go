@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -40,6 +41,7 @@ type Machine struct {
 	changes    map[string]bool     // what Changed has said
 	conditions []*condition        // in the order in which they began to wait
 	draws      map[string]uint64
+	steps      steps
 	start      *schemas.WorkflowStarted
 }
 
@@ -87,21 +89,32 @@ func (m *Machine) Flush() error {
 	return nil
 }
 
-// Decide makes the decision of a DeciderStarted, which need not be in the history yet.
-func (m *Machine) Decide(started int64, at schemas.Timestamp) ([]schemas.Decision, error) {
+// Decide makes a decision. again says that there is to be another one directly after it, since
+// steps are to be done.
+func (m *Machine) Decide(l Live) (all []schemas.Decision, again bool, err error) {
 	if err := m.Flush(); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	t := m.cutter.Live(started, at)
-	if err := m.play(t); err != nil {
-		return nil, err
+	if err := m.stepMistake(); err != nil {
+		return nil, false, err
 	}
-	m.decided = started
-	all := make([]schemas.Decision, 0, len(m.asks))
+	m.steps.live, m.steps.quick = l, 0
+	err = m.play(m.cutter.Live(l.Started, l.At))
+	if err == nil {
+		again, err = m.waitForSteps()
+	}
+	if err == nil && l.Context.Err() != nil { // what a quick step has said is worth nothing
+		err = context.Cause(l.Context)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	m.decided = l.Started
+	all = make([]schemas.Decision, 0, len(m.asks))
 	for _, a := range m.asks {
 		all = append(all, a.Decision)
 	}
-	return all, nil
+	return all, again, nil
 }
 
 // replay plays a turn that the history has, unless it is the one that was decided here.
@@ -113,12 +126,14 @@ func (m *Machine) replay(t *turns.Turn) error {
 	if err := m.play(t); err != nil {
 		return err
 	}
+	m.replaySteps()
+	m.steps.spend(t.Took)
 	diff := m.mismatch
 	if diff == nil {
 		diff = match.Compare(m.asks, t.Block)
 	}
 	if diff != nil {
-		return &MismatchError{Run: m.execution.Run, Event: t.Completed, Diff: diff}
+		return &MismatchError{Run: m.execution.Run, Event: t.Completed, Diff: m.beside(diff)}
 	}
 	return nil
 }
@@ -211,9 +226,12 @@ func (m *Machine) Root() *Scope { return m.root }
 // Started is what the run was started with.
 func (m *Machine) Started() *schemas.WorkflowStarted { return m.start }
 
-// Close ends all coroutines: their deferred functions run, and can ask for nothing.
-// The error tells of those that do not end.
-func (m *Machine) Close() error { return errors.Join(m.scheduler.Evict(evictLimit)...) }
+// Close ends all coroutines and steps: deferred functions run, and can ask for nothing. The error
+// tells of those that do not end.
+func (m *Machine) Close() error {
+	m.steps.stop()
+	return errors.Join(append(m.scheduler.Evict(evictLimit), m.steps.wait())...)
+}
 
 // evictLimit is how long a coroutine has to end.
 const evictLimit = time.Second

@@ -176,7 +176,7 @@ func TestCancelMeetsAnExpiredTimer(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		all, err := m.Decide(9, 9)
+		all, _, err := m.Decide(machine.Live{Context: t.Context(), Started: 9, At: 9})
 		if err != nil || len(all) != 1 || all[0].Type() != schemas.DecideScheduleActivity {
 			t.Errorf("after %s: %v, %v, want the cleanup alone", both[0].EventType(), all, err)
 		}

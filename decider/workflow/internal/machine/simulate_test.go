@@ -145,8 +145,8 @@ func (b *broker) start() (started int64, at schemas.Timestamp) {
 	return started, b.events[started-1].Time
 }
 
-// take takes a decision.
-func (b *broker) take(started int64, decisions []schemas.Decision) {
+// take takes a decision. again: another one is wanted directly after it.
+func (b *broker) take(started int64, decisions []schemas.Decision, again bool) {
 	scheduled := b.scheduled
 	b.scheduled = 0
 	happened := len(b.events)
@@ -161,7 +161,7 @@ func (b *broker) take(started int64, decisions []schemas.Decision) {
 	for _, d := range decisions {
 		news = b.apply(d, completed) || news
 	}
-	if news && !b.closed {
+	if (news || again) && !b.closed {
 		b.want()
 	}
 }

@@ -1,6 +1,10 @@
 package turns
 
-import "github.com/droverhq/drover/schemas"
+import (
+	"time"
+
+	"github.com/droverhq/drover/schemas"
+)
 
 // Turn is what one decision has to decide upon.
 type Turn struct {
@@ -9,9 +13,10 @@ type Turn struct {
 	// Started is the id of its DeciderStarted and At the time of that; deadlines count from there.
 	Started int64
 	At      schemas.Timestamp
-	// Completed is the id of its DeciderCompleted, and Block the events directly after that, which
-	// it has caused. 0: the decision is being made.
+	// Completed is the id of its DeciderCompleted, Took the time until that, and Block the events
+	// directly after that, which it has caused. 0: the decision is being made.
 	Completed int64
+	Took      time.Duration
 	Block     []schemas.Event
 }
 
@@ -37,7 +42,7 @@ func (c *Cutter) Add(e schemas.Event) (complete *Turn) {
 	case *schemas.DeciderCompleted:
 		complete = c.Flush()
 		c.block = c.turn(a.StartedEventID, c.at)
-		c.block.Completed = e.ID
+		c.block.Completed, c.block.Took = e.ID, e.Time.Sub(c.at)
 	default:
 		completed, decided := schemas.DecidedBy(a)
 		if c.block != nil && decided && completed == c.block.Completed {
