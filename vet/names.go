@@ -41,7 +41,7 @@ const (
 		"keep it in a variable of the workflow"
 	readOnly   = "it may only read, since it is called again and again"
 	noRecover  = "a panic is a mistake of the program; the run waits until it is mended: leave it out"
-	keepFuture = "keep what it returns and Get it, or nobody learns of its error"
+	keepFuture = "keep it and Get it, or nobody learns of its error; if nobody need, write _ ="
 	returnIt   = "return what it returns"
 )
 

@@ -45,7 +45,7 @@ func TestSamplesAreClean(t *testing.T) {
 	pkgs, err := packages.Load(&packages.Config{
 		Mode: packages.LoadSyntax | packages.NeedModule, // of others the compiler's export data
 		Dir:  "..", Context: t.Context(), Overlay: map[string][]byte{file: []byte(mistakes)},
-	}, "./examples/workflows/...", "./examples/orders")
+	}, "./examples/...")
 	if err != nil {
 		t.Fatal(err)
 	}

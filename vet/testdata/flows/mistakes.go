@@ -9,7 +9,7 @@ import (
 )
 
 func results(ctx workflow.Context) error {
-	workflow.Start(ctx, charge, "x")                                        // want `workflow.Start whose result is not used in workflow code: keep what it returns and Get it`
+	workflow.Start(ctx, charge, "x")                                        // want `workflow.Start whose result is not used in workflow code: keep it and Get it, or nobody learns of its error`
 	workflow.Go(ctx, func(workflow.Context) (int, error) { return 0, nil }) // want `workflow.Go whose result`
 	workflow.Timer(ctx, 1)                                                  // want `workflow.Timer whose result`
 	_ = workflow.Start(ctx, charge, "x")                                    // meant so
