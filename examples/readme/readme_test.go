@@ -43,12 +43,12 @@ func TestGo(t *testing.T) {
 	if len(found) != 1 {
 		t.Fatalf("got %d blocks of Go, want 1", len(found))
 	}
-	source, err := os.ReadFile(filepath.Join(root, "examples/parallel/decider.go"))
+	source, err := os.ReadFile(filepath.Join(root, "examples/workflows/helloworld/main.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(source), "\n\n"+found[0]+"\n") {
-		t.Errorf("the Go block is not in examples/parallel/decider.go; got:\n%s", found[0])
+	if !strings.HasSuffix(string(source), "\n\n"+found[0]) {
+		t.Errorf("the Go block is not in examples/workflows/helloworld/main.go; got:\n%s", found[0])
 	}
 }
 

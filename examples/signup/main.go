@@ -20,7 +20,7 @@ func implement(w *drover.Worker) {
 
 func main() {
 	ctx := context.Background()
-	client, err := drover.Connect(ctx, nil) // to $NATS_URL, or to a server on this machine
+	client, err := drover.Connect(ctx, nil) // $NATS_URL, or a server on this machine
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -11,10 +11,7 @@ type Letter struct {
 }
 
 var (
-	// SendMail is the activity.
-	SendMail = contract.Activity[Letter, string]("send-mail")
-	// Confirmed is the signal that the user has confirmed.
-	Confirmed = contract.Signal[struct{}]("confirmed")
-	// Signup is the workflow. It is given the user's address, and returns how it went.
-	Signup = contract.Workflow[string, string]("signup", Confirmed)
+	SendMail  = contract.Activity[Letter, string]("send-mail")
+	Confirmed = contract.Signal[struct{}]("confirmed") // by the user
+	Signup    = contract.Workflow[string, string]("signup", Confirmed)
 )
