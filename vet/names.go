@@ -23,14 +23,15 @@ const (
 	useTimer    = "use workflow.Timer(ctx, d)"
 	useRand     = "use workflow.Rand(ctx)"
 	useOnce     = "use workflow.Once, which records what it returns"
-	useActivity = "let an activity do it: workflow.Call"
+	useUUID     = "use workflow.UUID(ctx)"
+	useActivity = "let an activity do it, or workflow.Do"
 	useGo       = "use workflow.Go"
 	useFutures  = "wait for futures of workflow.Go, or use workflow.WaitFor"
 	noLock      = "one coroutine of a run runs at a time, so no lock is needed; " +
 		"workflow.WaitFor waits for others"
 	useChannels = "use workflow.Signals, workflow.NewChannel and workflow.Select, or a variable and " +
 		"workflow.WaitFor"
-	useInput   = "hand it over in the input, or let an activity read it"
+	useInput   = "hand it over in the input, or read it in an activity or in workflow.Do"
 	useContext = "nothing native waits for a workflow: hand on its workflow.Context, " +
 		"and let activities do what needs a context.Context"
 	noThreads = "coroutines change their threads: leave it out"
@@ -108,15 +109,15 @@ var names = map[string]map[string]string{
 	},
 
 	"github.com/google/uuid": {
-		"New": useOnce, "NewString": useOnce, "NewRandom": useOnce, "NewUUID": useOnce,
-		"NewV6": useOnce, "NewV7": useOnce,
+		"New": useUUID, "NewString": useUUID, "NewRandom": useUUID, "NewUUID": useUUID,
+		"NewV6": useUUID, "NewV7": useUUID,
 	},
 	"github.com/gofrs/uuid/v5": {
-		"NewV1": useOnce, "NewV4": useOnce, "NewV6": useOnce, "NewV7": useOnce,
+		"NewV1": useUUID, "NewV4": useUUID, "NewV6": useUUID, "NewV7": useUUID,
 	},
-	"github.com/oklog/ulid/v2":   {"Make": useOnce, "Now": useNow},
-	"github.com/rs/xid":          {"New": useOnce},
-	"github.com/segmentio/ksuid": {"New": useOnce},
+	"github.com/oklog/ulid/v2":   {"Make": useUUID, "Now": useNow},
+	"github.com/rs/xid":          {"New": useUUID},
+	"github.com/segmentio/ksuid": {"New": useUUID},
 	"github.com/nats-io/nats.go": {"Connect": useActivity, "Conn.*": useActivity},
 	clientPath:                   {"*": askByCtx, "Client.*": askByCtx, "Run.*": askByCtx},
 }

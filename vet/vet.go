@@ -8,8 +8,8 @@
 // goroutines. The functions that it calls are looked at, too. For the standard library there is a
 // list of names, and what is not in it is trusted.
 //
-// The function that is given to workflow.Once may do what it likes, and so may functions that take
-// a context.Context: workflow code has none to give.
+// The functions that are given to workflow.Do and workflow.Once may do what they like, and so may
+// those that take a context.Context: workflow code has none to give.
 //
 // A comment at the end of a line, or above it, says that something is as it should be:
 //

@@ -35,7 +35,7 @@ func chance(ctx workflow.Context) {
 	_ = randv2.IntN(6)                      // want `rand.IntN`
 	_, _ = crypto.Read(nil)                 // want `rand.Read in workflow code: use workflow.Once`
 	_, _ = crypto.Reader.Read(nil)          // want `rand.Reader`
-	_ = uuid.NewString()                    // want `uuid.NewString in workflow code: use workflow.Once`
+	_ = uuid.NewString()                    // want `uuid.NewString in workflow code: use workflow.UUID`
 	_ = workflow.Rand(ctx).IntN(6)          // the run's own
 	_ = rand.New(rand.NewSource(1)).Intn(6) // always the same
 	_ = randv2.New(randv2.NewPCG(1, 2)).IntN(6)
@@ -43,9 +43,9 @@ func chance(ctx workflow.Context) {
 }
 
 func environment(ctx workflow.Context) error {
-	_ = os.Getenv("HOME")      // want `os.Getenv in workflow code: hand it over in the input, or let an activity read it`
+	_ = os.Getenv("HOME")      // want `os.Getenv in workflow code: hand it over in the input, or read it in an activity`
 	_ = os.Args                // want `os.Args`
-	_, err := os.ReadFile("f") // want `os.ReadFile in workflow code: let an activity do it: workflow.Call`
+	_, err := os.ReadFile("f") // want `os.ReadFile in workflow code: let an activity do it, or workflow.Do`
 	_, _ = filepath.Glob("*")  // want `filepath.Glob`
 	_, _ = net.Dial("", "")    // want `net.Dial`
 	runtime.LockOSThread()     // want `runtime.LockOSThread in workflow code: coroutines change their threads`

@@ -189,7 +189,7 @@ func TestStepWaitsForWhatWasAsked(t *testing.T) {
 	})
 }
 
-// A long step is carried over decisions, beside others that come and go.
+// A long step is carried over decisions, beside others that come and go. features#168, sdk-go#1706.
 func TestStepIsCarriedOver(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		p := newTape(t, func(m *machine.Machine) {
