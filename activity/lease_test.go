@@ -270,7 +270,8 @@ func TestUnknownTypeGoesBackToTheList(t *testing.T) {
 		r.dispatch()
 		time.Sleep(5 * time.Minute)
 		r.quiet(time.Second)
-		const text = "no function is registered for this type of activity; its tasks go back to the list for other workers"
+		const text = "this worker has no function for this type of activity: its tasks go back to the list for other workers; " +
+			"if none has one, implement it here, or run a worker that does"
 		if n := r.logged(logrus.WarnLevel, text); n != 1 {
 			t.Fatalf("got %d warnings, want one for the type", n)
 		}

@@ -51,7 +51,8 @@ type unregisteredTasks struct {
 func (s *term) returnUnregistered(d *delivery) {
 	if s.firstSight(d.task.Type) {
 		d.log().Warn(
-			"no function is registered for this type of activity; its tasks go back to the list for other workers")
+			"this worker has no function for this type of activity: its tasks go back to the list for other workers; " +
+				"if none has one, implement it here, or run a worker that does")
 	}
 	d.settle(giveBack, s.unregistered.delay(taskPlace{d.list, d.Seq}, time.Now()))
 }

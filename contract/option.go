@@ -22,7 +22,8 @@ type Option struct {
 }
 
 // DefaultList is the task list of activities that name none, in runs whose activity defaults name
-// none either, and of workers that name none.
+// none either, and of workers that name none. Programs may share it: a task goes on at once to a
+// worker that knows its type. Name a list where the workers differ, in machines, rights or load.
 const DefaultList = "default"
 
 // List names the task list: only workers of that list get the activity. Defaults to that of the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -51,6 +52,18 @@ var failures = map[string]struct {
 		})
 		e.Result(start(t, e, "work", "w"), nil)
 	}), []string{"not waiting any longer"}},
+	"calls in a range over a map": {func(t *testing.T) {
+		travel(t, &drovertest.Options{Seed: -1}, func(ctx workflow.Context, _ []string) (string, error) {
+			all := map[string]int{}
+			for n := range 100 {
+				all[fmt.Sprint("place ", n)] = n
+			}
+			for place := range all {
+				workflow.Start(ctx, shout, place)
+			}
+			return "home", workflow.Sleep(ctx, time.Minute)
+		})
+	}, []string{"replayed with what its history has", "ScheduleActivity shout#1 ", "failing_test.go", ` has "place `, ` gives "place `, "range over a map"}},
 	"an activity that never ends": {inBubble(func(t *testing.T, e *drovertest.Env) {
 		serve(e)
 		labour(e, func(ctx context.Context, _ string) (string, error) {

@@ -32,8 +32,9 @@ type Options struct {
 	// each time; negative: no run leaves the memory by that.
 	Seed int64
 	// Replays is how often each history of workflow code is replayed when the test ends; see
-	// [Replay]. Defaults to 3, since the order of maps differs each time; negative: not at all, for
-	// tests of code that is to differ.
+	// [Replay]. Inputs are compared, too, if one worker of the test has the code. Defaults to 3,
+	// since the order of maps differs each time; negative: not at all, for tests of code that is to
+	// differ.
 	Replays int
 }
 

@@ -78,11 +78,28 @@ func (e *Env) code(h History) (code []decider.Decider) {
 			code = append(code, d.Decider(started.WorkflowType))
 		}
 	}
-	return slices.DeleteFunc(code, func(d decider.Decider) bool {
+	code = slices.DeleteFunc(code, func(d decider.Decider) bool {
 		_, ok := d.(decider.Checker)
 		return !ok
 	})
+	if len(code) == 1 { // it has made the history alone
+		if d, ok := code[0].(inputsChecker); ok {
+			code[0] = unchanged{d}
+		}
+	}
+	return code
 }
+
+type inputsChecker interface {
+	decider.Decider
+	CheckInputs(ctx context.Context, t *decider.Task) error
+}
+
+// unchanged is code that has made a history itself: it gives to activities what it gave then.
+type unchanged struct{ inputsChecker }
+
+// Check implements [decider.Checker].
+func (u unchanged) Check(ctx context.Context, t *decider.Task) error { return u.CheckInputs(ctx, t) }
 
 // whole is the history with payloads in place of references.
 func (h History) whole(resolve func(schemas.Payload) (schemas.Payload, error)) (History, error) {

@@ -152,6 +152,7 @@ func TestTries(t *testing.T) {
 				ScheduledEventID: 5,
 				Attempt:          1,
 				Cause:            strings.Repeat("ä", mostOfReason),
+				Details:          schemas.Text("a line\nand a stack"),
 			},
 		},
 		{
@@ -167,7 +168,7 @@ func TestTries(t *testing.T) {
 		t.Error("a first attempt counts as one that is tried again")
 	}
 	again := task(2, func(a *execution.Activity) { a.NotBefore = later(time.Hour) })
-	want := `; attempt 1 of activity "a" failed with: ` + strings.Repeat("ä", mostOfReason/2) + "…"
+	want := `; attempt 1 of activity "a" failed with: ` + strings.Repeat("ä", mostOfReason/2) + "…: a line"
 	if d := cmp.Diff(want, TriesOf(again, in).Last(events)); d != "" {
 		t.Error(d)
 	}

@@ -1,8 +1,10 @@
 package explain
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/schemas"
@@ -50,8 +52,8 @@ func (t *Tries) Last(events []schemas.Event) (clause string) {
 			}
 		case *schemas.ActivityRetryScheduled:
 			if a := t.activities[x.ScheduledEventID]; a != nil && a.Attempt == x.Attempt+1 {
-				clause = fmt.Sprintf("; attempt %d of activity %q failed with: %s",
-					x.Attempt, a.Scheduled.ActivityID, brief(x.Cause))
+				clause = fmt.Sprintf("; attempt %d of activity %q failed with: %s%s",
+					x.Attempt, a.Scheduled.ActivityID, brief(x.Cause), textOf(x.Details, x.Cause))
 			}
 		}
 	}
@@ -67,4 +69,13 @@ func brief(reason string) string {
 		return reason
 	}
 	return strings.ToValidUTF8(reason[:mostOfReason], "") + "…"
+}
+
+// textOf is what details tell beyond the reason, if they are text: its first line.
+func textOf(details schemas.Payload, reason string) string {
+	text, _, _ := strings.Cut(string(details), "\n")
+	if text == "" || json.Valid(details) || !utf8.ValidString(text) || strings.HasPrefix(text, reason) {
+		return ""
+	}
+	return ": " + brief(text)
 }

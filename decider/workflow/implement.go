@@ -109,7 +109,17 @@ func (c *code) Needs() []schemas.Feature { return schemas.Features() }
 
 // Check implements [decider.Checker].
 func (c *code) Check(ctx context.Context, t *decider.Task) error {
+	return c.check(ctx, t, c.begin(t))
+}
+
+// CheckInputs is Check that compares inputs and results, too, for code that was not changed since.
+func (c *code) CheckInputs(ctx context.Context, t *decider.Task) error {
 	r := c.begin(t)
+	r.m.CompareInputs()
+	return c.check(ctx, t, r)
+}
+
+func (c *code) check(ctx context.Context, t *decider.Task, r *run) error {
 	defer r.close()
 	unguard := c.dog.Guard(r.m.Scheduler())
 	defer unguard()

@@ -42,6 +42,7 @@ type Machine struct {
 	conditions []*condition        // in the order in which they began to wait
 	draws      map[string]uint64
 	steps      steps
+	inputs     bool // are compared
 	start      *schemas.WorkflowStarted
 }
 
@@ -55,6 +56,9 @@ func New(code Code, e schemas.Execution) *Machine {
 	}
 }
 
+// CompareInputs has what the code gives to activities and others compared, too.
+func (m *Machine) CompareInputs() { m.inputs = true }
+
 // MismatchError says that the code does not do what the history says.
 type MismatchError struct {
 	Run   string
@@ -65,8 +69,9 @@ type MismatchError struct {
 // Error implements error.
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("the code does not do what the history of run %s says, in the decision at "+
-		"event %d:\n%v\nGuard the new step by workflow.Changed, or let a worker with the code that "+
-		"has decided answer.", e.Run, e.Event, e.Diff)
+		"event %d:\n%v\nIf the code was changed: guard what is new by workflow.Changed, or let a "+
+		"worker with the old code answer. If not: it does not do the same each time, as with "+
+		"time.Now, random numbers, or calls in a range over a map", e.Run, e.Event, e.Diff)
 }
 
 // Unwrap returns the difference.
@@ -131,6 +136,9 @@ func (m *Machine) replay(t *turns.Turn) error {
 	diff := m.mismatch
 	if diff == nil {
 		diff = match.Compare(m.asks, t.Block)
+	}
+	if diff == nil && m.inputs {
+		diff = match.CompareInputs(m.asks, t.Block)
 	}
 	if diff != nil {
 		return &MismatchError{Run: m.execution.Run, Event: t.Completed, Diff: m.beside(diff)}

@@ -151,3 +151,31 @@ func TestDifference(t *testing.T) {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
 }
+
+// What is given to others is compared apart: code that was changed may give something else.
+func TestInputs(t *testing.T) {
+	asks := []match.Ask{
+		{Decision: decider.Schedule("charge#1", "charge", "a"), Line: "order.go:26"},
+		{Decision: decider.StartChild("c", "t", "same")},
+		{Decision: decider.Complete(2), Line: "order.go:30"},
+	}
+	events := func(input, result string) []schemas.Event {
+		return block(
+			&schemas.ActivityScheduled{ActivityID: "charge#1", Input: schemas.Payload(input)},
+			&schemas.ChildScheduled{WorkflowID: "c", Input: schemas.Payload(`"same"`)},
+			&schemas.WorkflowSuccess{Result: schemas.Payload(result)},
+		)
+	}
+	if err := match.CompareInputs(asks, events(`"a"`, "2")); err != nil {
+		t.Errorf("the same inputs: %v", err)
+	}
+	err := match.CompareInputs(asks, events("", "3"))
+	want := strings.TrimPrefix(`
+  - event 11    ScheduleActivity charge#1  has nothing
+  +             ScheduleActivity charge#1  order.go:26 gives "a"
+  - event 13    close CompleteWorkflow  has 3
+  +             close CompleteWorkflow  order.go:30 gives 2`, "\n")
+	if err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+}
