@@ -11,7 +11,7 @@ func BenchmarkSwitch(b *testing.B) {
 	d := coroutine.New()
 	c := d.Go(coroutine.Main, func(c *coroutine.Coroutine) {
 		for {
-			c.Park("")
+			c.Park()
 		}
 	})
 	run(b, d)
@@ -28,7 +28,7 @@ func BenchmarkSwitchByCall(b *testing.B) {
 	c := d.Go(coroutine.Main, func(*coroutine.Coroutine) {
 		for {
 			c, _ := d.Enter("")
-			c.Park("")
+			c.Park()
 		}
 	})
 	run(b, d)
@@ -52,25 +52,10 @@ func BenchmarkSpawn(b *testing.B) {
 func BenchmarkSpawnAndEvict(b *testing.B) {
 	for b.Loop() {
 		d := coroutine.New()
-		d.Go("", func(c *coroutine.Coroutine) { c.Park("") })
+		d.Go("", func(c *coroutine.Coroutine) { c.Park() })
 		run(b, d)
 		d.Evict(limit)
 	}
-}
-
-// The coroutines of a run that is kept are looked at among 5,000.
-func BenchmarkStacks(b *testing.B) {
-	d := coroutine.New()
-	for range 5000 {
-		d.Go("", func(c *coroutine.Coroutine) { c.Park("") })
-	}
-	run(b, d)
-	for b.Loop() {
-		if n := len(d.Stacks()); n != 5000 {
-			b.Fatal(n)
-		}
-	}
-	d.Evict(limit)
 }
 
 func run(b *testing.B, d *coroutine.Dispatcher) {

@@ -9,16 +9,12 @@ import (
 
 // Coroutine is a strand of a workflow's code.
 type Coroutine struct {
-	// Local is the machine's own, such as counters of names.
-	Local any
-
 	d              *Dispatcher
 	name           string
 	fn             func(*Coroutine)
 	id             uint64
 	children       int
 	older, younger *Coroutine
-	why            string // what it waits for
 	failure        *Error // what has ended it
 
 	resume chan struct{} // the dispatcher lets it run
@@ -40,14 +36,7 @@ const (
 	halt                     // Halt
 )
 
-var (
-	ids  atomic.Uint64 // of the coroutines of the process, for dumps of its goroutines
-	left atomic.Int64
-)
-
-// Leftover is how many goroutines of the process have not ended within the limit of their eviction,
-// and still run.
-func Leftover() int { return int(left.Load()) }
+var ids atomic.Uint64 // of the coroutines of the process, for dumps of its goroutines
 
 func (d *Dispatcher) spawn(name string, fn func(*Coroutine)) *Coroutine {
 	c := &Coroutine{
@@ -72,12 +61,17 @@ func (c *Coroutine) Go(fn func(*Coroutine)) *Coroutine {
 	return c.d.Go(name, fn)
 }
 
-// Park waits until [Coroutine.Ready]; why says for what, in dumps. It may also return without: look
-// again at what is waited for. It does not return if the coroutine is evicted.
-func (c *Coroutine) Park(why string) {
-	c.why = why
-	c.yield()
-	c.why = ""
+// Park waits until [Coroutine.Ready]. It may also return without: look again at what is waited for.
+// It does not return if the coroutine is evicted.
+func (c *Coroutine) Park() {
+	if c.d.over.Load() {
+		runtime.Goexit()
+	}
+	c.back <- mine
+	<-c.resume
+	if c.d.over.Load() {
+		runtime.Goexit()
+	}
 }
 
 // Watch runs fn as code of the coroutine that may only look, as [Dispatcher.Watch] does. Another API
@@ -94,23 +88,6 @@ func (c *Coroutine) Ready() {
 	if !c.queued && !c.ended {
 		c.queued = true
 		c.d.ready.push(c)
-	}
-}
-
-// Yield lets the others run that are ready.
-func (c *Coroutine) Yield() {
-	c.Ready()
-	c.yield()
-}
-
-func (c *Coroutine) yield() {
-	if c.d.over.Load() {
-		runtime.Goexit()
-	}
-	c.back <- mine
-	<-c.resume
-	if c.d.over.Load() {
-		runtime.Goexit()
 	}
 }
 
@@ -156,9 +133,7 @@ func (c *Coroutine) fail(err *Error) {
 
 func (c *Coroutine) end() {
 	c.ended = true
-	if !c.given.CompareAndSwap(false, true) {
-		left.Add(-1)
-	}
+	c.given.Store(true)
 	c.back <- mine
 }
 
@@ -180,9 +155,7 @@ func (c *Coroutine) evict(timeUp <-chan time.Time) error {
 				return nil
 			}
 		case <-timeUp:
-			left.Add(1)
-			if !c.given.CompareAndSwap(false, true) { // it has ended
-				left.Add(-1)
+			if c.given.Swap(true) { // it has ended
 				timeUp = nil
 				continue
 			}

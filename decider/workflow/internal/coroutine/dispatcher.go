@@ -13,11 +13,10 @@ var ErrEvicted = errors.New("coroutine: the coroutines were evicted")
 const Main = "main"
 
 // Dispatcher runs coroutines, one at a time. It is used by one goroutine at a time, and by the
-// coroutine that runs. Only Enter, Look and Halt may be called by any goroutine.
+// coroutine that runs. Only Enter and Halt may be called by any goroutine.
 type Dispatcher struct {
 	ready    queue
 	youngest *Coroutine // of those that have not ended
-	live     int
 	failed   *Error     // what ended a coroutine
 	loose    *Coroutine // the one that ran when the dispatcher was halted, and may still
 	stopped  bool       // nothing more is to run
@@ -65,9 +64,9 @@ func (d *Dispatcher) Run() error {
 // coroutine that calls it goes on until it waits or ends.
 func (d *Dispatcher) Stop() { d.stopped = true }
 
-// Watch runs fn at once, in a coroutine of its own that may only look: of the API, it may use what
-// begins with [Dispatcher.Look]. It is for code that decides nothing, such as conditions. The error
-// says that fn has panicked, or has used another call; then the dispatcher has not failed.
+// Watch runs fn at once, in a coroutine of its own that may only look: it may not use what begins
+// with [Dispatcher.Enter]. It is for code that decides nothing, such as conditions. The error says
+// that fn has panicked, or has used such a call; then the dispatcher has not failed.
 func (d *Dispatcher) Watch(name string, fn func()) error {
 	if err := d.err(); err != nil {
 		return err
@@ -93,9 +92,6 @@ func (d *Dispatcher) Halt(err error) {
 		c.back <- halt
 	}
 }
-
-// Live is how many coroutines have not ended.
-func (d *Dispatcher) Live() int { return d.live }
 
 func (d *Dispatcher) err() error {
 	if f := d.foreign.Load(); f != nil { // often the cause of what came next
@@ -164,7 +160,6 @@ func (d *Dispatcher) link(c *Coroutine) {
 		c.older.younger = c
 	}
 	d.youngest = c
-	d.live++
 }
 
 func (d *Dispatcher) unlink(c *Coroutine) {
@@ -177,5 +172,4 @@ func (d *Dispatcher) unlink(c *Coroutine) {
 		c.older.younger = c.younger
 	}
 	c.older, c.younger = nil, nil
-	d.live--
 }

@@ -17,7 +17,7 @@ func TestOrder(t *testing.T) {
 		child := func(c *coroutine.Coroutine) {
 			r.say("%s begins", c.Name())
 			c.Go(func(c *coroutine.Coroutine) { r.say("%s", c.Name()) })
-			c.Yield()
+			yield(c)
 			c.Go(func(c *coroutine.Coroutine) { r.say("%s", c.Name()) })
 			r.say("%s ends", c.Name())
 		}
@@ -38,21 +38,21 @@ func TestOrder(t *testing.T) {
 func TestWaiters(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		var one, two coroutine.Waiters
-		wait := func(w *coroutine.Waiters) func(*coroutine.Coroutine) {
+		waits := func(w *coroutine.Waiters) func(*coroutine.Coroutine) {
 			return func(c *coroutine.Coroutine) {
 				for {
-					w.Wait(c, "it")
+					wait(w, c)
 					r.say("%s", c.Name())
 				}
 			}
 		}
 		for name, w := range map[string]*coroutine.Waiters{"a": &one, "b": &two} {
-			r.Go(name, wait(w))
+			r.Go(name, waits(w))
 		}
 		r.Go("both", func(c *coroutine.Coroutine) {
 			one.Add(c)
 			two.Add(c)
-			c.Park("either")
+			c.Park()
 			one.Remove(c)
 			two.Remove(c)
 			r.say("both")
@@ -75,14 +75,14 @@ func TestWaitersForget(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		var one, two coroutine.Waiters
 		c := r.Go("main", func(c *coroutine.Coroutine) {
-			one.Wait(c, "one")
+			wait(&one, c)
 			r.say("for nothing")
-			two.Wait(c, "two")
+			wait(&two, c)
 			r.say("two")
 			one.Add(c)
-			c.Park("one")
+			c.Park()
 			r.say("one")
-			two.Wait(c, "two")
+			wait(&two, c)
 			r.say("two again")
 		})
 		r.run()
@@ -103,9 +103,9 @@ func TestReadyBeforePark(t *testing.T) {
 		r.Go("main", func(c *coroutine.Coroutine) {
 			c.Ready()
 			c.Ready()
-			c.Park("nothing")
+			c.Park()
 			r.say("woken")
-			c.Park("nothing")
+			c.Park()
 			r.say("again")
 		})
 		r.run()
@@ -119,13 +119,13 @@ func TestYield(t *testing.T) {
 		other := 0
 		r.Go("main", func(c *coroutine.Coroutine) {
 			for range 1000 {
-				c.Yield()
+				yield(c)
 			}
 		})
 		r.Go("other", func(c *coroutine.Coroutine) {
 			for range 1000 {
 				other++
-				c.Yield()
+				yield(c)
 			}
 		})
 		r.run()
@@ -142,8 +142,8 @@ func TestLockedThreads(t *testing.T) {
 		defer runtime.UnlockOSThread()
 		r.Go("main", func(c *coroutine.Coroutine) {
 			runtime.LockOSThread()
-			c.Go(func(c *coroutine.Coroutine) { c.Park("ever") })
-			c.Yield()
+			c.Go(func(c *coroutine.Coroutine) { c.Park() })
+			yield(c)
 			r.say("on")
 		})
 		r.run()
@@ -181,11 +181,11 @@ func play(t *rapid.T, program, wakes []int) (trace []string) {
 			case 0:
 				c.Go(body)
 			case 1:
-				c.Yield()
+				yield(c)
 			case 2:
 				return
 			default:
-				waiting[step-2].Wait(c, "a wake-up")
+				wait(&waiting[step-2], c)
 			}
 		}
 	}

@@ -17,24 +17,6 @@ type goroutine struct {
 	text  string // the calls
 }
 
-// Waiting is a coroutine, what it waits for, and where.
-type Waiting struct {
-	Name, Why string
-	Stack     Stack
-}
-
-// Stacks are the coroutines, in the order in which they were made. No coroutine may run. All
-// goroutines of the process stand still meanwhile: some 10 ms if there are 5,000.
-func (d *Dispatcher) Stacks() (all []Waiting) {
-	found := dump()
-	for c := d.youngest; c != nil; c = c.older {
-		g := found[c.id] // none if it has not begun
-		all = append(all, Waiting{Name: c.name, Why: c.why, Stack: g.stack()})
-	}
-	slices.Reverse(all)
-	return all
-}
-
 // find looks for one coroutine. If it has ended, all is empty.
 func find(id uint64) goroutine { return dump()[id] }
 

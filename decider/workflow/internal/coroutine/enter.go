@@ -19,37 +19,25 @@ var ErrEnding = errors.New("workflow: the coroutine panics or was ended by runti
 // coroutine panics. The API call returns that error, so that the panic keeps its value; one that
 // has no error to return ends the goroutine by [runtime.Goexit].
 func (d *Dispatcher) Enter(op string) (*Coroutine, error) {
-	c, ending := d.enter(op)
-	if c.watching != "" {
-		c.fail(&Error{Kind: Watching, What: op, Value: c.watching, Stack: callers()})
-		runtime.Goexit()
-	}
-	if ending {
-		return nil, ErrEnding
-	}
-	return c, nil
-}
-
-// Look begins each API call that only reads. It may be used under [Dispatcher.Watch], and while the
-// coroutine panics; as to the rest it is [Dispatcher.Enter].
-func (d *Dispatcher) Look(op string) *Coroutine {
-	c, _ := d.enter(op)
-	return c
-}
-
-func (d *Dispatcher) enter(op string) (c *Coroutine, ending bool) {
 	if d.over.Load() {
 		runtime.Goexit()
 	}
 	own, ending := inspect()
-	if c = d.current.Load(); c == nil || !own {
+	c := d.current.Load()
+	switch {
+	case c == nil || !own:
 		err := &Error{Kind: Foreign, What: op, Stack: callers()}
 		if !d.over.Load() { // else it is a coroutine that was halted in between
 			d.foreign.CompareAndSwap(nil, err)
 		}
 		runtime.Goexit()
+	case c.watching != "":
+		c.fail(&Error{Kind: Watching, What: op, Value: c.watching, Stack: callers()})
+		runtime.Goexit()
+	case ending:
+		return nil, ErrEnding
 	}
-	return c, ending
+	return c, nil
 }
 
 // entries are where the functions begin that a stack is looked through for.
@@ -74,10 +62,10 @@ func inspect() (own, ending bool) {
 	want := entries()
 	var few [48]uintptr
 	pcs := few[:]
-	n := runtime.Callers(3, pcs)
+	n := runtime.Callers(2, pcs)
 	for n == len(pcs) {
 		pcs = make([]uintptr, 4*len(pcs))
-		n = runtime.Callers(3, pcs)
+		n = runtime.Callers(2, pcs)
 	}
 	for _, pc := range pcs[:n] {
 		f := runtime.FuncForPC(pc - 1)

@@ -83,7 +83,7 @@ func (r *rig) call(op string) error {
 	if err != nil {
 		return err
 	}
-	c.Park(op)
+	c.Park()
 	return nil
 }
 
@@ -100,4 +100,17 @@ func wantFailure(t *testing.T, err error, kind coroutine.Kind, name string, word
 		}
 	}
 	return e
+}
+
+// yield lets the others run that are ready.
+func yield(c *coroutine.Coroutine) {
+	c.Ready()
+	c.Park()
+}
+
+// wait waits until the next Wake.
+func wait(w *coroutine.Waiters, c *coroutine.Coroutine) {
+	w.Add(c)
+	c.Park()
+	w.Remove(c)
 }

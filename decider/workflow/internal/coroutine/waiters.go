@@ -5,14 +5,7 @@ import "slices"
 // Waiters are the coroutines that wait for one thing. The zero value is empty.
 type Waiters struct{ list []*Coroutine }
 
-// Wait waits until the next [Waiters.Wake], or returns without, as [Coroutine.Park] does.
-func (w *Waiters) Wait(c *Coroutine, why string) {
-	w.Add(c)
-	c.Park(why)
-	w.Remove(c)
-}
-
-// Add adds a coroutine that is to wait for several things at once.
+// Add adds a coroutine that is about to park.
 func (w *Waiters) Add(c *Coroutine) { w.list = append(w.list, c) }
 
 // Remove takes back what Add did, if it is still there.

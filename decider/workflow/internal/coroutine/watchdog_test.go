@@ -142,7 +142,7 @@ func TestWatchdogRarelyLooks(t *testing.T) {
 		defer dog.Guard(r.Dispatcher)()
 		main := r.Go("main", func(c *coroutine.Coroutine) {
 			for {
-				c.Park("an event")
+				c.Park()
 				time.Sleep(900 * time.Millisecond) // each time another run of it
 			}
 		})

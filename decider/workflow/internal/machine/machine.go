@@ -254,7 +254,7 @@ func (m *Machine) differ(c *coroutine.Coroutine, format string, args ...any) {
 	}
 	m.scheduler.Stop()
 	for {
-		c.Park("the end of the run: its code differs from its history")
+		c.Park() // until the end of the run
 	}
 }
 

@@ -37,7 +37,7 @@ func (o offer) stands() bool { return !o.of.Ready() }
 
 // Select waits until a case is ready and chooses it: the first that is. What it chooses is taken in
 // the same step. It returns the error of the scope if that is canceled before; ready cases come
-// first. why is shown to those who ask what a run waits for.
+// first.
 func (m *Machine) Select(why string, s *Scope, cases []Case) error {
 	n, err := m.choose(why, s, cases)
 	if err != nil {

@@ -20,8 +20,8 @@ func (m *Machine) MustEnter(op string) *coroutine.Coroutine {
 	return c
 }
 
-// WaitAny waits until one of them may be ready. why is shown to those who ask what a run waits for.
-// The caller looks again: another coroutine may have been quicker.
+// WaitAny waits until one of them may be ready; why says for what, in errors. The caller looks again:
+// another coroutine may have been quicker.
 func (m *Machine) WaitAny(why string, all ...Waitable) error {
 	c, err := m.Enter("workflow: " + why)
 	if err != nil {
@@ -35,7 +35,7 @@ func (m *Machine) WaitAny(why string, all ...Waitable) error {
 	for _, x := range all {
 		x.waiting().Add(c)
 	}
-	c.Park(why)
+	c.Park()
 	for _, x := range all {
 		x.waiting().Remove(c)
 	}
