@@ -13,6 +13,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/decider/workflow"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -20,7 +21,7 @@ const workerRole = "worker"
 
 // job is the input of a bench workflow: N activities, one after the other ("seq"), at once ("fan"), or one after the
 // other with a question before each ("once": not idempotent) or with a context in JSON ("json"); N signals to wait for
-// ("signals"); or one timer ("sleep").
+// ("signals"); one timer ("sleep"); or N steps of workflow code ("do", "quick").
 type job struct {
 	Kind    string `json:"kind"`
 	N       int    `json:"n,omitempty"`
@@ -53,6 +54,7 @@ func work(ctx context.Context, client *drover.Client) error {
 		late.note(t.Events(), time.Now())
 		return decide(ctx, t)
 	}))
+	workflow.Implement(deciders, stepping, steps, nil)
 	workers := activity.New(client, &activity.Options{Lists: []string{benchList}, Concurrency: 512})
 	note, err := noteRuns()
 	if err != nil {

@@ -46,6 +46,12 @@ var workloads = map[string]workload{
 	"W3s": {run: func(ctx context.Context, b *bench, l *line) error {
 		return b.one(ctx, l, job{Kind: "seq", N: 1000}, 3)
 	}},
+	"W3d": {run: func(ctx context.Context, b *bench, l *line) error {
+		return b.one(ctx, l, job{Kind: "do", N: 1000}, 3)
+	}},
+	"W3q": {run: func(ctx context.Context, b *bench, l *line) error {
+		return b.one(ctx, l, job{Kind: "quick", N: 1000}, 3)
+	}},
 	"W4-1":   signalled(1, (*bench).publish),
 	"W4-32":  signalled(32, (*bench).publish),
 	"W4a-1":  signalled(1, (*bench).call),
@@ -197,7 +203,7 @@ func (b *bench) one(ctx context.Context, l *line, j job, n int) (err error) {
 
 func (b *bench) workflow(ctx context.Context, j job) error {
 	j.Payload = payload
-	run, err := b.client.Start(ctx, "bench", j, nil)
+	run, err := b.client.Start(ctx, typeOf(j), j, nil)
 	if err != nil {
 		return err
 	}
