@@ -236,6 +236,37 @@ func TestStepsAndCrashes(t *testing.T) {
 	}
 }
 
+// Runs that push each other out of the memory come to the end of their steps nonetheless.
+func TestStepsOfMoreRunsThanAreKept(t *testing.T) {
+	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+		w := e.Client.Worker(nil)
+		workflow.Implement(w, any1, func(ctx workflow.Context, _ string) (string, error) {
+			return workflow.Do(ctx, "slow", func(c context.Context) (string, error) {
+				select {
+				case <-time.After(3 * time.Second):
+					return "done", nil
+				case <-c.Done():
+					return "", context.Cause(c)
+				}
+			})
+		}, &workflow.Options{Kept: 1})
+		e.Go(w)
+		var runs []*drover.Run
+		for range 3 {
+			run, err := e.Client.Start(t.Context(), "any", "in", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs = append(runs, run)
+		}
+		for _, run := range runs {
+			if o := e.Wait(run); string(o.Result) != `"done"` {
+				t.Errorf("got %s %s %s", o.Result, o.Reason, o.Details)
+			}
+		}
+	})
+}
+
 // A beginner's mistake in a step fails the decision, and the run goes on once the code is mended.
 func TestMistakesInSteps(t *testing.T) {
 	type mistake struct {
