@@ -312,6 +312,7 @@ func TestResultIsIgnored(t *testing.T) {
 	playWith(t, &workflow.Options{Logger: log}, func(ctx workflow.Context, _ string) (string, error) {
 		err := workflow.Sleep(ctx, time.Second)
 		workflow.Start(ctx, echo, "x")
+		workflow.Start(ctx, child, "x")
 		return "done", err
 	}, func(t *testing.T, e *drovertest.Env, run *drover.Run) {
 		e.Wait(run)
@@ -319,7 +320,9 @@ func TestResultIsIgnored(t *testing.T) {
 			t.Errorf("called %v", ids)
 		}
 	})
-	if s := text.String(); !strings.Contains(s, "never begins: wait for its future") || !strings.Contains(s, "echo#1") {
-		t.Errorf("the log has %s", s)
+	for _, part := range []string{"never begins: wait for its future", "call=\"echo#1\"", "call=\"child#1\""} {
+		if s := text.String(); !strings.Contains(s, part) {
+			t.Errorf("the log has no %s: %s", part, s)
+		}
 	}
 }

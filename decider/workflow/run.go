@@ -62,8 +62,8 @@ func (r *run) close() {
 func (r *run) warnOfDropped() {
 	for _, name := range r.m.Dropped() {
 		if r.m.Live() {
-			r.log.WithField("activity", name).Warn("the workflow has returned in the turn in which it " +
-				"has asked for an activity, which never begins: wait for its future")
+			r.log.WithField("call", name).Warn("the workflow has returned in the turn in which it has " +
+				"asked for a call, which never begins: wait for its future")
 		}
 	}
 }

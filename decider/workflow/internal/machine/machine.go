@@ -164,8 +164,8 @@ func (m *Machine) play(t *turns.Turn) error {
 				m.deliver(schemas.Event{ID: e.ID, Time: e.Time, Attributes: a})
 			}
 		}
-		m.leaveChildren()
 		end := m.closing()
+		m.leaveChildren()
 		m.asks = append(keepable(m.asks), match.Ask{Decision: end})
 	}
 	if m.turn.Completed == 0 && m.mismatch != nil {
@@ -202,12 +202,17 @@ func keepable(asks []match.Ask) (kept []match.Ask) {
 	return kept
 }
 
-// Dropped are the activities that the code asks for in the turn that ends its run: they never begin.
-// It is for the function that makes the decision to end it.
+// Dropped are the activities and children that the code asks for in the turn that ends its run: they
+// never begin, but for abandoned children. It is for the function that makes the decision to end it.
 func (m *Machine) Dropped() (names []string) {
 	for _, a := range m.asks {
-		if s, ok := a.Decision.Attributes.(*schemas.ScheduleActivity); ok {
-			names = append(names, s.ActivityID)
+		switch a := a.Decision.Attributes.(type) {
+		case *schemas.ScheduleActivity:
+			names = append(names, a.ActivityID)
+		case *schemas.StartChild:
+			if f := m.open[childKey(a.WorkflowID, a.Control)]; f != nil && !f.abandoned {
+				names = append(names, f.Name)
+			}
 		}
 	}
 	return names
