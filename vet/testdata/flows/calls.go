@@ -2,6 +2,7 @@ package flows
 
 import (
 	"strings"
+	"text/template"
 
 	"lib.example"
 
@@ -20,6 +21,8 @@ func calls(ctx workflow.Context, names []string) {
 	_ = lib.Stamp("x")                 // want `Stamp reaches time.Now \(lib.go:\d+\)`
 	_ = strings.Map(helpers.Rune, "x") // want `Rune reaches rand.Intn`
 
+	// The standard library is not walked through: sdk-go#767.
+	_ = template.Must(template.New("x").Parse("{{.}}")).Execute(new(strings.Builder), names)
 	_ = lib.Cached("x")
 	_ = helpers.Sorted(nil)
 	_ = helpers.Logged()
