@@ -1,19 +1,20 @@
-// Command orders is a shop: the story that workflows are told by. An order reserves goods, waits for an approval if it is
-// large and for the customer to change their mind, is paid, and is shipped; whatever goes wrong after that is undone, and a
-// human is told.
+// Command orders is a shop: the story that workflows are told by. An order reserves goods, waits for
+// an approval if it is large and for the customer to change their mind, is paid, and is shipped;
+// whatever ends it before, what was done is undone.
 //
 //	go run ./examples/orders
 //
-// starts everything on a free port, places six orders that end in six ways, and prints the steps of each. It needs the go
-// command, since it builds the two servers that it runs: nats-server with the users of nats.conf, and "drover server". Beside
-// a server that runs, which must know of no other shop:
+// starts everything on a free port, places six orders that end in six ways, and prints the steps of
+// each. It needs the go command, since it builds the two servers that it runs: nats-server with the
+// users of nats.conf, and "drover server". Beside a server that runs, which must know of no other
+// shop:
 //
 //	drover dev &
 //	go run ./examples/orders -nats nats://127.0.0.1:4222
 //
-// Where to read on: order.go is the decider of an order and story.go what it reads, payment.go is the child workflow that
-// takes the money, shop.go and pci.go are the activities, the latter in a process of its own; customers.go is who places
-// orders, and house.go starts servers.
+// Where to read on: order.go has the workflows of an order and of its payment, contracts.go what
+// they are agreed on, shop.go and pci.go the activities, the latter in a process of its own;
+// customers.go is who places orders, and house.go starts servers.
 package main
 
 import (
@@ -31,8 +32,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover"
-	"github.com/droverhq/drover/activity"
-	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/decider/workflow"
 )
 
 // limit bounds a whole run of the program, which takes a few seconds.
@@ -130,9 +130,9 @@ func business(ctx context.Context, o *options, out *lines) error {
 		return err
 	}
 	defer stopCards()
-	s := newShop(shelf, out)
-	stopWorkers := runWorkers(ctx, client, s, fail)
-	defer stopWorkers()
+	s := newShop(shelf)
+	stopWorker := runWorker(ctx, s.worker(client), fail)
+	defer stopWorker()
 	err = serveCustomers(ctx, client, o.prefix, s, out)
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx) // all that failed did so because of it
@@ -140,26 +140,28 @@ func business(ctx context.Context, o *options, out *lines) error {
 	return err
 }
 
-// runWorkers runs the deciders and the activities of the shop until the returned function is called.
-func runWorkers(ctx context.Context, client *drover.Client, s *shop, fail func(error)) (stop func()) {
-	deciders := client.Deciders(nil)
-	deciders.Register(typeOrder, decider.Func(decideOrder))
-	deciders.Register(typePayment, decider.Func(decidePayment))
-	activities := client.Activities(&activity.Options{Lists: []string{listShop}})
-	s.register(activities)
+// worker is the worker of the shop: its workflows and its activities.
+func (s *shop) worker(client *drover.Client) *drover.Worker {
+	w := client.Worker(&drover.WorkerOptions{Lists: []string{listShop}})
+	workflow.Implement(w, Deliver, deliver, nil)
+	workflow.Implement(w, Pay, pay, nil)
+	s.implement(w)
+	return w
+}
 
+// runWorker runs the worker of the shop until the returned function is called.
+func runWorker(ctx context.Context, w *drover.Worker, fail func(error)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	var wg sync.WaitGroup
-	for _, work := range []func(context.Context) error{deciders.Run, activities.Run} {
-		wg.Go(func() {
-			if err := work(ctx); err != nil {
-				fail(err)
-			}
-		})
-	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := w.Run(ctx); err != nil {
+			fail(err)
+		}
+	}()
 	return func() {
 		cancel()
-		wg.Wait()
+		<-ended
 	}
 }
 

@@ -42,13 +42,13 @@ func program(t *testing.T, tmp string, args ...string) *exec.Cmd {
 
 // told is what every run of the program prints.
 var told = []string{
-	"order-1    reserved", "order-1    window-over", "order-1    paid", "order-1    shipped", "order-1    completed",
-	"order-2    canceled         event", "order-2    released",
-	"order-3    canceled         event",
-	"order-4    approved         event 13  by Ada", "order-4    completed",
-	"order-5    trouble          event 20  card-declined", "order-5    released", "order-5    failed",
-	"ALERT   order-6    it cannot be delivered: address-unknown", "order-6    refunded",
-	"in stock: 9 kettles and 0 grand pianos; shipped: 2; still reserved: 0\n6 orders in ",
+	"order-1    reserve\n", "order-1    has waited\n", "order-1    paid\n", "order-1    ship\n", "order-1    completed\n",
+	"order-2    cancel requested\n", "order-2    release\n", "order-2    canceled\n",
+	"order-3    approve\n", "order-3    completed\n",
+	"order-4    failed: not-approved-in-time\n",
+	"order-5    not paid: card-declined\n", "order-5    release\n",
+	"order-6    ship failed: address-unknown\n", "order-6    refund\n",
+	"in stock: 9 kettles and 1 grand piano; shipped: 2; still reserved: 0\n6 orders in ",
 }
 
 // The program as a newcomer runs it: with servers of its own, users, and a card worker that is confined.
@@ -69,7 +69,7 @@ func TestProgramIsStopped(t *testing.T) {
 	tmp := t.TempDir()
 	p := kit.Start(t, filepath.Join(t.TempDir(), "orders.log"), program(t, tmp))
 	url := ""
-	for line := ""; !strings.Contains(line, " placed "); {
+	for line := ""; !strings.Contains(line, " placed: "); {
 		line = p.Line(programTime)
 		if _, at, is := strings.Cut(line, " are up at "); is {
 			url = at
@@ -196,9 +196,9 @@ func TestCardWorkerIsConfined(t *testing.T) {
 			},
 			"describe": func() error { _, err := run.Describe(t.Context()); return err },
 			"result":   func() error { return run.Result(t.Context(), nil) },
-			"signal":   func() error { return run.Signal(t.Context(), signalCancel, nil) },
+			"signal":   func() error { return drover.Signal(t.Context(), run, Approve, yes) },
 			"cancel":   func() error { return pci.Run(id, "R").Cancel(t.Context(), "") },
-			"start":    func() error { _, err := pci.Start(t.Context(), typePayment, payment{}, nil); return err },
+			"start":    func() error { _, err := drover.Start(t.Context(), pci, Pay, Payment{}, nil); return err },
 		} {
 			if err := try(); !errors.Is(err, drover.ErrPermission) {
 				t.Errorf("%s: got %v, want %v", name, err, drover.ErrPermission)

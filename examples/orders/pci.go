@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/droverhq/drover"
@@ -47,8 +46,8 @@ func pciWorker(ctx context.Context, o *options, stdin io.Reader, stdout io.Write
 		cancel()
 	}()
 	w := client.Activities(&activity.Options{Lists: []string{listPCI}, Identity: pciIdentity})
-	activity.Register(w, actCharge, charge)
-	activity.Register(w, actRefund, refund)
+	activity.Implement(w, Charge, charge)
+	activity.Implement(w, Refund, refund)
 	return w.Run(ctx)
 }
 
@@ -72,28 +71,19 @@ func confined(ctx context.Context, client *drover.Client, stdout io.Writer) erro
 	return nil
 }
 
-// charge takes the money. The bank may not be asked twice: the activity is scheduled as not idempotent, so that it runs once
-// for each attempt that the history knows of. The bank gets the idempotency key all the same.
-func charge(ctx context.Context, p payment) (receipt, error) {
-	info := activity.Info(ctx)
-	if err := activity.Heartbeat(ctx, "asking the bank"); err != nil {
-		return receipt{}, err
-	}
+// charge takes the money. It may be called again for an order, by an attempt that was believed lost
+// and by the next one: the bank knows the order, and takes the money once.
+func charge(ctx context.Context, p Payment) (Receipt, error) {
 	switch {
-	case p.Card == cardFlaky && info.Attempt == 1:
-		return receipt{}, activity.Fail(reasonBank, "the line is dead; nothing was charged")
+	case p.Card == cardFlaky && activity.Info(ctx).Attempt == 1:
+		return Receipt{}, errors.New("the bank cannot be reached")
 	case p.Card != cardGood && p.Card != cardFlaky:
-		return receipt{}, activity.Fail(reasonDeclined, nil)
+		return Receipt{}, Declined
 	}
-	return receipt{Number: "C-" + number(info)}, nil
+	return Receipt{Number: "C-" + p.Order}, nil
 }
 
 // refund gives the money back; the bank does that once for an order, however often it is asked.
-func refund(ctx context.Context, _ payment) (receipt, error) {
-	return receipt{Number: "R-" + number(activity.Info(ctx))}, nil
-}
-
-// number is what the pretended bank makes of an order: the same for every try.
-func number(info activity.TaskInfo) string {
-	return strings.TrimSuffix(info.WorkflowID, paymentSuffix)
+func refund(_ context.Context, p Payment) (Receipt, error) {
+	return Receipt{Number: "R-" + p.Order}, nil
 }
