@@ -32,6 +32,7 @@ var roles = map[string]func(context.Context) error{
 	"puppet-decider":   strangerDecider,
 	"flow-decider":     flowDeciderRole,
 	"flow-worker":      flowWorkerRole,
+	"code":             codeRole,
 	"stranger-worker":  strangerWorker,
 	"puppet-worker":    strangerWorker,
 }
