@@ -101,7 +101,7 @@ func TestRatios(t *testing.T) {
 	past := []*line{{Workload: "W1", Seconds: 2, P50: 10}, {Workload: "W2", Seconds: 1}, {Workload: "W1", Seconds: 4}}
 	present := []*line{{Workload: "W1", Seconds: 1}, {Workload: "W2", Seconds: 3}, {Workload: "W1", Seconds: 4, P50: 10}}
 	var out strings.Builder
-	if err := ratios(&out, past, present); err != nil {
+	if err := ratios(&out, &side{name: "old", lines: past}, &side{name: "new", lines: present}); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -112,7 +112,7 @@ func TestRatios(t *testing.T) {
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Fatalf("got %q, want %q", got, want)
 	}
-	if err := ratios(&out, past, present[1:]); err == nil {
+	if err := ratios(&out, &side{name: "old", lines: past}, &side{name: "new", lines: present[1:]}); err == nil {
 		t.Fatal("got no error, want one about lines without a partner")
 	}
 }

@@ -16,6 +16,7 @@ import (
 // side is one of the two versions that are compared.
 type side struct {
 	name, bench, server string
+	args                []string // more of them for its bench
 	lines               []*line
 }
 
@@ -54,6 +55,37 @@ func compare(ctx context.Context, o options) (err error) {
 	if past.bench, err = buildBench(ctx, tree); err != nil {
 		return fmt.Errorf("build the bench of %s: %w", o.against, err)
 	}
+	return inTurn(ctx, o, names, past, present)
+}
+
+// pairs measures the raw decider and workflow code in turn, as compare does versions.
+func pairs(ctx context.Context, o options) error {
+	if o.workloads == defaultWorkloads {
+		o.workloads = "W1,W2,W3p,W3s"
+	}
+	names, err := chosen(o.workloads)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "drover-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	server, err := buildServer(ctx, "..", dir, o.server)
+	if err != nil {
+		return err
+	}
+	return inTurn(ctx, o, names, &side{name: "raw", bench: self, server: server},
+		&side{name: "code", bench: self, server: server, args: []string{"-code"}})
+}
+
+// inTurn measures two sides and prints the ratios.
+func inTurn(ctx context.Context, o options, names []string, past, present *side) error {
 	pair := []*side{past, present}
 	for range o.rounds {
 		for _, name := range names {
@@ -65,7 +97,7 @@ func compare(ctx context.Context, o options) (err error) {
 		}
 		slices.Reverse(pair)
 	}
-	return ratios(os.Stderr, past.lines, present.lines)
+	return ratios(os.Stderr, past, present)
 }
 
 // buildBench builds the bench of another tree, so that its worker and its client are measured too.
@@ -90,7 +122,7 @@ func git(ctx context.Context, args ...string) error {
 
 // measure runs one workload in a process of its own.
 func (s *side) measure(ctx context.Context, name string) error {
-	args := []string{"-w", name, "-server", s.server, "-tag", s.name}
+	args := append([]string{"-w", name, "-server", s.server, "-tag", s.name}, s.args...)
 	flag.Visit(func(f *flag.Flag) {
 		switch f.Name {
 		case "n", "conc", "sleep", "wakes", "profile", "partitions":
@@ -110,10 +142,11 @@ func (s *side) measure(ctx context.Context, name string) error {
 	return nil
 }
 
-// ratios prints, for each figure, the medians of both sides and the median of the ratios new/old of the pairs.
-func ratios(out io.Writer, past, present []*line) error {
+// ratios prints, for each figure, the medians of both sides and the median of the ratios of the pairs.
+func ratios(out io.Writer, one, other *side) error {
+	past, present := one.lines, other.lines
 	if len(past) != len(present) {
-		return fmt.Errorf("%d lines of the old version and %d of the new make no pairs", len(past), len(present))
+		return fmt.Errorf("%d lines of %s and %d of %s make no pairs", len(past), one.name, len(present), other.name)
 	}
 	before, after, quotients := collect(past), collect(present), collect(nil)
 	for i := range present {
@@ -126,7 +159,7 @@ func ratios(out io.Writer, past, present []*line) error {
 		}
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "workload\tfigure\told\tnew\tnew/old\tpairs")
+	fmt.Fprintf(w, "workload\tfigure\t%s\t%s\t%s/%s\tpairs\n", one.name, other.name, other.name, one.name)
 	for _, key := range quotients.order {
 		q := quotients.values[key]
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.2f\t%.2f\n", key[0], key[1], short(median(before.values[key])), short(median(after.values[key])), median(q), q)

@@ -36,6 +36,7 @@ type options struct {
 	tag         string
 	server      string
 	against     string
+	code, pairs bool
 	sitting     bool
 	engines     string
 	peers       string
@@ -73,6 +74,8 @@ func main() {
 	flag.StringVar(&o.tag, "tag", "", "free text for every line")
 	flag.StringVar(&o.server, "server", "", "a drover binary to measure instead of the working tree's")
 	flag.StringVar(&o.against, "against", "", "a git revision to run the same workloads on, in turn with the working tree")
+	flag.BoolVar(&o.code, "code", false, "W1, W1b, W2 and W3 have workflow code in place of the raw decider")
+	flag.BoolVar(&o.pairs, "pairs", false, "run the workloads with the raw decider and with workflow code, in turn (W1, W2, W3p, W3s)")
 	flag.BoolVar(&o.sitting, "sitting", false, "measure Drover and its peers in turn, and print one table")
 	flag.StringVar(&o.engines, "engines", strings.Join(engineNames(), ","), "what a sitting measures")
 	flag.StringVar(&o.peers, "peers", "../../shared/peers", "folder with the harnesses of the peers")
@@ -91,8 +94,10 @@ func main() {
 		do = sit
 	case o.against != "":
 		do = compare
+	case o.pairs:
+		do = pairs
 	}
-	if !o.sitting && o.against == "" { // those measure by other processes
+	if !o.sitting && o.against == "" && !o.pairs { // those measure by other processes
 		widen()
 	}
 	if err := do(ctx, o); err != nil {

@@ -24,10 +24,13 @@ func steps(ctx workflow.Context, j job) (string, error) {
 	return "done", nil
 }
 
-// typeOf is the workflow type that does a job.
-func typeOf(j job) string {
-	if j.Kind == "do" || j.Kind == "quick" {
+// typeOf is the workflow type that does a job: workflow code, or else the raw decider where that can.
+func typeOf(j job, asCode bool) string {
+	switch {
+	case j.Kind == "do" || j.Kind == "quick":
 		return stepping.Name()
+	case asCode:
+		return coded.Name()
 	}
 	return "bench"
 }

@@ -55,6 +55,7 @@ func work(ctx context.Context, client *drover.Client) error {
 		return decide(ctx, t)
 	}))
 	workflow.Implement(deciders, stepping, steps, nil)
+	workflow.Implement(deciders, coded, code, nil)
 	workers := activity.New(client, &activity.Options{Lists: []string{benchList}, Concurrency: 512})
 	note, err := noteRuns()
 	if err != nil {

@@ -203,7 +203,7 @@ func (b *bench) one(ctx context.Context, l *line, j job, n int) (err error) {
 
 func (b *bench) workflow(ctx context.Context, j job) error {
 	j.Payload = payload
-	run, err := b.client.Start(ctx, typeOf(j), j, nil)
+	run, err := b.client.Start(ctx, typeOf(j, b.o.code), j, nil)
 	if err != nil {
 		return err
 	}
