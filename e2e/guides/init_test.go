@@ -7,8 +7,7 @@ import (
 	"github.com/droverhq/drover/drovertest"
 )
 
-// What "drover init" makes runs as it is: its test, its worker and the commands that it tells of. Modules come from the cache
-// alone: a module needs nothing that Drover does not.
+// What "drover init" makes runs as it is: its test, its worker and the commands that it tells of.
 func TestInit(t *testing.T) {
 	e := drovertest.Start(t, nil)
 	script := `
@@ -23,8 +22,7 @@ drover result ada
 drover history ada
 `
 	// Without -trimpath the compiler's cache is one for each folder: all of Drover would be compiled anew.
-	out := runScript(t, t.TempDir(), script, "CLONE="+root(t), "NATS_URL="+e.URL(), "GOFLAGS=-mod=mod -trimpath",
-		"GOWORK=off", "GOPROXY=off", "GOSUMDB=off")
+	out := runScript(t, t.TempDir(), script, "CLONE="+root(t), "NATS_URL="+e.URL(), "GOFLAGS=-mod=mod -trimpath", "GOWORK=off")
 	for _, want := range []string{
 		"made signup, with Drover of " + root(t), "cd signup && go test ./... && go run .",
 		"ok  \texample.com/shop/signup", "mail to ada@example.com: Welcome!", `"confirmed"`, "the mail server is busy",
