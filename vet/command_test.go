@@ -34,7 +34,7 @@ func command(t *testing.T, dir, bin, line string) (string, error) {
 	words := strings.Fields(line)
 	cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOBIN="+bin)
+	cmd.Env = append(os.Environ(), "GOBIN="+bin, "GOFLAGS="+os.Getenv("GOFLAGS")+" -buildvcs=false")
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
