@@ -17,8 +17,8 @@ const (
 	shown = 20
 )
 
-// check fails the test if a history breaks a rule or is not that of its workflow code, and shows the histories of a test that has
-// failed. Nobody writes histories meanwhile.
+// check fails the test if a history breaks a rule or is not that of its workflow code, and shows
+// the histories of a test that has failed. Nobody writes histories meanwhile.
 func (e *Env) check() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.t.Context()), checkLimit)
 	defer cancel()
