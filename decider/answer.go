@@ -88,6 +88,7 @@ func (s *session) begin(a *ask) (*outcome, error) {
 		return nil, err
 	}
 	t.payloads, t.known.Window, t.inJSON = s.payloads, len(a.msg.Data), schemas.IsJSON(a.msg.Data)
+	t.pool = s.pool
 	o.began = time.Now()
 	return o, nil
 }

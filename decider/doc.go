@@ -37,9 +37,9 @@
 //   - A task gets at most one reply. A panic, an error or a timeout of a decider is a reply too, so
 //     that the broker need not wait for its own timeout. A reply that comes too late is refused by
 //     its token and does no harm.
-//   - No task of a worker runs beyond Options.Concurrency. Those above it are held back in a queue;
-//     the broker's deadline runs on meanwhile, and a task whose deadline has passed in the queue is
-//     dropped.
+//   - No task of a worker begins beyond Options.Concurrency; one that waits in [Task.Rest] does not
+//     count. Those above it are held back in a queue; the broker's deadline runs on meanwhile, and a
+//     task whose deadline has passed in the queue is dropped.
 //
 // [Task], [View] and the constructors of decisions are for authors. They need no connection; see
 // [NewTask].

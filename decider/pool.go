@@ -25,6 +25,7 @@ type pool struct {
 	mu      sync.Mutex
 	space   *sync.Cond // the queue has room, or the pool is closed
 	running int
+	resting int // of those that were given a slot
 	queue   []*ask
 	closed  bool
 	idle    chan struct{} // closed when the pool is closed and nothing runs or waits
@@ -41,7 +42,7 @@ func newPool(limit, bound int, do func(*ask)) *pool {
 func (p *pool) submit(a *ask) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.running == p.limit && len(p.queue) >= p.bound && !p.closed {
+	for p.running >= p.limit && len(p.queue) >= p.bound && !p.closed {
 		p.space.Wait()
 	}
 	switch {
@@ -57,7 +58,7 @@ func (p *pool) submit(a *ask) {
 // here calls do on the goroutine of the caller, in a slot, if one is free and nobody waits for it.
 func (p *pool) here(do func()) bool {
 	p.mu.Lock()
-	if p.closed || p.running == p.limit {
+	if p.closed || p.running >= p.limit {
 		p.mu.Unlock()
 		return false
 	}
@@ -80,6 +81,22 @@ func (p *pool) apart(do func()) bool {
 	})
 }
 
+// rest calls do, which waits for something, and lets another ask have the slot of the caller
+// meanwhile. Then the caller goes on, even if that is one too many for a moment.
+func (p *pool) rest(do func()) {
+	p.mu.Lock()
+	p.resting++
+	p.mu.Unlock()
+	p.next()
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.resting--
+		p.running++
+	}()
+	do()
+}
+
 func (p *pool) work(a *ask) {
 	// Deferred, so that an ask that calls runtime.Goexit does not take its slot with it.
 	defer p.next()
@@ -89,7 +106,7 @@ func (p *pool) work(a *ask) {
 func (p *pool) next() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.queue) > 0 {
+	if len(p.queue) > 0 && p.running <= p.limit {
 		a := p.queue[0]
 		p.queue[0] = nil
 		p.queue = p.queue[1:]
@@ -102,7 +119,7 @@ func (p *pool) next() {
 }
 
 func (p *pool) settle() {
-	if p.closed && p.running == 0 && len(p.queue) == 0 {
+	if p.closed && p.running == 0 && p.resting == 0 && len(p.queue) == 0 {
 		close(p.idle)
 	}
 }
@@ -123,5 +140,5 @@ func (p *pool) abandon() (waiting []*ask, running int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	waiting, p.queue = p.queue, nil
-	return waiting, p.running
+	return waiting, p.running + p.resting
 }

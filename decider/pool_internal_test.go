@@ -53,3 +53,45 @@ func TestPoolHoldsBackInOrder(t *testing.T) {
 		}
 	})
 }
+
+// Who waits lets others have its slot, and is waited for when the pool closes.
+func TestPoolRests(t *testing.T) {
+	virtual.Run(t, func(t *testing.T) {
+		var p *pool
+		var mu sync.Mutex
+		var ran []string
+		note := func(what string) {
+			mu.Lock()
+			defer mu.Unlock()
+			ran = append(ran, what)
+		}
+		rested, release := make(chan struct{}), make(chan struct{})
+		p = newPool(1, 8, func(a *ask) {
+			if a.typ == "rests" {
+				p.rest(func() { <-rested })
+			} else {
+				<-release
+			}
+			note(a.typ)
+		})
+		for _, typ := range []string{"rests", "rests", "first", "second"} {
+			p.submit(&ask{typ: typ})
+		}
+		synctest.Wait() // two rest, the first of the others runs
+		close(rested)
+		synctest.Wait() // they go on beside it
+		p.close()
+		release <- struct{}{}
+		synctest.Wait()
+		select {
+		case <-p.idle:
+			t.Error("the pool is idle while the second one runs")
+		default:
+		}
+		release <- struct{}{}
+		<-p.idle
+		if want := []string{"rests", "rests", "first", "second"}; !slices.Equal(ran, want) {
+			t.Errorf("ran %v, want %v", ran, want)
+		}
+	})
+}

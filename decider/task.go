@@ -22,6 +22,7 @@ type Task struct {
 	// payloads is nil for a task without a worker.
 	payloads *payloads.Client
 	known    history.Known
+	pool     *pool // nil for a task without a worker
 	// inJSON: the task came in JSON, and so the reply goes.
 	inJSON bool
 	// allOrNothing and again are said by the reply.
@@ -138,6 +139,16 @@ func (t *Task) SetAgain(again bool) { t.again = again }
 // outcome of an activity; it may then be dropped, and made anew. A decider that does something else
 // than decide leaves that to a decision that is not ahead: see [Task.SetAgain].
 func (t *Task) Ahead() bool { return t.task.Ahead != nil }
+
+// Rest calls do, which waits for something else than a processor, and lets another task have the
+// place of this one among Options.Concurrency meanwhile. The deadline stands.
+func (t *Task) Rest(do func()) {
+	if t.pool == nil {
+		do()
+		return
+	}
+	t.pool.rest(do)
+}
 
 // Base names the last committed answer of the run, or is nil if there is none yet.
 func (t *Task) Base() *schemas.DecisionBase { return t.task.Base }

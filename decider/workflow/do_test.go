@@ -14,6 +14,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/contract"
+	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/decider/workflow"
 	"github.com/droverhq/drover/drovertest"
 	"github.com/droverhq/drover/schemas"
@@ -236,35 +237,50 @@ func TestStepsAndCrashes(t *testing.T) {
 	}
 }
 
-// Runs that push each other out of the memory come to the end of their steps nonetheless.
-func TestStepsOfMoreRunsThanAreKept(t *testing.T) {
-	drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
-		w := e.Client.Worker(nil)
-		workflow.Implement(w, any1, func(ctx workflow.Context, _ string) (string, error) {
-			return workflow.Do(ctx, "slow", func(c context.Context) (string, error) {
-				select {
-				case <-time.After(3 * time.Second):
-					return "done", nil
-				case <-c.Done():
-					return "", context.Cause(c)
+// Runs that push each other out of the memory, or that are more than a worker decides at once, come to
+// the end of their steps in time.
+func TestStepsOfManyRuns(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		n    int
+		o    decider.Options
+		kept int
+	}{
+		{"more than are kept", 3, decider.Options{}, 1},
+		{"more than are decided at once", 20, decider.Options{Concurrency: 1}, 0},
+	} {
+		drovertest.Run(t, nil, func(t *testing.T, e *drovertest.Env) {
+			w := e.Client.Deciders(&tc.o)
+			workflow.Implement(w, any1, func(ctx workflow.Context, _ string) (string, error) {
+				return workflow.Do(ctx, "slow", func(c context.Context) (string, error) {
+					select {
+					case <-time.After(4 * time.Second):
+						return "done", nil
+					case <-c.Done():
+						return "", context.Cause(c)
+					}
+				})
+			}, &workflow.Options{Kept: tc.kept})
+			e.Go(w)
+			var runs []*drover.Run
+			for range tc.n {
+				run, err := e.Client.Start(t.Context(), "any", "in", nil)
+				if err != nil {
+					t.Fatal(err)
 				}
-			})
-		}, &workflow.Options{Kept: 1})
-		e.Go(w)
-		var runs []*drover.Run
-		for range 3 {
-			run, err := e.Client.Start(t.Context(), "any", "in", nil)
-			if err != nil {
-				t.Fatal(err)
+				runs = append(runs, run)
 			}
-			runs = append(runs, run)
-		}
-		for _, run := range runs {
-			if o := e.Wait(run); string(o.Result) != `"done"` {
-				t.Errorf("got %s %s %s", o.Result, o.Reason, o.Details)
+			began := time.Now()
+			for _, run := range runs {
+				if o := e.Wait(run); string(o.Result) != `"done"` {
+					t.Errorf("%s: got %s %s %s", tc.name, o.Result, o.Reason, o.Details)
+				}
 			}
-		}
-	})
+			if took := time.Since(began); took > 9*time.Second {
+				t.Errorf("%s: steps of 4 seconds took %v", tc.name, took)
+			}
+		})
+	}
 }
 
 // A beginner's mistake in a step fails the decision, and the run goes on once the code is mended.

@@ -233,6 +233,7 @@ func TestReplayIsLive(t *testing.T) {
 			}
 			l := machine.Live{
 				Context: context.Background(), Started: started, At: at, NoSteps: b.draw("ahead", 3) == 0,
+				Rest: func(do func()) { do() },
 				// some steps are carried over to the next decision
 				First: time.Duration(b.draw("first", 1)) * time.Minute, Others: time.Minute, Quick: time.Hour,
 			}

@@ -29,7 +29,7 @@ type tape struct {
 
 func newTape(t *testing.T, code func(m *machine.Machine)) *tape {
 	p := &tape{t: t, code: code, live: machine.Live{
-		Context: t.Context(), First: time.Second, Others: 10 * time.Millisecond, Quick: 200 * time.Millisecond,
+		Context: t.Context(), Rest: func(do func()) { do() }, First: time.Second, Others: 10 * time.Millisecond, Quick: 200 * time.Millisecond,
 	}}
 	p.add(&schemas.WorkflowStarted{})
 	p.rebuild()

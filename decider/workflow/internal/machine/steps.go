@@ -18,6 +18,8 @@ type Live struct {
 	Context context.Context // ends when the decision is not wanted any more
 	Started int64           // its DeciderStarted, which need not be in the history yet
 	At      schemas.Timestamp
+	// Rest calls a function that waits for steps.
+	Rest func(func())
 	// NoSteps: no step may begin, since what the decision knows is not stored.
 	NoSteps bool
 	// First is how long the decision waits for the first of the steps that run, and Others how long
@@ -104,7 +106,8 @@ func (m *Machine) waitForSteps() (again bool, err error) {
 	for _, o := range s.open {
 		s.begin(o)
 	}
-	if err := m.gather(); err != nil {
+	s.live.Rest(func() { err = m.gather() })
+	if err != nil {
 		return false, err
 	}
 	if len(m.asks) == 0 { // else what the others have done is stored first
