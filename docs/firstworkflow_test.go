@@ -12,6 +12,8 @@ func TestWorkflowPages(t *testing.T) {
 		"start/first-workflow.md": {
 			"../examples/workflows/helloworld/main.go", "../examples/workflows/helloworld/main_test.go",
 		},
+		"guides/testing.md":                      {"../drovertest/guide_test.go"},
+		"guides/versions-and-the-replay-gate.md": {"../drovertest/guide_test.go"},
 		"guides/sagas-and-cancellation.md": {
 			"../examples/workflows/saga/main.go", "../examples/workflows/cancellation/main.go",
 			"../decider/workflow/guide_test.go",
