@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -30,10 +31,18 @@ var members = map[string]func(w *world) *process{
 	"worker":  func(w *world) *process { return w.role("worker", load.List) },
 }
 
+// codeMembers are the same with workflow code in place of the raw decider.
+var codeMembers = func() map[string]func(w *world) *process {
+	all := maps.Clone(members)
+	all["decider"] = func(w *world) *process { return w.role("code-decider", load.Type) }
+	return all
+}()
+
 // order is the one in which they start.
 var order = []string{"server", "broker", "timers", "decider", "worker"}
 
-// Under load one process after the other is killed with -9 and started again. Each round ends when all its workflows
+// Under load one process after the other is killed with -9 and started again, beside a raw decider in one lane, and workflow
+// code in the other. Each round ends when all its workflows
 // have ended as they should; then nothing that was acknowledged is missing, and no rule is broken.
 func TestCrashRounds(t *testing.T) {
 	t.Parallel()
@@ -47,6 +56,7 @@ func TestCrashRounds(t *testing.T) {
 		t.Run(fmt.Sprintf("lane %d", lane), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
+			members := []map[string]func(w *world) *process{members, codeMembers}[lane]
 			fleet := map[string]*process{}
 			for _, name := range order {
 				fleet[name] = members[name](w)
@@ -59,7 +69,7 @@ func TestCrashRounds(t *testing.T) {
 				if len(victims) == 0 {
 					victims = rng.Perm(len(order))
 				}
-				crash(p, fleet, order[victims[0]], round, rng)
+				crash(p, fleet, members, order[victims[0]], round, rng)
 				victims = victims[1:]
 			}
 			p.nothingLost()
@@ -68,7 +78,7 @@ func TestCrashRounds(t *testing.T) {
 }
 
 // crash is one round.
-func crash(p *pressure, fleet map[string]*process, victim string, round int, rng *rand.Rand) {
+func crash(p *pressure, fleet map[string]*process, members map[string]func(w *world) *process, victim string, round int, rng *rand.Rand) {
 	w := p.w
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)

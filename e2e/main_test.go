@@ -21,6 +21,7 @@ const (
 var roles = map[string]func(context.Context) error{
 	"nats":             natsRole,
 	"decider":          deciderRole,
+	"code-decider":     codeDeciderRole,
 	"worker":           workerRole,
 	"pair":             pairRole,
 	"always-decider":   alwaysRole,

@@ -11,6 +11,7 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/activity"
 	"github.com/droverhq/drover/decider"
+	"github.com/droverhq/drover/decider/workflow"
 	"github.com/droverhq/drover/e2e/kit"
 	"github.com/droverhq/drover/e2e/load"
 	"github.com/droverhq/drover/e2e/stranger"
@@ -44,6 +45,18 @@ func deciderRole(ctx context.Context) error {
 	}
 	defer c.Close()
 	return deciders(c).Run(ctx)
+}
+
+// codeDeciderRole is deciderRole with workflow code.
+func codeDeciderRole(ctx context.Context) error {
+	c, err := connectRole(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	w := c.Deciders(nil)
+	workflow.Implement(w, load.Load, load.Code, nil)
+	return w.Run(ctx)
 }
 
 func deciders(c *drover.Client) *decider.Worker {
