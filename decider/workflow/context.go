@@ -117,7 +117,8 @@ func WithOptions(parent Context, opts ...contract.Option) Context {
 }
 
 // Log returns a logger, which is silent while a decision is replayed: ask for it anew each time.
-// Lines of a decision that fails, or is made twice, may be written twice.
+// Lines of a decision that fails, or is made twice, may be written twice. It is the one function of
+// this package with a [Context] that the function of a [Do] may call.
 func Log(ctx Context) logrus.FieldLogger {
 	if ctx.run.m.Live() {
 		return ctx.run.log

@@ -21,10 +21,10 @@ import (
 //		return bank.Rate(ctx, "EUR")
 //	})
 //
-// The function may do anything but use the workflow. It is called at least once, and again if the
-// worker is lost meanwhile: [StepInfo] has a key by which others recognise that. Its context ends
-// when the scope is canceled, when the run leaves the memory of its worker, or after a minute; what
-// takes longer is for an activity. The value must have a JSON form.
+// The function may do anything but use the workflow ([Log] apart). It is called at least once, and
+// again if the worker is lost meanwhile: [StepInfo] has a key by which others recognise that. Its
+// context ends when the scope is canceled, when the run leaves the memory of its worker, or after a
+// minute; what takes longer is for an activity. The value must have a JSON form.
 //
 // An error of the function is recorded, too, and returned as a [*CallError]; if it is a fault,
 // [errors.Is] finds that. [StepRetry] repeats the function instead.

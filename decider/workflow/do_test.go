@@ -148,6 +148,7 @@ func TestSteps(t *testing.T) {
 			_, err := workflow.Do(ctx, "slow", func(c context.Context) (int, error) {
 				select {
 				case <-time.After(6 * time.Second):
+					workflow.Log(ctx).Debug("beside the coroutines") // the race detector looks
 					return 1, nil
 				case <-c.Done():
 					return 0, context.Cause(c)

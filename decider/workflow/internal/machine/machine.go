@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/droverhq/drover/decider/workflow/internal/coroutine"
@@ -26,6 +27,7 @@ type Machine struct {
 	root      *Scope
 
 	turn     *turns.Turn // that is being played
+	live     atomic.Bool // it has no block yet; steps look at it beside the coroutines
 	left     []schemas.Event
 	decided  int64 // DeciderStarted of the turn that was decided here last
 	now      schemas.Timestamp
@@ -149,6 +151,7 @@ func (m *Machine) replay(t *turns.Turn) error {
 // play delivers the events of a turn.
 func (m *Machine) play(t *turns.Turn) error {
 	m.turn, m.asks, m.left = t, nil, t.Events
+	m.live.Store(t.Completed == 0)
 	for len(m.left) > 0 && m.closing == nil && m.mismatch == nil {
 		e := m.left[0]
 		m.left = m.left[1:]
@@ -168,7 +171,7 @@ func (m *Machine) play(t *turns.Turn) error {
 		m.leaveChildren()
 		m.asks = append(keepable(m.asks), match.Ask{Decision: end})
 	}
-	if m.turn.Completed == 0 && m.mismatch != nil {
+	if m.Live() && m.mismatch != nil {
 		return m.mismatch
 	}
 	return nil
@@ -231,7 +234,7 @@ func (m *Machine) begin(a *schemas.WorkflowStarted) {
 func (m *Machine) Now() time.Time { return m.now.Time() }
 
 // Live tells whether the decision of this turn is not in the history yet.
-func (m *Machine) Live() bool { return m.turn != nil && m.turn.Completed == 0 }
+func (m *Machine) Live() bool { return m.live.Load() }
 
 // Root is the scope of the run.
 func (m *Machine) Root() *Scope { return m.root }
