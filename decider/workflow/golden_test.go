@@ -1,6 +1,7 @@
 package workflow_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -177,6 +178,57 @@ var golden = map[string]goldenRun{
 		s, err = workflow.Call(ctx, child, "me")
 		saw(ctx, "%s %v", s, err != nil)
 		return s, err
+	}},
+	"steps": {fn: func(ctx workflow.Context, _ string) (string, error) {
+		add := func(ctx workflow.Context, n int, opts ...workflow.StepOption) (int, error) {
+			return workflow.Do(ctx, "add", func(context.Context) (int, error) { return n + 1, nil }, opts...)
+		}
+		n, err := add(ctx, 1)
+		if err == nil {
+			n, err = add(ctx, n, workflow.Quick())
+		}
+		if err == nil {
+			n, err = add(ctx, n, workflow.Quick())
+		}
+		if err != nil {
+			return "", err
+		}
+		saw(ctx, "%d", n)
+		if _, err := workflow.Call(ctx, echo, "x"); err != nil {
+			return "", err
+		}
+		_, err = workflow.Do(ctx, "fails", func(context.Context) (int, error) { return 0, soldOut.With(3) })
+		saw(ctx, "fault %v", errors.Is(err, soldOut))
+		all, err := workflow.Map(ctx, []int{1, 2}, 0, func(ctx workflow.Context, n int) (int, error) { return add(ctx, n) })
+		return fmt.Sprint(all), err
+	}},
+	"rooms": {fn: func(ctx workflow.Context, _ string) (string, error) {
+		values := workflow.NewChannel[int](1)
+		sender := workflow.Go(ctx, func(ctx workflow.Context) (struct{}, error) {
+			defer values.Close()
+			for n := range 3 {
+				if err := values.Send(ctx, n); err != nil {
+					return struct{}{}, err
+				}
+				saw(ctx, "sent %d", n)
+			}
+			return struct{}{}, nil
+		})
+		for n := 0; ; n++ {
+			held, err := workflow.Lock(ctx, fmt.Sprint("room ", n%2))
+			if err != nil {
+				return "", err
+			}
+			v, err := values.Receive(ctx)
+			saw(ctx, "received %d %v", v, errors.Is(err, workflow.ErrClosed))
+			held.Release()
+			if err != nil {
+				return "", workflow.All(ctx, sender)
+			}
+			if err := workflow.Sleep(ctx, time.Second); err != nil {
+				return "", err
+			}
+		}
 	}},
 	"open": {open: true, fn: func(ctx workflow.Context, in string) (string, error) {
 		if _, err := workflow.Call(ctx, echo, in); err != nil {
