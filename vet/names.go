@@ -129,7 +129,7 @@ var locks = map[string]bool{
 
 // reads are what of package workflow asks for nothing.
 var reads = map[string]bool{
-	"Now": true, "Log": true, "HistoryLong": true, "Future.Ready": true, "Channel.Len": true,
+	"Now": true, "Log": true, "ContinueAsNewSuggested": true, "Future.Ready": true, "Channel.Len": true,
 	"Context.Err": true, "Context.Cause": true, "Context.Value": true, "Context.Info": true,
 }
 

@@ -133,7 +133,7 @@ var behaviours = []answer{
 	{"QueryOnlyCoroutineUsage", "", noQueries},
 	{"LargeHistoryReplay", "decider.TestLongHistoryIsReadInPagesAndOnce", ""},
 	{"NonDeterminism*", "decider/workflow.TestChangedWhileARunIsOpen decider/workflow/internal/machine.TestCodeThatDiffers", ""},
-	{"HistoryLength", "decider.TestSuggestContinueAsNew", ""},
+	{"HistoryLength", "decider/workflow.TestContinueAsNewSuggested", ""},
 	{"SelectorNoBlock", "decider/workflow.TestHowRunsEnd", ""},
 	{"PartialHistoryReplayFuzzer", "decider/workflow/internal/machine.TestReplayIsLive", ""},
 	{"UnhandledCommand", "decider/workflow.TestSignalsGoOnToTheNextRun", ""},

@@ -186,7 +186,7 @@ func (r *run) add(
 func live(ctx context.Context, t *decider.Task, kept bool) machine.Live {
 	l := machine.Live{
 		Context: ctx, Started: t.StartedID(), At: schemas.At(t.StartedAt()), NoSteps: t.Ahead(),
-		Rest: t.Rest, First: time.Minute, Quick: 200 * time.Millisecond,
+		Suggested: t.SuggestContinueAsNew(), Rest: t.Rest, First: time.Minute, Quick: 200 * time.Millisecond,
 	}
 	if until, ok := ctx.Deadline(); ok {
 		l.First = time.Until(until) * 3 / 4

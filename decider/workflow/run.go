@@ -97,6 +97,15 @@ type continueAsNew struct{ input schemas.Payload }
 // Error implements error.
 func (*continueAsNew) Error() string { return "the workflow continues as new" }
 
+// ContinueAsNewSuggested tells whether the run is to continue as new when that fits: its history
+// has become long, its [schemas.ContinuationPolicy] says so, or the deployment is recycled. Once
+// true it stays so. A workflow without end looks in the condition for which it waits:
+//
+//	err := workflow.WaitFor(ctx, func() bool {
+//		return orders.Len() > 0 || workflow.ContinueAsNewSuggested(ctx)
+//	})
+func ContinueAsNewSuggested(ctx Context) bool { return ctx.run.m.Suggested() }
+
 // ContinueAsNew ends the run and begins a new one of the same workflow id, with an empty history:
 //
 //	return workflow.ContinueAsNew(ctx, Process, next)

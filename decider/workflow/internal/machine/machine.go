@@ -44,6 +44,7 @@ type Machine struct {
 	conditions []*condition        // in the order in which they began to wait
 	draws      map[string]uint64
 	steps      steps
+	suggested  bool // to continue as new
 	inputs     bool // are compared
 	start      *schemas.WorkflowStarted
 }
@@ -152,6 +153,7 @@ func (m *Machine) replay(t *turns.Turn) error {
 func (m *Machine) play(t *turns.Turn) error {
 	m.turn, m.asks, m.left = t, nil, t.Events
 	m.live.Store(t.Completed == 0)
+	m.seeSuggestion()
 	for len(m.left) > 0 && m.closing == nil && m.mismatch == nil {
 		e := m.left[0]
 		m.left = m.left[1:]

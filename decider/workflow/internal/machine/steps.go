@@ -18,6 +18,8 @@ type Live struct {
 	Context context.Context // ends when the decision is not wanted any more
 	Started int64           // its DeciderStarted, which need not be in the history yet
 	At      schemas.Timestamp
+	// Suggested: the run is to continue as new when that fits.
+	Suggested bool
 	// Rest calls a function that waits for steps.
 	Rest func(func())
 	// NoSteps: no step may begin, since what the decision knows is not stored.
