@@ -24,15 +24,13 @@ func (w *Worker) checked(ctx context.Context) (served *decider.Worker, refused, 
 			return nil, nil, err
 		}
 		if differs != nil {
-			text := "workflow code does not agree with an open run: its type is not served"
-			if w.opts.ServeDiffering {
-				text = "workflow code does not agree with an open run"
-			}
-			logs.Or(w.client.log).WithError(differs).WithField("type", typ).Error(text)
+			log := logs.Or(w.client.log).WithError(differs).WithField("type", typ)
 			if !w.opts.ServeDiffering {
-				refused = errors.Join(refused, differs)
+				log.Error("workflow code does not agree with an open run: its type is not served")
+				refused = errors.Join(refused, fmt.Errorf("workflow %q is not served: %w", typ, differs))
 				continue
 			}
+			log.Error("workflow code does not agree with an open run")
 		}
 		served.Register(typ, d)
 	}
@@ -60,8 +58,7 @@ func (w *Worker) checkType(
 			return nil, err
 		}
 		if err := decider.Check(ctx, d, h); err != nil {
-			return fmt.Errorf("workflow %q is not served: its run %s of %q is open: %w",
-				typ, info.Run, info.WorkflowID, err), nil
+			return fmt.Errorf("run %s of %q is open: %w", info.Run, info.WorkflowID, err), nil
 		}
 	}
 	return nil, nil

@@ -43,7 +43,6 @@ func (e *Env) forget(w Worker) {
 func (e *Env) coin(t *decider.Task) bool {
 	h := fnv.New64a()
 	fmt.Fprint(h, t.Type(), " ", t.StartedID())
-	//nolint:gosec // it is to be repeated
 	return rand.New(rand.NewPCG(uint64(e.o.Seed), h.Sum64())).IntN(2) == 0
 }
 
