@@ -99,7 +99,7 @@ func TestClusterWithoutLeader(t *testing.T) {
 	const info = `{"server_id":"F","version":"2.12.2","proto":1,"headers":true,"max_payload":1048576,"jetstream":true,"cluster":"trio"}`
 	const reply = `{"type":"io.nats.jetstream.api.v1.account_info_response","error":{"code":503,"err_code":10008,"description":"JetStream system temporarily unavailable"}}`
 	conn := connect(t, fakeServer(t, info, reply))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	_, err := topology.Ensure(ctx, conn, topology.Options{})
 	if err == nil || errors.Is(err, topology.ErrRefused) || !topology.Transient(err) {

@@ -292,6 +292,7 @@ func (w *work) taken(ctx context.Context, cfg jetstream.StreamConfig) (*Conflict
 // retry repeats an idempotent request while the cluster cannot answer.
 func (w *work) retry(ctx context.Context, request func(context.Context) error) error {
 	start := time.Now()
+	var said error // by the last try that had all its time
 	for {
 		one, cancel := context.WithTimeout(ctx, oneTry)
 		err := request(one)
@@ -304,10 +305,13 @@ func (w *work) retry(ctx context.Context, request func(context.Context) error) e
 		}
 		switch ended := sleep.For(ctx, retryWait); {
 		case ended == nil:
-		case errors.Is(err, ended): // the try has ended with ctx, and says so
-			return err
-		default:
+			said = err
+		case !errors.Is(err, ended):
 			return fmt.Errorf("%w; the last try: %w", ended, err)
+		case said != nil: // the last try has ended with ctx, and only says so
+			return fmt.Errorf("%w; the try before: %w", ended, said)
+		default:
+			return err
 		}
 	}
 }
