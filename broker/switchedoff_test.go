@@ -29,10 +29,14 @@ func TestJetStreamIsSwitchedOff(t *testing.T) {
 		task := f.pull()
 		kept := logtest.NewLocal(f.log)
 		for _, id := range []string{"first", "second"} {
-			f.start(`{"workflowId":"` + id + `","type":"order"}`) // so that there is something to write down
+			f.start(`{"workflowId":"` + id + `","type":"order"}`)
 			kept.Reset()
 			before := tries.Load()
 			enable := embeddedtest.Disable(t, f.server.Load().Conn())
+			// So that there is something to write: what the start has left may be written by now.
+			if err := f.nc.PublishRequest(ns.API("start"), f.nc.NewInbox(), []byte(`{"workflowId":"late","type":"order"}`)); err != nil {
+				t.Fatal(err)
+			}
 			time.Sleep(8 * time.Second) // the claim lasts longer
 			known, clock := 0, 0
 			for _, e := range kept.AllEntries() {
