@@ -33,12 +33,8 @@ func compare(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	self, err := os.Executable()
+	now, err := workingTree(ctx, o, dir, "new")
 	if err != nil {
-		return err
-	}
-	present := &side{name: "new", bench: self}
-	if present.server, err = buildServer(ctx, "..", dir, o.server); err != nil {
 		return err
 	}
 	tree := filepath.Join(dir, "tree")
@@ -55,7 +51,7 @@ func compare(ctx context.Context, o options) (err error) {
 	if past.bench, err = buildBench(ctx, tree); err != nil {
 		return fmt.Errorf("build the bench of %s: %w", o.against, err)
 	}
-	return inTurn(ctx, o, names, past, present)
+	return inTurn(ctx, o, names, past, now)
 }
 
 // pairs measures the raw decider and workflow code in turn, as compare does versions.
@@ -72,16 +68,23 @@ func pairs(ctx context.Context, o options) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	raw, err := workingTree(ctx, o, dir, "raw")
+	if err != nil {
+		return err
+	}
+	code := *raw
+	code.name, code.args = "code", []string{"-code"}
+	return inTurn(ctx, o, names, raw, &code)
+}
+
+// workingTree is a side with this bench and the working tree's server, which is built in dir.
+func workingTree(ctx context.Context, o options, dir, name string) (*side, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	server, err := buildServer(ctx, "..", dir, o.server)
-	if err != nil {
-		return err
-	}
-	return inTurn(ctx, o, names, &side{name: "raw", bench: self, server: server},
-		&side{name: "code", bench: self, server: server, args: []string{"-code"}})
+	return &side{name: name, bench: self, server: server}, err
 }
 
 // inTurn measures two sides and prints the ratios.

@@ -75,7 +75,8 @@ func main() {
 	flag.StringVar(&o.server, "server", "", "a drover binary to measure instead of the working tree's")
 	flag.StringVar(&o.against, "against", "", "a git revision to run the same workloads on, in turn with the working tree")
 	flag.BoolVar(&o.code, "code", false, "W1, W1b, W2 and W3 have workflow code in place of the raw decider")
-	flag.BoolVar(&o.pairs, "pairs", false, "run the workloads with the raw decider and with workflow code, in turn (W1, W2, W3p, W3s)")
+	flag.BoolVar(&o.pairs, "pairs", false,
+		"run the workloads with the raw decider and with workflow code, in turn (W1, W2, W3p, W3s)")
 	flag.BoolVar(&o.sitting, "sitting", false, "measure Drover and its peers in turn, and print one table")
 	flag.StringVar(&o.engines, "engines", strings.Join(engineNames(), ","), "what a sitting measures")
 	flag.StringVar(&o.peers, "peers", "../../shared/peers", "folder with the harnesses of the peers")

@@ -34,7 +34,8 @@ func TestJetStreamIsSwitchedOff(t *testing.T) {
 			before := tries.Load()
 			enable := embeddedtest.Disable(t, f.server.Load().Conn())
 			// So that there is something to write: what the start has left may be written by now.
-			if err := f.nc.PublishRequest(ns.API("start"), f.nc.NewInbox(), []byte(`{"workflowId":"late","type":"order"}`)); err != nil {
+			late := []byte(`{"workflowId":"late","type":"order"}`)
+			if err := f.nc.PublishRequest(ns.API("start"), f.nc.NewInbox(), late); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(8 * time.Second) // the claim lasts longer
