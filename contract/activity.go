@@ -23,7 +23,7 @@ func Activity[In, Out any](name string, defaults ...Option) *ActivityOf[In, Out]
 		call:     declare[In, Out](schemas.ActivityKind, name),
 		defaults: slices.Clone(defaults),
 	}
-	must(a.of(), contradictions(defaults))
+	must(a.of, contradictions(defaults))
 	return a
 }
 
@@ -41,7 +41,7 @@ func (a *ActivityOf[In, Out]) Schedule(
 	}
 	s, problem := scheduled(a.defaults, opts)
 	if problem != "" {
-		return nil, invalid(a.of(), problem)
+		return nil, invalid(a.of, problem)
 	}
 	s.ActivityID, s.ActivityType, s.Input = id, a.name, input
 	return s, nil

@@ -26,19 +26,19 @@ type Callable[In, Out any] interface {
 
 // call is the common part of activities and workflows.
 type call[In, Out any] struct {
-	kind schemas.TypeKind
 	name string
+	of   string // names the contract in errors
 }
 
 func declare[In, Out any](kind schemas.TypeKind, name string) call[In, Out] {
-	c := call[In, Out]{kind: kind, name: name}
-	must(c.of(), checkName(name, MaxNameLen))
+	c := call[In, Out]{name: name, of: fmt.Sprintf("%s %q", kind, name)}
+	must(c.of, checkName(name, MaxNameLen))
 	if looksLikePath.MatchString(name) {
-		must(c.of(), "the name begins like the path of a coroutine, and calls of it could be "+
+		must(c.of, "the name begins like the path of a coroutine, and calls of it could be "+
 			"taken for those of another: put a letter first")
 	}
-	must(c.of(), checkType[In]("input"))
-	must(c.of(), checkType[Out]("result"))
+	must(c.of, checkType[In]("input"))
+	must(c.of, checkType[Out]("result"))
 	return c
 }
 
@@ -50,28 +50,25 @@ func (c *call[In, Out]) Name() string { return c.name }
 
 // EncodeInput encodes an input.
 func (c *call[In, Out]) EncodeInput(in In) (schemas.Payload, error) {
-	return encode(c.of(), "input", in)
+	return encode(c.of, "input", in)
 }
 
 // DecodeInput decodes what [ActivityOf.EncodeInput] has encoded.
 func (c *call[In, Out]) DecodeInput(p schemas.Payload) (In, error) {
-	return decode[In](c.of(), "input", p)
+	return decode[In](c.of, "input", p)
 }
 
 // EncodeResult encodes a result.
 func (c *call[In, Out]) EncodeResult(out Out) (schemas.Payload, error) {
-	return encode(c.of(), "result", out)
+	return encode(c.of, "result", out)
 }
 
 // DecodeResult decodes what [ActivityOf.EncodeResult] has encoded.
 func (c *call[In, Out]) DecodeResult(p schemas.Payload) (Out, error) {
-	return decode[Out](c.of(), "result", p)
+	return decode[Out](c.of, "result", p)
 }
 
 func (c *call[In, Out]) callable() {}
-
-// of names the contract in errors.
-func (c *call[In, Out]) of() string { return fmt.Sprintf("%s %q", c.kind, c.name) }
 
 // must panics if there is a problem with a declaration.
 func must(of, problem string) {

@@ -33,10 +33,10 @@ func Workflow[In, Out any](name string, accepts ...Message) *WorkflowOf[In, Out]
 	given := map[string]bool{}
 	for i, m := range accepts {
 		if m == nil {
-			must(w.of(), fmt.Sprintf("the message %d that it accepts is nil", i+1))
+			must(w.of, fmt.Sprintf("the message %d that it accepts is nil", i+1))
 		}
 		if given[m.Name()] {
-			must(w.of(), fmt.Sprintf("it accepts %q twice: keep one", m.Name()))
+			must(w.of, fmt.Sprintf("it accepts %q twice: keep one", m.Name()))
 		}
 		given[m.Name()] = true
 	}
@@ -57,14 +57,14 @@ func (w *WorkflowOf[In, Out]) StartChild(in In, opts ...Option) (*schemas.StartC
 	for _, o := range opts {
 		switch {
 		case o.name == "":
-			return nil, invalid(w.of(), zeroOption)
+			return nil, invalid(w.of, zeroOption)
 		case o.child == nil:
-			return nil, invalid(w.of(), o.name+" is for activities alone")
+			return nil, invalid(w.of, o.name+" is for activities alone")
 		}
 		o.child(c)
 	}
 	if err := c.ValidateLimits(); err != nil {
-		return nil, invalid(w.of(), err.Message)
+		return nil, invalid(w.of, err.Message)
 	}
 	return c, nil
 }
