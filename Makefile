@@ -19,7 +19,7 @@ PACKAGES ?= $(shell echo $$(($$(nproc) + 1)))
 PLAIN := cmd/drover(/[a-z]+)? contract docs drovertest e2e e2e/cluster e2e/damage e2e/guides e2e/power examples(/[a-z-]+)+ schemas schemas/codec schemas/jsonschema schemas/requirement \
 	activity/kinds broker/(checker|execution|locks|openruns|states|subject) \
 	broker/partition/(ahead|cache|dispatch|exchange|handover|inspect|large|locking|probes|repeats|replays|writer) \
-	ops/operations ops/permissions timers/calendar \
+	ops/operations ops/permissions ops/query timers/calendar \
 	decider/workflow(/internal/(match|turns))? decider/flow/(backoff|concurrency|condition|define|expr|graph|machine|model|run|shorthand|store|syntax|value) \
 	internal/(bucketkey|compactmap|diskspace|duration|freeport|gosource|idset|logs|logx|picture|retention|rootcause|runid|safecall|sample) \
 	internal/(shortid|slack|terminal|typecheck|virtual|zones)

@@ -64,6 +64,8 @@ var floors = map[string]int{
 	"ops/":             41,
 	"ops/permissions":  40, // a table; the doctor judges by it
 	"ops/operations":   40,
+	"ops/query":        25, // a language, pure like that of flows
+	"ops/index":        26, // the rows that it asks for
 	"ops/service":      39,
 	"ops/windows":      42, // of schedules
 	"server":           43,
@@ -138,7 +140,7 @@ var floors = map[string]int{
 var pure = []string{
 	"contract", "schemas", "schemas/codec", "schemas/ops", "schemas/requirement", "broker/execution", "broker/locks", "broker/states", "broker/checker", "broker/explain", "broker/validate", "internal/duration", "internal/retention",
 	"decider/flow/syntax", "decider/flow/value", "decider/flow/shorthand", "decider/flow/backoff", "decider/flow/concurrency", "decider/flow/expr", "decider/flow/condition", "decider/flow/model", "decider/flow/run", "decider/flow/machine",
-	"decider/flow/define", "decider/flow/graph", "timers/calendar",
+	"decider/flow/define", "decider/flow/graph", "timers/calendar", "ops/query",
 }
 
 var pureForbids = []string{"context", "sync", "math/rand", "crypto/rand", "log", "github.com/sirupsen/logrus", "github.com/nats-io"}
