@@ -39,8 +39,8 @@ type Broker struct {
 // Options configure a broker. The zero value of every field is its default.
 type Options = env.Options
 
-// Closing is a run that has closed, and the record that says so.
-type Closing = env.Closing
+// Change is a run that has changed, and the last of its records that say so.
+type Change = env.Change
 
 // headStart is how long a broker that is not the preferred owner of a free partition lets the
 // preferred one go first.

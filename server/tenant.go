@@ -128,7 +128,7 @@ func (t *tenant) build() error {
 				RequireTypes: t.space.RequireTypes, Version: t.node.o.semanticVersion(),
 				Synced: t.node.synced() && !t.space.Relaxed, Predecessors: t.node.predecessors(),
 				Quorum: t.node.quorum(), Quota: t.node.room(), Stage: t.node.stage(),
-				Expendable: t.expendable(), Closed: janitor.Closed,
+				Expendable: t.expendable(), Changed: janitor.Changed,
 				DrainTimeout: t.node.o.DrainTimeout,
 				Execution:    execution.Config{MaxEvents: t.node.o.MaxEvents, Retention: system},
 			})

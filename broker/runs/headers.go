@@ -17,8 +17,15 @@ import (
 // "STATUS LAST STARTED TYPE", the time in Unix nanoseconds to base 36.
 const headerMore = "Drover-More"
 
+// Standing is what the headers of a record tell of its run that a later record may change.
+type Standing struct {
+	Status     schemas.Status
+	Attributes map[string]string
+	Retention  *schemas.RetentionPolicy
+}
+
 // Describe writes the headers of a record whose events have just been applied to s.
-func Describe(h natsconn.Header, s *execution.State, events []schemas.Event) {
+func Describe(h natsconn.Header, s *execution.State, events []schemas.Event) Standing {
 	status := s.Status
 	if status == "" || s.Closed() && !events[len(events)-1].Type().Closes() {
 		// the close waits for the next record
@@ -50,6 +57,7 @@ func Describe(h natsconn.Header, s *execution.State, events []schemas.Event) {
 			h[headerMore] = []string{string(more)}
 		}
 	}
+	return Standing{status, s.Attributes, keeping}
 }
 
 // maxMore leaves room below the 64 KiB that the headers of a stored message may take.

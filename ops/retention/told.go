@@ -30,7 +30,7 @@ type closedFeed struct {
 // span is records of one owner, one after the other, and the runs that they have closed.
 type span struct {
 	from, to uint64
-	closed   []broker.Closing
+	closed   []broker.Change
 }
 
 func newClosedFeed() *closedFeed {
@@ -117,10 +117,17 @@ func (t *closedFeed) take(p int, next uint64) (s span, whole bool) {
 	return span{}, false
 }
 
-// Closed takes what the owner of a partition in this process says of its records: those numbered
-// from, to to are its own, stand in the history, and have closed these runs. The janitor then does
-// not read them. It does not block, keeps closed, and is safe for concurrent use.
-func (j *Janitor) Closed(partition int, from, to uint64, closed []broker.Closing) {
+// Changed takes what the owner of a partition in this process says of its records: those numbered
+// from, to to are its own, stand in the history, and belong to these runs. The janitor keeps those
+// that have closed, and does not read the records. It does not block, and is safe for concurrent
+// use.
+func (j *Janitor) Changed(partition int, from, to uint64, changed []broker.Change) {
+	var closed []broker.Change
+	for i := range changed {
+		if changed[i].Line.Status.Closed() {
+			closed = append(closed, changed[i])
+		}
+	}
 	j.feed.add(partition, span{from, to, closed})
 }
 

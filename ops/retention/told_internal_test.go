@@ -37,7 +37,7 @@ func TestTold(t *testing.T) {
 			told.listen(true)
 			for i, o := range ops {
 				if from, to := o.add[0], o.add[1]; from > 0 {
-					told.add(3, span{from, to, make([]broker.Closing, to-from+1)})
+					told.add(3, span{from, to, make([]broker.Change, to-from+1)})
 					continue
 				}
 				s, whole := told.take(3, o.next)
@@ -55,12 +55,12 @@ func TestTold(t *testing.T) {
 // Who does not look after the namespace remembers nothing, and whoever begins to starts with nothing.
 func TestToldToNobody(t *testing.T) {
 	told := newClosedFeed()
-	told.add(0, span{from: 1, to: 1, closed: make([]broker.Closing, manyClosed)})
+	told.add(0, span{from: 1, to: 1, closed: make([]broker.Change, manyClosed)})
 	if told.n != 0 || len(told.spans) != 0 {
 		t.Errorf("got %d runs, want none kept", told.n)
 	}
 	told.listen(true)
-	told.add(0, span{from: 1, to: 1, closed: make([]broker.Closing, manyClosed)})
+	told.add(0, span{from: 1, to: 1, closed: make([]broker.Change, manyClosed)})
 	if told.n != manyClosed || len(told.many) != 1 {
 		t.Errorf("got %d runs, and %d words of it, want %d and 1", told.n, len(told.many), manyClosed)
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // records are what an owner would tell of the records from a sequence on.
-func (h *house) records(from uint64) (closed []broker.Closing, to uint64) {
+func (h *house) records(from uint64) (closed []broker.Change, to uint64) {
 	h.t.Helper()
 	to = from - 1
 	err := natsconn.Of(h.Client).Scan(context.Background(), ns.StreamHistory(0), natsconn.ReadOptions{StartSeq: from, HeadersOnly: true}, func(s natsconn.Stored) error {
@@ -29,7 +29,7 @@ func (h *house) records(from uint64) (closed []broker.Closing, to uint64) {
 		}
 		l, err := runs.ReadLine(s)
 		l.ClosedAt = schemas.At(s.Time.Add(-3 * time.Millisecond)) // the event is older than the record
-		closed = append(closed, broker.Closing{Sequence: s.Seq, Line: l})
+		closed = append(closed, broker.Change{Sequence: s.Seq, Line: l})
 		return err
 	})
 	if err != nil {
@@ -46,14 +46,14 @@ func TestWhatIsToldIsNotRead(t *testing.T) { // P-14
 		first, to := h.records(1)
 		h.run("raw", "kept back", says{})
 		_, end := h.records(to + 1)
-		h.j.Closed(0, to+1, end, nil)
+		h.j.Changed(0, to+1, end, nil)
 		if got := h.pass().Kept; got != 1 {
 			t.Errorf("the janitor knows of %d closed runs, want only the one that was read", got)
 		}
 		time.Sleep(time.Second)
 		h.run("raw", "told", says{})
 		closed, last := h.records(end + 1)
-		h.j.Closed(0, end+1, last, closed)
+		h.j.Changed(0, end+1, last, closed)
 		if len(first) != 1 || len(closed) != 1 {
 			t.Fatalf("got %d and %d runs that have closed, want one each", len(first), len(closed))
 		}
@@ -66,7 +66,7 @@ func TestWhatIsToldIsNotRead(t *testing.T) { // P-14
 		time.Sleep(time.Second)
 		h.run("raw", "late", says{})
 		all, after := h.records(1)
-		h.j.Closed(0, 1, after, all) // most of which is known
+		h.j.Changed(0, 1, after, all) // most of which is known
 		if got := h.pass().Kept; got != 3 {
 			t.Errorf("the janitor knows of %d closed runs, want one more", got)
 		}
@@ -96,20 +96,20 @@ func TestToldOrRead(t *testing.T) { // P-14
 					case 1: // never
 						told = to + 1
 					case 2: // twice
-						h.j.Closed(0, from, to, closed)
-						h.j.Closed(0, from, to, closed)
+						h.j.Changed(0, from, to, closed)
+						h.j.Changed(0, from, to, closed)
 						told = to + 1
 					case 3: // record by record
 						for seq := from; seq <= to; seq++ {
-							var one []broker.Closing
+							var one []broker.Change
 							if len(closed) > 0 && closed[0].Sequence == seq {
 								one, closed = closed[:1], closed[1:]
 							}
-							h.j.Closed(0, seq, seq, one)
+							h.j.Changed(0, seq, seq, one)
 						}
 						told = to + 1
 					default:
-						h.j.Closed(0, from, to, closed)
+						h.j.Changed(0, from, to, closed)
 						told = to + 1
 					}
 					if g.dice.IntN(4) == 0 {
@@ -148,7 +148,7 @@ func TestToldOfAnotherRun(t *testing.T) { // P-14
 		h.j.Listen()
 		ghost.Sequence = closed[len(closed)-1].Sequence
 		closed[len(closed)-1] = ghost
-		h.j.Closed(0, before+1, to, closed)
+		h.j.Changed(0, before+1, to, closed)
 		h.settle()
 		if got := h.pass(); got.Purged > 0 || got.Waiting > 0 {
 			t.Errorf("got %+v, want nothing purged, and nothing that is to go", got)
@@ -164,7 +164,7 @@ func TestToldBeforeACrash(t *testing.T) { // P-9
 		h.run("raw", "before", says{})
 		h.pass()
 		_, last := h.records(1)
-		h.j.Closed(0, last+2, last+30, nil) // and lost
+		h.j.Changed(0, last+2, last+30, nil) // and lost
 		h.Crash(time.Second)
 		for i := range 10 {
 			h.run("raw", fmt.Sprint("after", i), says{})
@@ -185,7 +185,7 @@ func TestToldLaterAnOpenRun(t *testing.T) {
 		h.start("raw", "up", says{Child: &says{}, ChildID: "down", Stay: true})
 		h.Await("up", schemas.EventChildSuccess)
 		closed, to := h.records(1)
-		h.j.Closed(0, 1, to, closed)
+		h.j.Changed(0, 1, to, closed)
 		if a := h.explain("down", ""); len(closed) != 1 || !strings.HasPrefix(a.Because, "never while run") {
 			t.Errorf("got %q of %d runs, want that it stays while its parent is open", a.Because, len(closed))
 		}
@@ -226,7 +226,7 @@ func TestLittleIsReadOfAGap(t *testing.T) { // P-14
 			h.another()
 			h.j.Listen()
 			told := closed[sort.Search(len(closed), func(i int) bool { return closed[i].Sequence > tc.gap }):]
-			h.j.Closed(0, tc.gap+1, end, slices.Clone(told))
+			h.j.Changed(0, tc.gap+1, end, slices.Clone(told))
 			before := conn.NATS().Stats().InMsgs
 			if got := h.pass().Kept; got != len(closed) {
 				t.Errorf("%+v: the janitor knows of %d closed runs, want %d", tc, got, len(closed))
@@ -253,14 +253,14 @@ func TestManyAreHeardAtOnce(t *testing.T) {
 		_, before := h.records(1)
 		h.run("raw", "w", says{})
 		closed, to := h.records(before + 1)
-		many := make([]broker.Closing, 0, 2000)
+		many := make([]broker.Change, 0, 2000)
 		for i := range 2000 { // as if the records after were there
 			c := closed[0]
 			c.Sequence = to + 1 + uint64(i)
 			c.Line.Run = fmt.Sprint("R", i)
 			many = append(many, c)
 		}
-		h.j.Closed(0, to+1, to+2000, many)
+		h.j.Changed(0, to+1, to+2000, many)
 		time.Sleep(time.Second)
 		if got := h.j.Known(); got != 2001 {
 			t.Errorf("the janitor knows of %d closed runs, want 2,000 that it was told of, and one that it has read", got)

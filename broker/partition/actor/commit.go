@@ -1,6 +1,9 @@
 package actor
 
-import "github.com/droverhq/drover/broker/partition/watermark"
+import (
+	"github.com/droverhq/drover/broker/partition/watermark"
+	"github.com/droverhq/drover/broker/runs"
+)
 
 // Commit is one record on its way.
 type Commit struct {
@@ -9,6 +12,7 @@ type Commit struct {
 	Sequence uint64 // predicted
 	Hash     []byte
 	Snapshot bool
+	Standing runs.Standing // as its headers have it
 	Effects  *watermark.Completion
 }
 

@@ -52,11 +52,12 @@ type Options struct {
 	// none. It is asked every two seconds, and more often near the limit. Above nine tenths no run
 	// begins, as in a namespace or an account that is full. Defaults to none.
 	Quota func() (bytes, limit int64)
-	// Closed is told of the records of a partition that is owned here, some time after they were
-	// acknowledged: those numbered from, to to, and the runs that they have closed. What it is not
-	// told of, as what other owners have written, stands in the history alone. It must not block,
-	// and keeps closed. Defaults to none. retention.Janitor.Told is one.
-	Closed func(partition int, from, to uint64, closed []Closing)
+	// Changed is told of the records of a partition that is owned here, some time after they were
+	// acknowledged: those numbered from, to to, and the runs that they belong to, each once, in the
+	// order of their last records. What it is not told of, as what other owners have written,
+	// stands in the history alone. It must not block. It may keep changed, and must not write to
+	// it. Defaults to none. retention.Janitor.Changed is one.
+	Changed func(partition int, from, to uint64, changed []Change)
 	// MaxObject is the size in bytes of the largest payload that is taken. Those above
 	// schemas.PayloadThreshold are kept in the object store; what comes in one message is bound by
 	// the server's max_payload alone. Defaults to 64 MiB.
@@ -116,11 +117,13 @@ func (o Options) WithDefaults() (Options, error) {
 	return o, nil
 }
 
-// Closing is a run that has closed, and the record that says so.
-type Closing struct {
+// Change is a run that has changed, and the last of its records that say so.
+type Change struct {
 	// Sequence is that of the record in its partition's history.
 	Sequence uint64
 	// Line is what the headers of the record tell, but for ClosedAt: that is the time of its last
 	// event, which is a little older.
 	Line runs.Line
+	// Reason is why the run has failed, as runs.Reason tells it; empty if it has not.
+	Reason string
 }

@@ -6,6 +6,6 @@
 // record is acknowledged; then the [Host] performs what they have caused. A refusal, or an
 // acknowledgement with another sequence, ends the term.
 //
-// The package also knows how full the history is, and tells Options.Closed which runs have closed.
+// The package also knows how full the history is, and tells Options.Changed which runs have changed.
 // Everything is called on the loop of the partition, which makes the [Writer] and is its [Host].
 package writer

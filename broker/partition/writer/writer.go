@@ -36,7 +36,7 @@ type Writer struct {
 	commits int             // records on their way
 	head    natsconn.Header // of the record that is being sent
 	groups  groupPool
-	feed    closedFeed
+	feed    changeFeed
 	quota   env.Quota
 }
 
@@ -147,7 +147,7 @@ func (w *Writer) headers(r *actor.Run, c *actor.Commit) natsconn.Header {
 	} else {
 		natsconn.ExpectLastSubjectSeq(h, r.End.Sequence)
 	}
-	runs.Describe(h, r.State, c.Events)
+	c.Standing = runs.Describe(h, r.State, c.Events)
 	return h
 }
 
@@ -166,6 +166,6 @@ func (w *Writer) acked(r *actor.Run, c *actor.Commit, a natsconn.Ack) {
 	r.Inflight, r.Unproved = nil, false
 	r.Committed = c.First + int64(len(c.Events)) - 1
 	r.End.Append(c.Sequence, c.Hash, w.Env.Latest(), c.First, len(c.Events), c.Snapshot)
-	w.noteClosing(r, c)
+	w.noteChange(r, c)
 	w.host.Committed(r, c)
 }

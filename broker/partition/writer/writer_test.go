@@ -27,6 +27,7 @@ type fakeHost struct {
 	held      []uint64
 	committed []string
 	failed    error
+	then      func() // after each commit; nil: nothing
 }
 
 func (h *fakeHost) CanWrite() bool                  { return !h.expired }
@@ -39,8 +40,14 @@ func (h *fakeHost) HoldEffects(sequence uint64) *watermark.Completion {
 }
 
 func (h *fakeHost) Committed(r *actor.Run, c *actor.Commit) {
-	h.committed = append(h.committed, fmt.Sprintf("%s %d-%d at %d", r.WorkflowID, c.First, r.Committed,
-		c.Sequence))
+	h.committed = append(
+		h.committed,
+		fmt.Sprintf("%s %d-%d at %d", r.WorkflowID, c.First, r.Committed,
+			c.Sequence),
+	)
+	if h.then != nil {
+		h.then()
+	}
 }
 
 // owned returns the writer of a new owner, whose fence is the first record of the history.
@@ -100,7 +107,11 @@ func TestRecordsAreCommittedInOrder(t *testing.T) { // P-2
 			t.Errorf("effects were held at %s, want at each record", got)
 		}
 		if all := o.Stored(o.Env.NS.StreamHistory(0)); len(all) != 4 || w.Busy() {
-			t.Errorf("%d records are stored, want the fence and three; busy: %v", len(all), w.Busy())
+			t.Errorf(
+				"%d records are stored, want the fence and three; busy: %v",
+				len(all),
+				w.Busy(),
+			)
 		}
 	})
 }
@@ -174,33 +185,60 @@ func TestLargeGroupsAreRecordsOfTheirOwn(t *testing.T) {
 	})
 }
 
-// Options.Closed hears of all acknowledged records without a gap, and which of them have closed a
-// run.
-func TestClosedRunsAreToldOf(t *testing.T) {
-	envtest.Run(t, func(t *testing.T, o *envtest.Owner) {
-		var told []string
-		o.Env.Options.Closed = func(_ int, from, to uint64, closed []env.Closing) {
-			line := fmt.Sprintf("%d-%d", from, to)
-			for _, c := range closed {
-				line += fmt.Sprintf(" %s at %d", c.Line.WorkflowID, c.Sequence)
-			}
-			told = append(told, line)
+// hear notes what Options.Changed hears.
+func hear(o *envtest.Owner) *[]string {
+	told := &[]string{}
+	o.Env.Options.Changed = func(_ int, from, to uint64, changed []env.Change) {
+		line := fmt.Sprintf("%d-%d", from, to)
+		for _, c := range changed {
+			line += fmt.Sprintf(" %s %s %d at %d", c.Line.WorkflowID, c.Line.Status, c.Line.Events,
+				c.Sequence)
 		}
+		*told = append(*told, line)
+	}
+	return told
+}
+
+// Options.Changed hears of all acknowledged records without a gap, and how the runs stand after
+// them. What a run has decided since is not told before it is in the history.
+func TestChangedRunsAreToldOf(t *testing.T) {
+	envtest.Run(t, func(t *testing.T, o *envtest.Owner) {
+		told := hear(o)
 		w, h := owned(t, o)
 		var a *actor.Run
 		o.Do(func() {
 			a = started(t, o, w, "a")
 			w.Write(a)
 			w.Write(started(t, o, w, "b"))
-		})
-		o.Do(func() {
 			happens(o, w, a, execution.Terminate{Request: &schemas.ExecutionRequest{
 				WorkflowID: "a", Run: "a-1",
 			}})
+		})
+		o.Do(func() { w.Write(a) })
+		want := "[1-3 a open 2 at 2 b open 2 at 3 4-4 a terminated 3 at 4]"
+		if got := fmt.Sprint(*told); got != want || h.failed != nil {
+			t.Errorf("told %s, %v; want %s", got, h.failed, want)
+		}
+	})
+}
+
+// A run that has several records among those that are told of at once is told of with the last.
+func TestRunIsToldOfOnce(t *testing.T) {
+	envtest.Run(t, func(t *testing.T, o *envtest.Owner) {
+		told := hear(o)
+		w, h := owned(t, o)
+		var a *actor.Run
+		h.then = func() {
+			if a.Committed < 4 {
+				happens(o, w, a, execution.Signal{Name: "s"})
+				w.Write(a)
+			}
+		}
+		o.Do(func() {
+			a = started(t, o, w, "a")
 			w.Write(a)
 		})
-		want := "[1-3 4-4 a at 4]"
-		if got := fmt.Sprint(told); got != want || h.failed != nil {
+		if got, want := fmt.Sprint(*told), "[1-4 a open 4 at 4]"; got != want || h.failed != nil {
 			t.Errorf("told %s, %v; want %s", got, h.failed, want)
 		}
 	})

@@ -17,7 +17,7 @@ import (
 // toldSpan is what an owner says of its records.
 type toldSpan struct {
 	from, to uint64
-	closed   []broker.Closing
+	changed  []broker.Change
 }
 
 // listener gathers what owners tell, by partition.
@@ -27,20 +27,20 @@ type listener struct {
 }
 
 func (l *listener) listen(o *broker.Options) {
-	o.Closed = func(p int, from, to uint64, closed []broker.Closing) {
+	o.Changed = func(p int, from, to uint64, changed []broker.Change) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.spans[p] = append(l.spans[p], toldSpan{from, to, closed})
+		l.spans[p] = append(l.spans[p], toldSpan{from, to, changed})
 	}
 }
 
-// closedIn are the lines of what has closed in a partition, by the records that say so, as headers have them.
-func (f *fleet) closedIn(p int) (lines map[uint64]runs.Line, last uint64) {
+// linesIn are the lines of the runs of a partition, by the records that say so, as headers have them.
+func (f *fleet) linesIn(p int) (lines map[uint64]runs.Line, last uint64) {
 	f.t.Helper()
 	lines = map[uint64]runs.Line{}
 	err := f.post.Scan(context.Background(), ns.StreamHistory(p), natsconn.ReadOptions{HeadersOnly: true}, func(s natsconn.Stored) error {
 		last = s.Seq
-		if !schemas.HeaderStatus(s.Header.Get(schemas.StatusHeader)).Closed() {
+		if !runs.IsRecord(&s) { // a fence
 			return nil
 		}
 		l, err := runs.ReadLine(s)
@@ -62,9 +62,9 @@ func asText(t *testing.T, l runs.Line) string {
 	return string(b)
 }
 
-// Whoever hears what owners tell knows of every run that has closed what the headers of its last record say, and of no other, whatever closes
-// them and whoever has the partition.
-func TestOwnersTellWhatHasClosed(t *testing.T) { // P-14
+// Whoever hears what owners tell knows of every run that a span of records belongs to, once, what the headers of its last record there say, and why
+// it has failed, whatever happens to it and whoever has the partition.
+func TestOwnersTellWhatHasChanged(t *testing.T) { // P-14
 	const partitions, rounds = 2, 12
 	virtually(t, partitions, func(t *testing.T, f *fleet) {
 		heard := &listener{spans: map[int][]toldSpan{}}
@@ -75,7 +75,7 @@ func TestOwnersTellWhatHasClosed(t *testing.T) { // P-14
 			}
 			switch in, _ := d.Events[0].Attributes["input"].(string); in {
 			case "fails":
-				return `[{"type":"FailWorkflow","attributes":{"reason":"no"}}]`
+				return `[{"type":"FailWorkflow","attributes":{"reason":"no\nway"}}]`
 			case "kept":
 				return `[{"type":"SetRetention","attributes":{"retention":"max(2, 1h)","hash":"h"}},{"type":"CompleteWorkflow"}]`
 			case "again":
@@ -83,7 +83,7 @@ func TestOwnersTellWhatHasClosed(t *testing.T) { // P-14
 			case "parent":
 				return `[{"type":"SetRetention","attributes":{"retention":"3"}},{"type":"StartChild","attributes":{"workflowId":"kid-` + d.WorkflowID + `","workflowType":"order","childPolicy":"ABANDON"}},{"type":"CompleteWorkflow"}]`
 			case "waits":
-				return `[]`
+				return `[{"type":"SetAttributes","attributes":{"attributes":{"asked":"` + d.WorkflowID + `"}}}]`
 			}
 			return complete
 		})
@@ -108,31 +108,43 @@ func TestOwnersTellWhatHasClosed(t *testing.T) { // P-14
 		heard.mu.Lock()
 		defer heard.mu.Unlock()
 		kinds, spans := map[schemas.Status]int{}, 0
+		reader := &runs.Reader{Conn: f.post, Namespace: ns}
 		for p := range partitions {
-			want, last := f.closedIn(p)
-			known, covered := map[uint64]bool{}, map[uint64]bool{}
+			want, last := f.linesIn(p)
+			covered := map[uint64]bool{}
 			for _, s := range heard.spans[p] {
 				spans++
 				if s.from == 0 || s.from > s.to || s.to > last {
 					t.Fatalf("partition %d: told of %d to %d of %d records", p, s.from, s.to, last)
 				}
-				here := map[uint64]bool{}
-				for _, c := range s.closed {
-					line, ok := want[c.Sequence]
-					if late := line.ClosedAt.Sub(c.Line.ClosedAt); !ok || c.Sequence < s.from || c.Sequence > s.to || known[c.Sequence] || late < 0 || late > time.Second {
+				latest := map[string]uint64{} // the record of each run that changed
+				for seq := s.from; seq <= s.to; seq++ {
+					covered[seq] = true
+					if l, ok := want[seq]; ok {
+						latest[l.WorkflowID+" "+l.Run] = seq
+					}
+				}
+				if len(s.changed) != len(latest) {
+					t.Fatalf("partition %d, records %d to %d: told of %d runs, want %d", p, s.from, s.to, len(s.changed), len(latest))
+				}
+				for i, c := range s.changed {
+					line := want[c.Sequence]
+					late := line.ClosedAt.Sub(c.Line.ClosedAt)
+					if latest[line.WorkflowID+" "+line.Run] != c.Sequence || late < 0 || late > time.Second || i > 0 && s.changed[i-1].Sequence >= c.Sequence {
 						t.Fatalf("partition %d, records %d to %d: told of %+v, in the history is %+v", p, s.from, s.to, c, line)
 					}
 					line.ClosedAt = c.Line.ClosedAt
 					if got, want := asText(t, c.Line), asText(t, line); got != want {
 						t.Fatalf("got %s, want %s", got, want)
 					}
-					known[c.Sequence], here[c.Sequence] = true, true
 					kinds[c.Line.Status]++
-				}
-				for seq := s.from; seq <= s.to; seq++ {
-					covered[seq] = true
-					if _, closed := want[seq]; closed && !here[seq] {
-						t.Fatalf("partition %d: record %d, which closes a run, is missing in what was told of %d to %d", p, seq, s.from, s.to)
+					reason := ""
+					if c.Line.Status == schemas.StatusFailed {
+						reason = "no way"
+					}
+					read, err := reader.ReasonAt(t.Context(), p, c.Line.WorkflowID, c.Line.Run, c.Sequence)
+					if err != nil || c.Reason != reason || read != reason {
+						t.Fatalf("%s has failed for %q, its last record tells %q, %v; want %q", c.Line.WorkflowID, c.Reason, read, err, reason)
 					}
 				}
 			}
@@ -141,14 +153,9 @@ func TestOwnersTellWhatHasClosed(t *testing.T) { // P-14
 					t.Errorf("partition %d: nobody has told of record %d, the fences of owners included: it has to be read", p, seq+1)
 				}
 			}
-			for seq, l := range want {
-				if !known[seq] {
-					t.Errorf("partition %d: nobody has told of record %d, with which %s has closed", p, seq, l.WorkflowID)
-				}
-			}
 		}
-		if len(kinds) != 5 || spans < 2*partitions || spans > 100 {
-			t.Errorf("got %d spans, with ends %v: want some, and ends of each kind", spans, kinds)
+		if len(kinds) != 6 || spans < 2*partitions || spans > 200 {
+			t.Errorf("got %d spans, with runs that are %v: want some, and open ones, and ends of each kind", spans, kinds)
 		}
 	})
 }
