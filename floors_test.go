@@ -67,6 +67,7 @@ var floors = map[string]int{
 	"ops/query":        25, // a language, pure like that of flows
 	"ops/index":        26, // the rows that it asks for
 	"ops/service":      39,
+	"ops/spans":        40, // what owners tell
 	"ops/windows":      42, // of schedules
 	"server":           43,
 	"server/":          42, // wiring of the roles

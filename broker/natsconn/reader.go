@@ -286,11 +286,20 @@ func (r *Reader) checkRegressed(ctx context.Context) error {
 	r.turn.lock()
 	last, at := r.last, r.lastTime
 	r.turn.unlock()
+	return r.conn.CheckRegressed(ctx, r.stream, last, at)
+}
+
+// CheckRegressed compares a stream with what was read of it: up to a message that was stored at a
+// time, the zero time if that is not known. It is [ErrStreamRegressed] if the stream has lost its
+// end since, whether or not it has another one. It takes up to 5 s to believe that.
+func (c *Conn) CheckRegressed(
+	ctx context.Context, stream string, last uint64, at time.Time,
+) error {
 	if last == 0 {
 		return nil
 	}
 	for start := time.Now(); ; {
-		end, err := r.conn.StreamLastSeq(ctx, r.stream)
+		end, err := c.StreamLastSeq(ctx, stream)
 		if err != nil {
 			return err
 		}
@@ -299,7 +308,7 @@ func (r *Reader) checkRegressed(ctx context.Context) error {
 		}
 		if time.Since(start) >= regressPatience {
 			return fmt.Errorf("stream %s: %w: it ends at %d, %d was read",
-				r.stream, ErrStreamRegressed, end, last)
+				stream, ErrStreamRegressed, end, last)
 		}
 		if sleep.For(ctx, retryWait) != nil {
 			return ctx.Err()
@@ -308,10 +317,10 @@ func (r *Reader) checkRegressed(ctx context.Context) error {
 	if at.IsZero() {
 		return nil
 	}
-	witness, err := r.conn.GetSeq(ctx, r.stream, last)
+	witness, err := c.GetSeq(ctx, stream, last)
 	if errors.Is(err, ErrNotFound) {
 		// purged or expired since, or another one had its number, and is gone as well
-		witness, err = r.newest(ctx, last)
+		witness, err = c.newest(ctx, stream, last)
 	}
 	switch {
 	case err != nil:
@@ -320,20 +329,22 @@ func (r *Reader) checkRegressed(ctx context.Context) error {
 		return nil
 	case witness.Time.After(at) || witness.Seq == last && !witness.Time.Equal(at):
 		return fmt.Errorf("stream %s: %w: message %d was stored at %v or before, now it is from %v",
-			r.stream, ErrStreamRegressed, witness.Seq, at, witness.Time)
+			stream, ErrStreamRegressed, witness.Seq, at, witness.Time)
 	}
 	return nil
 }
 
 // newest returns the last message up to a sequence, nil if there is none. It takes a question for
 // each halving.
-func (r *Reader) newest(ctx context.Context, upTo uint64) (found *Stored, err error) {
+func (c *Conn) newest(
+	ctx context.Context, stream string, upTo uint64,
+) (found *Stored, err error) {
 	for from, none := uint64(1), upTo; from < none; { // nothing is there from none on
 		mid := from + (none-from)/2
 		if found == nil {
 			mid = from // mostly there is one, or nothing at all
 		}
-		switch m, err := r.conn.NextBySubject(ctx, r.stream, ">", mid); {
+		switch m, err := c.NextBySubject(ctx, stream, ">", mid); {
 		case err != nil && !errors.Is(err, ErrNotFound):
 			return nil, err
 		case err != nil || m.Seq >= none:

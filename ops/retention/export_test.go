@@ -13,7 +13,7 @@ func (j *Janitor) Remembered() int {
 }
 
 // Listen lets the janitor be told of what closes, as Run does.
-func (j *Janitor) Listen() { j.feed.listen(true) }
+func (j *Janitor) Listen() { j.follower.Queue.Listen(true) }
 
 // Known is how many closed runs it keeps.
 func (j *Janitor) Known() int {

@@ -9,6 +9,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/broker/subject"
+	"github.com/droverhq/drover/ops/spans"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -28,66 +29,14 @@ func (j *Janitor) follow(ctx context.Context) error {
 		j.server = server
 	}
 	for p := range j.o.Partitions {
-		err := j.followOne(ctx, p)
-		if errors.Is(err, errShorter) {
+		err := j.follower.Follow(ctx, p)
+		if errors.Is(err, spans.ErrShorter) {
 			j.forget()
 		}
 		if err != nil {
 			return fmt.Errorf("read what has closed in partition %d: %w", p, err)
 		}
 	}
-	return nil
-}
-
-var errShorter = errors.New("the stream has lost its end; it is read anew")
-
-func (j *Janitor) followOne(ctx context.Context, p int) error {
-	stream := j.o.Namespace.StreamHistory(p)
-	last, err := j.o.Conn.StreamLastSeq(ctx, stream)
-	switch {
-	case err != nil:
-		return err
-	case last+1 < j.next[p]:
-		return errShorter
-	}
-	return j.catch(ctx, p, last)
-}
-
-// catch goes by what was told of a partition up to a record that is there, and further if more was
-// told, and reads the rest.
-func (j *Janitor) catch(ctx context.Context, p int, last uint64) error {
-	for {
-		before, err := j.hear(ctx, p)
-		if err != nil || j.next[p] > last {
-			return err
-		}
-		end := last
-		if before > 0 {
-			end = min(end, before-1)
-		}
-		if err := j.read(ctx, p, end); err != nil {
-			return err
-		}
-	}
-}
-
-// read reads the records of a partition up to one that is there.
-func (j *Janitor) read(ctx context.Context, p int, end uint64) error {
-	o := natsconn.ReadOptions{
-		StartSeq: j.next[p], EndSeq: end, HeadersOnly: true,
-		BytesPerSecond: natsconn.LeisurelyHeaders,
-	}
-	err := j.o.Conn.Scan(ctx, j.o.Namespace.StreamHistory(p), o, func(s natsconn.Stored) error {
-		if err := j.note(ctx, p, s); err != nil {
-			return err
-		}
-		j.next[p] = s.Seq + 1
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	j.next[p] = max(j.next[p], end+1) // the last of them may be gone
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/internal/retention"
+	"github.com/droverhq/drover/ops/spans"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -40,14 +41,13 @@ type Janitor struct {
 
 	unnamed *unnamed // payloads that nothing named at the last look
 
-	feed *closedFeed // by owners in this process
-
-	next    []uint64 // of each partition: the first sequence that was neither read nor heard of
-	latest  []int64  // and when the last run closed, in Unix nanoseconds
-	server  string   // the NATS server that was read
-	kin     map[string]kinship
-	warned  map[string]bool // groups of which the log has said that their members differ
-	passing sync.Mutex
+	follower *spans.Follower // its use needs passing, but for Queue
+	many     chan struct{}   // many closed runs were told of
+	latest   []int64         // when the last run of each partition closed, in Unix nanoseconds
+	server   string          // the NATS server that was read
+	kin      map[string]kinship
+	warned   map[string]bool // groups of which the log has said that their members differ
+	passing  sync.Mutex
 
 	// purging is held while something is removed, and while a look at the payloads reads the
 	// histories, which must not lose anything meanwhile. It is taken after passing.
@@ -60,7 +60,11 @@ func New(o Options) (*Janitor, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	j := &Janitor{o: o, warned: map[string]bool{}, feed: newClosedFeed()}
+	j := &Janitor{o: o, warned: map[string]bool{}, many: make(chan struct{}, 1)}
+	j.follower = &spans.Follower{
+		Conn: o.Conn, Namespace: o.Namespace, Queue: spans.NewQueue(maxClosed),
+		Next: make([]uint64, o.Partitions), Told: j.told, Read: j.note,
+	}
 	j.flowDefault, _ = retention.ParseDefault(o.FlowDefault) // validated
 	j.def, _ = retention.ParseDefault(o.Default)
 	j.forget()
@@ -73,11 +77,9 @@ func (j *Janitor) forget() {
 	defer j.mu.Unlock()
 	j.index, j.waiting, j.due, j.unnamed = newIndex(), map[string][]member{}, nil, nil
 	j.index.keepSoft, j.soft = j.o.SoftBytes > 0, newSoftRuns()
-	j.next, j.latest, j.kin = make([]uint64, j.o.Partitions), make([]int64, j.o.Partitions),
-		map[string]kinship{}
-	j.feed.forget()
-	for p := range j.next {
-		j.next[p] = 1
+	j.latest, j.kin = make([]int64, j.o.Partitions), map[string]kinship{}
+	for p := range j.o.Partitions {
+		j.follower.Forget(p)
 	}
 }
 
@@ -92,8 +94,8 @@ func (j *Janitor) Run(ctx context.Context) error {
 	}
 	anew()
 	defer anew()
-	j.feed.listen(true)
-	defer j.feed.listen(false)
+	j.follower.Queue.Listen(true)
+	defer j.follower.Queue.Listen(false)
 	stop, err := j.serve(ctx)
 	if err != nil {
 		return err

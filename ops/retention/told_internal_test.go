@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/broker"
+	"github.com/droverhq/drover/ops/spans"
+	"github.com/droverhq/drover/schemas"
 )
 
 // What is told is taken in its order, from where the reader has come to, and no more is kept of it than may be.
@@ -33,19 +35,19 @@ func TestTold(t *testing.T) {
 		"what was dropped is spent": {add(1, maxClosed), take(maxClosed+1, "0-0 false"), add(maxClosed+1, 2*maxClosed), take(maxClosed+1, fmt.Sprintf("%d-%d true", maxClosed+1, 2*maxClosed))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			told := newClosedFeed()
-			told.listen(true)
+			told := spans.NewQueue(maxClosed)
+			told.Listen(true)
 			for i, o := range ops {
 				if from, to := o.add[0], o.add[1]; from > 0 {
-					told.add(3, span{from, to, make([]broker.Change, to-from+1)})
+					told.Add(3, spans.Span{From: from, To: to, Changed: make([]broker.Change, to-from+1)})
 					continue
 				}
-				s, whole := told.take(3, o.next)
-				if got := fmt.Sprintf("%d-%d %v", s.from, s.to, whole); got != o.want {
+				s, whole := told.Take(3, o.next)
+				if got := fmt.Sprintf("%d-%d %v", s.From, s.To, whole); got != o.want {
 					t.Fatalf("%d: got %s, want %s", i, got, o.want)
 				}
 			}
-			if s, whole := told.take(2, 1); whole || s.from != 0 {
+			if s, whole := told.Take(2, 1); whole || s.From != 0 {
 				t.Errorf("another partition has %+v", s)
 			}
 		})
@@ -54,20 +56,40 @@ func TestTold(t *testing.T) {
 
 // Who does not look after the namespace remembers nothing, and whoever begins to starts with nothing.
 func TestToldToNobody(t *testing.T) {
-	told := newClosedFeed()
-	told.add(0, span{from: 1, to: 1, closed: make([]broker.Change, manyClosed)})
-	if told.n != 0 || len(told.spans) != 0 {
-		t.Errorf("got %d runs, want none kept", told.n)
+	j := &Janitor{follower: &spans.Follower{Queue: spans.NewQueue(maxClosed)}, many: make(chan struct{}, 1)}
+	tell := func() { j.Changed(0, 1, 1, closedRuns(manyClosed)) }
+	heard := func() (runs, words int) {
+		s, _ := j.follower.Queue.Take(0, 1)
+		select {
+		case <-j.many:
+			words = 1
+		default:
+		}
+		return len(s.Changed), words
 	}
-	told.listen(true)
-	told.add(0, span{from: 1, to: 1, closed: make([]broker.Change, manyClosed)})
-	if told.n != manyClosed || len(told.many) != 1 {
-		t.Errorf("got %d runs, and %d words of it, want %d and 1", told.n, len(told.many), manyClosed)
+	tell()
+	if runs, words := heard(); runs != 0 || words != 0 {
+		t.Errorf("got %d runs and %d words of it, want none kept", runs, words)
 	}
-	told.listen(false)
-	if told.n != 0 || len(told.spans) != 0 {
-		t.Errorf("got %d runs, want none kept", told.n)
+	j.follower.Queue.Listen(true)
+	tell()
+	if runs, words := heard(); runs != manyClosed || words != 1 {
+		t.Errorf("got %d runs, and %d words of it, want %d and 1", runs, words, manyClosed)
 	}
+	tell()
+	j.follower.Queue.Listen(false)
+	if runs, _ := heard(); runs != 0 {
+		t.Errorf("got %d runs, want none kept", runs)
+	}
+}
+
+// closedRuns are so many changes that the janitor cares for.
+func closedRuns(n int) []broker.Change {
+	all := make([]broker.Change, n)
+	for i := range all {
+		all[i].Line.Status = schemas.StatusCompleted
+	}
+	return all
 }
 
 // Runs of a partition have closed in the order of their records, whoever says when: a chain is purged from its beginning.
