@@ -3,7 +3,6 @@ package drover
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -237,22 +236,14 @@ func (r *Run) Release(ctx context.Context, reason string) error {
 	return r.operate(ctx, "release", schemas.ExecutionRequest{Reason: reason})
 }
 
-// operate sends an operator's request. The run id is resolved before, so that a repeat cannot hit
-// the next run of the workflow id (P-5).
+// operate sends an operator's request.
 func (r *Run) operate(ctx context.Context, verb string, req schemas.ExecutionRequest) error {
 	q, err := r.query(verb, 0)
 	if err != nil {
 		return err
 	}
-	if q.run == "" {
-		now, err := r.Describe(ctx)
-		if err != nil {
-			if e, ok := errors.AsType[*Error](err); ok {
-				e.Op = verb // the question is a step of it
-			}
-			return err
-		}
-		q.run = now.Execution.Run
+	if q.run, err = r.current(ctx, q); err != nil {
+		return err
 	}
 	if err := r.client.spill(ctx, q, "details", &req.Details); err != nil {
 		return err

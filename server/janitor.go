@@ -7,6 +7,7 @@ import (
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/decider/flow/store"
 	policies "github.com/droverhq/drover/internal/retention"
+	"github.com/droverhq/drover/ops/operations"
 	"github.com/droverhq/drover/ops/retention"
 )
 
@@ -16,6 +17,7 @@ func (t *tenant) janitor() (*retention.Janitor, error) {
 	return retention.New(retention.Options{
 		Conn: t.conn, Namespace: t.space.Name, Partitions: t.space.Partitions, Logger: t.log,
 		Node: t.claims.Node(), Holds: t.windows.Holds,
+		Note:        operations.New(t.conn, t.space.Name, t.claims.Node(), t.log).Note,
 		FlowDefault: t.space.FlowRetention, Default: t.space.Retention,
 		Flows: func(ctx context.Context) (map[string]bool, error) {
 			all, err := deployed.List(ctx)

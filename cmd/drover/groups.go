@@ -25,7 +25,7 @@ func commandGroups(a *cli.App) []cli.CommandGroup {
 			workflows.StartCommand(a), workflows.SignalCommand(a), workflows.ResultCommand(a),
 			workflows.CancelCommand(a), workflows.TerminateCommand(a), workflows.PauseCommand(a),
 			workflows.ResumeCommand(a), workflows.HoldCommand(a), workflows.ReleaseCommand(a),
-			workflows.ReplayCommand(a),
+			workflows.ReplayCommand(a), workflows.DeleteCommand(a),
 		}},
 		{ID: "look", Title: "What happens:", Commands: []*cobra.Command{
 			workflows.ListCommand(a), workflows.CountCommand(a), workflows.DescribeCommand(a),

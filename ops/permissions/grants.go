@@ -89,7 +89,8 @@ var (
 	// The rest. An audit only looks, but at every run.
 	changingVerbs = []string{
 		"start", "signal", "replay", "replayForce", "cancel", "terminate", "pause", "resume",
-		"hold", "release", "breakLock", "audit", "soft", "repair", "upload", "download", "tasklist",
+		"hold", "release", "delete", "breakLock", "audit", "soft", "repair", "upload", "download",
+		"tasklist",
 		"typeRegister", "typeDeprecate", "typeUndeprecate", "typeDelete", "scheduleCreate",
 		"scheduleUpdate", "schedulePause", "scheduleResume", "scheduleTrigger", "scheduleBackfill",
 		"scheduleDelete", "alwaysAdd", "alwaysStop", "alwaysStart", "alwaysRemove", "once",
@@ -482,8 +483,8 @@ func (r *rights) ops() []Grant {
 		Why: "the service that keeps the namespaces", Publish: []string{schemas.NamespacesChanged},
 		Subscribe: []string{schemas.NamespaceSubject("*"), allServices},
 	}, Grant{Why: whyAnswers, Publish: answers()}, Grant{
-		Why:       "questions about how long closed runs are kept, and for those that are kept in memory",
-		Subscribe: r.api("retention", "soft"),
+		Why:       "how long closed runs are kept, those that are kept in memory, and deleting them",
+		Subscribe: r.api("retention", "soft", "delete"),
 	}, Grant{
 		Why:       "schedules, always-on workflows and recycles",
 		Publish:   append(r.kv(r.ns.BucketSchedules()), r.ns.AllOperations()),
@@ -526,4 +527,4 @@ func Verbs(r Role) []string {
 }
 
 // OfOps are the verbs of the API that the role ops answers. The others are the brokers'.
-func OfOps() []string { return append([]string{"retention", "soft"}, keeperVerbs...) }
+func OfOps() []string { return append([]string{"retention", "soft", "delete"}, keeperVerbs...) }

@@ -1,6 +1,7 @@
 package retention
 
 import (
+	"cmp"
 	"hash/fnv"
 	"math"
 	"slices"
@@ -162,9 +163,41 @@ func (x *index) touchAll() {
 // rank is the place of a run in its group, 0 for the one that closed last.
 func (x *index) rank(g *group, e entry) (int, bool) {
 	x.order(g)
-	// two may know different times of it
-	at := slices.IndexFunc(g.runs, func(o entry) bool { return byPlace(o, e) == 0 })
+	at := g.find(e)
 	return len(g.runs) - 1 - at, at >= 0
+}
+
+// skew is how far the times are apart, mostly, that two know of a close.
+const skew = time.Minute
+
+// find is the place of a run in a sorted group, -1 if it is not there. Two may know different times
+// of it.
+func (g *group) find(e entry) int {
+	same := func(o entry) bool { return byPlace(o, e) == 0 }
+	from, _ := slices.BinarySearchFunc(g.runs, e.closed-int64(skew),
+		func(o entry, at int64) int { return cmp.Compare(o.closed, at) })
+	to, _ := slices.BinarySearchFunc(g.runs, e.closed+int64(skew),
+		func(o entry, at int64) int { return cmp.Compare(o.closed, at) })
+	if at := slices.IndexFunc(g.runs[from:to], same); at >= 0 {
+		return from + at
+	}
+	return slices.IndexFunc(g.runs, same)
+}
+
+// cut takes a run out of a group. Those that are left are judged anew.
+func (x *index) cut(g *group, e entry) {
+	x.order(g)
+	at := g.find(e)
+	if at < 0 {
+		return
+	}
+	g.runs = slices.Delete(g.runs, at, at+1)
+	g.sorted = len(g.runs)
+	if x.size--; len(g.runs)+len(g.soft) == 0 {
+		x.remove(g)
+		return
+	}
+	x.touch(g)
 }
 
 // oldest is when the oldest run of a group closed, in Unix nanoseconds. The group is sorted.

@@ -43,6 +43,7 @@ type Janitor struct {
 
 	follower *spans.Follower // its use needs passing, but for Queue
 	many     chan struct{}   // many closed runs were told of
+	asked    chan *deletion  // served by the goroutine that passes
 	latest   []int64         // when the last run of each partition closed, in Unix nanoseconds
 	server   string          // the NATS server that was read
 	kin      map[string]kinship
@@ -60,7 +61,9 @@ func New(o Options) (*Janitor, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	j := &Janitor{o: o, warned: map[string]bool{}, many: make(chan struct{}, 1)}
+	j := &Janitor{
+		o: o, warned: map[string]bool{}, many: make(chan struct{}, 1), asked: make(chan *deletion),
+	}
 	j.follower = &spans.Follower{
 		Conn: o.Conn, Namespace: o.Namespace, Queue: spans.NewQueue(maxClosed),
 		Next: make([]uint64, o.Partitions), Told: j.told, Read: j.note,
@@ -101,6 +104,11 @@ func (j *Janitor) Run(ctx context.Context) error {
 		return err
 	}
 	defer stop()
+	stopDelete, err := j.serveDelete(ctx)
+	if err != nil {
+		return err
+	}
+	defer stopDelete()
 	var sweeping sync.WaitGroup
 	defer sweeping.Wait()
 	sweeping.Go(func() { j.sweepOn(ctx) })
@@ -120,10 +128,22 @@ func (j *Janitor) Run(ctx context.Context) error {
 			j.o.Logger.WithField("runs", r.Purged).WithField("kept", r.Kept).WithField("took",
 				r.Took.Round(time.Millisecond)).Info("closed runs were purged")
 		}
+		if !j.between(ctx, tick.C) {
+			return nil
+		}
+	}
+}
+
+// between serves those who want runs deleted until the next pass. It reports false when ctx ends.
+func (j *Janitor) between(ctx context.Context, next <-chan time.Time) bool {
+	for {
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-tick.C:
+			return false
+		case d := <-j.asked:
+			j.deleteFirst(ctx, d)
+		case <-next:
+			return true
 		}
 	}
 }

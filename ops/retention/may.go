@@ -31,6 +31,9 @@ type look struct {
 	checkpoints map[int]schemas.Checkpoint
 	chains      map[string][]link // by workflow id, as they were when the look began to need them
 	purged      map[string]bool   // subjects
+	hard        bool              // what goes is not kept softly
+	// stays is told why a run stays that was to go. It may be nil.
+	stays func(why string)
 }
 
 // may tells whether a run may go by now (P-14): if why is empty it may. An error wraps [errGone] if
@@ -85,6 +88,13 @@ func (k *look) may(ctx context.Context, e entry) (c *candidate, why string, err 
 func (e entry) isIn(m *natsconn.Stored) bool {
 	_, _, run, err := subject.ParseHistory(m.Subject)
 	return err == nil && idOf(run) == e.id
+}
+
+// say tells why a run stays.
+func (k *look) say(why string) {
+	if k.stays != nil {
+		k.stays(why)
+	}
 }
 
 // checkpoint is what the owner of a partition has written down last; nothing if there never was

@@ -13,6 +13,7 @@ import (
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/internal/retention"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // ErrInvalidOptions reports options that leave their bounds. The text names the field and the way
@@ -55,6 +56,8 @@ type Options struct {
 	// Holds tells whether nothing may be purged now, because a start may be repeated whose run
 	// would begin anew. It is asked again and again in each pass. Defaults to never.
 	Holds func() bool
+	// Note notes that somebody had a run deleted. Defaults to nobody.
+	Note func(ctx context.Context, o ops.Operation)
 	// Before is called before each request that purges, with its stream and what it purges; an
 	// error ends the pass there, as a crash would. For tests. Defaults to none.
 	Before func(stream, what string) error
@@ -82,6 +85,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Holds == nil {
 		o.Holds = func() bool { return false }
+	}
+	if o.Note == nil {
+		o.Note = func(context.Context, ops.Operation) {}
 	}
 	if o.Before == nil {
 		o.Before = func(string, string) error { return nil }

@@ -31,6 +31,7 @@ func (j *Janitor) purge(ctx context.Context, k *look) (purged int, err error) {
 	for p := range j.o.Partitions {
 		n := 0
 		for part := range slices.Chunk(j.dueOf(p), batch) {
+			j.deleteAsked(ctx)
 			if j.o.Holds() {
 				return purged + n, nil // the rest goes with a later pass
 			}
@@ -89,6 +90,7 @@ func (j *Janitor) purgeBatch(
 		case err != nil:
 			return purged, gone, err
 		case why != "":
+			k.say(why)
 			continue
 		}
 		n, waits, err := j.purgeBefore(ctx, k, c)
@@ -103,9 +105,13 @@ func (j *Janitor) purgeBatch(
 			return purged, gone, err
 		}
 		if slices.ContainsFunc(earlier, func(l link) bool { return !goes[l.subject] }) {
+			k.say("runs of its chain before it are still there, and go first")
 			continue
 		}
-		if err := j.keepSoftly(ctx, c); err != nil {
+		if !k.hard {
+			err = j.keepSoftly(ctx, c)
+		}
+		if err != nil {
 			return purged, gone, err
 		}
 		if goes[c.subject] = true; len(earlier) > 0 {
@@ -215,6 +221,7 @@ func (j *Janitor) purgeBefore(
 					continue
 				}
 			}
+			k.say("a run that goes before it may not yet: " + why)
 			if stay = append(stay, left[i]); err != nil {
 				stay = append(stay, left[i+1:]...)
 				break

@@ -104,6 +104,8 @@ func Messages() []reflect.Type {
 		reflect.TypeFor[ops.RecycleRequest](),
 		reflect.TypeFor[ops.RecycleResponse](),
 		reflect.TypeFor[ops.RecycleNotice](),
+		reflect.TypeFor[ops.DeleteRequest](),
+		reflect.TypeFor[ops.DeleteResponse](),
 		reflect.TypeFor[ops.Operation](),
 		reflect.TypeFor[ops.OperationsRequest](),
 		reflect.TypeFor[ops.OperationsResponse](),

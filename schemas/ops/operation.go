@@ -7,8 +7,7 @@ import "github.com/droverhq/drover/schemas"
 type Operation struct {
 	V    int           `json:"v,omitempty"`
 	Kind OperationKind `json:"kind"`
-	// Subject is what it is about: the id of a schedule or of an always-on workflow, or the name of
-	// a node.
+	// Subject is what it is about: the id of a schedule or of a workflow, or the name of a node.
 	Subject string            `json:"subject,omitempty"`
 	At      schemas.Timestamp `json:"at"`
 	// Identity is who did it: a person, or the node.
@@ -54,6 +53,8 @@ const (
 	// the time of the daily recycle was set
 	OperationRecycleSet OperationKind = "recycleSet"
 	OperationRecycle    OperationKind = "recycle" // of a node; reason is the phase
+	// an operator had a closed run deleted; count are the runs that went with it
+	OperationRunDeleted OperationKind = "runDeleted"
 )
 
 // OperationKinds are all kinds of operations.
@@ -63,7 +64,7 @@ var OperationKinds = []OperationKind{
 	OperationScheduleBackfill, OperationSlotsMissed, OperationSlotRefused, OperationSlotsOverrun,
 	OperationWindowMissed, OperationAlwaysAdded, OperationAlwaysRemoved, OperationAlwaysStopped,
 	OperationAlwaysStarted, OperationAlwaysRestarted, OperationAlwaysFailing, OperationRecycleSet,
-	OperationRecycle,
+	OperationRecycle, OperationRunDeleted,
 }
 
 // OperationsRequest reads the stream of operations, the oldest first.
