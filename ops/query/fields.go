@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/droverhq/drover/decider/flow/syntax"
-	"github.com/droverhq/drover/schemas"
 )
 
 // columns are the fields with their names: the first is the one that is written, the others are
@@ -125,33 +124,10 @@ func (f Field) kind() Kind {
 func (f Field) takes(op Op) bool {
 	switch op {
 	case Less, LessEqual, Greater, GreaterEqual:
-		return f.words() == nil && f.Column != ColumnTag
+		return f.choices() == nil && f.Column != ColumnTag
 	case StartsWith, Contains:
-		return f.words() == nil && f.kind() == Text
+		return f.choices() == nil && f.kind() == Text
 	default:
 		return true
 	}
-}
-
-// statuses are those that a row may have.
-var statuses = []schemas.Status{
-	schemas.StatusOpen, schemas.StatusPaused, schemas.StatusCompleted, schemas.StatusFailed,
-	schemas.StatusCanceled, schemas.StatusTerminated, schemas.StatusTimedOut,
-	schemas.StatusContinuedAsNew,
-}
-
-// words are the values that there are of a field; nil if it may have any.
-func (f Field) words() (all []string) {
-	switch f.Column {
-	case ColumnStatus:
-		for _, s := range statuses {
-			all = append(all, string(s))
-		}
-	case ColumnStartMode:
-		for _, m := range schemas.StartModes() {
-			all = append(all, string(m))
-		}
-	default:
-	}
-	return all
 }

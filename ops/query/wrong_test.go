@@ -80,6 +80,7 @@ func TestWrongForms(t *testing.T) {
 		{"events > ‸many", "events", `"many"`, "a number", ""},
 		{"type = ‸5", "type", `"5"`, "write '5'", ""},
 		{"customer = ‸2026-11-01", "customer", `"2026-11-01"`, "quotes: '2026-11-01'", ""},
+		{"start > ‸now-24h", "start", `"now-24h"`, "quotes: 'now-24h'", ""},
 		{"customer CONTAINS ‸5", "customer", `"5"`, "write '5'", ""},
 		{"customer IN (1, ‸'a')", "customer", `"a"`, "numbers alone, or texts alone", ""},
 		{"customer BETWEEN 'a' AND ‸5", "customer", `"5"`, "numbers alone, or texts alone", ""},
@@ -177,7 +178,7 @@ func TestWrongTooMuch(t *testing.T) {
 func TestErrorText(t *testing.T) {
 	e := refused(t, "type = 'ö' AND status = faild LIMIT 3")
 	want := `column 25: status: found "faild", want open, paused, completed, failed, canceled, ` +
-		`terminated, timedOut, continuedAsNew or closed; did you mean failed?`
+		`terminated, timedOut, continuedAsNew, Running or closed; did you mean failed?`
 	if e.Error() != want {
 		t.Errorf("got  %s\nwant %s", e, want)
 	}
