@@ -41,11 +41,9 @@ func (p *parser) query() (q *Query, err error) {
 			"DESC", "ASC", "LIMIT")
 	case q.Group != nil:
 		return nil, p.refuse("", "a comma, LIMIT or the end of the query", "LIMIT")
-	case q.Where != nil:
-		return nil, p.refuse("", "AND, OR, GROUP BY, ORDER BY, LIMIT or the end of the query",
-			"AND", "OR", "GROUP", "ORDER", "LIMIT")
 	}
-	return nil, p.refuse("", "a condition")
+	return nil, p.refuse("", "AND, OR, GROUP BY, ORDER BY, LIMIT or the end of the query",
+		"AND", "OR", "GROUP", "ORDER", "LIMIT")
 }
 
 // groupColumns are what rows are grouped by.

@@ -187,6 +187,8 @@ func TestOldWords(t *testing.T) {
 		"version=2":                                 "r1",
 		"tag=eu tag=vip":                            "r1",
 		"status=failed AND version='2'":             "r1",
+		"id=nightly/2026-11-29 startMode=Schedule":  "r4",
+		"day=2026-11-29 id=(a,b=c)":                 "",
 		"in=3 and=x":                                "",
 	} {
 		if got := asked(t, text); got != want {

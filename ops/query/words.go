@@ -89,8 +89,12 @@ func (p *parser) wordCondition(w word) (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	if w.value.is("NULL") {
+		return nil, refuse(p.text, w.value, w.name.text, "a value, or IS NULL in place of =", "")
+	}
 	_, number := ParseNumber(w.value.text)
-	if f.kind() == Text && !(number && f.Column == ColumnAttribute) {
+	if f.kind() == Text &&
+		(f.Column != ColumnAttribute || !number && !beginsName(w.value.text)) {
 		w.value.kind = textToken
 	}
 	v, err := p.value(f, w.name.text, w.value)

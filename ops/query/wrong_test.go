@@ -98,6 +98,8 @@ func TestWrongForms(t *testing.T) {
 		{"customer IN ('a', 'b'‸", "customer", "the end of the query", "a comma or a bracket )", ""},
 		{"events BETWEEN 1 ‸OR 2", "events", `"OR"`, "AND and the upper value", ""},
 		{"events BETWEEN 1 ‸ADN 2", "events", `"ADN"`, "AND and the upper value", "AND"},
+		{"events BETWEEN ‸many AND 3", "events", `"many"`, "a number", ""},
+		{"events BETWEEN 1 AND ‸many", "events", `"many"`, "a number", ""},
 		// What holds conditions together.
 		{"(status = failed‸", "", "the end of the query", "a bracket )", ""},
 		{"((status = failed) OR type = 'x'‸", "", "the end of the query", "a bracket )", ""},
@@ -112,6 +114,7 @@ func TestWrongForms(t *testing.T) {
 		{"customer = ‸'x", "", `"'"`, "another ' at the end", ""},
 		{`customer = 'a‸\x'`, "", `"\\x"`, "an escape", ""},
 		{`customer = 'a‸\ud800'`, "", `"\\u"`, "an escape", ""},
+		{`customer = 'a‸\u00'`, "", `"\\u"`, "an escape", ""},
 		{`customer = 'a‸\`, "", `"\\"`, "an escape", ""},
 		{"customer = 'a‸\xff'", "", `"�"`, "UTF-8", ""},
 		// Clauses.
@@ -142,6 +145,9 @@ func TestWrongForms(t *testing.T) {
 		{"‸statsu=failed type=order", "", `"statsu"`, "a field", "status"},
 		{"status=‸faild type=order", "status", `"faild"`, "open, paused", "failed"},
 		{"status=failed ‸startd-after=2h", "", `"startd-after"`, "a field", "started-after"},
+		{"id='x' ‸type='y'z", "", `"type"`, "AND, OR", ""},
+		{"customer=‸NULL", "customer", `"NULL"`, "IS NULL", ""},
+		{"start=‸now-2h", "start", `"now-2h"`, "quotes: 'now-2h'", ""},
 		{"started-after=‸soon", "started-after", `"soon"`, "now-24h", ""},
 	} {
 		before, after, ok := strings.Cut(tc.text, "‸")
