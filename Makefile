@@ -17,12 +17,12 @@ PACKAGES ?= $(shell echo $$(($$(nproc) + 1)))
 # (internal/sample) of the packages that start goroutines: not of these, which start none, or run on the loop of an owner,
 # whose own tests have it, or run in processes that are built as they are shipped, or put together what has tests of its own.
 PLAIN := cmd/drover(/[a-z]+)? contract docs drovertest e2e e2e/cluster e2e/damage e2e/guides e2e/power examples(/[a-z-]+)+ schemas schemas/codec schemas/jsonschema schemas/requirement \
-	activity/kinds broker/(checker|execution|locks|openruns|states|subject) \
+	activity/kinds broker/(checker|execution|locks|openruns|states|stats|subject) \
 	broker/partition/(ahead|cache|dispatch|exchange|handover|inspect|large|locking|probes|repeats|replays|writer) \
-	ops/operations ops/permissions ops/query timers/calendar \
+	ops/metrics ops/operations ops/permissions ops/query timers/calendar \
 	decider/workflow(/internal/(match|turns))? decider/flow/(backoff|concurrency|condition|define|expr|graph|machine|model|run|shorthand|store|syntax|value) \
 	internal/(bucketkey|compactmap|diskspace|duration|freeport|gosource|idset|logs|logx|picture|retention|rootcause|runid|safecall|sample) \
-	internal/(shortid|slack|terminal|typecheck|virtual|zones)
+	internal/(shortid|slack|tally|terminal|typecheck|virtual|zones)
 empty :=
 PLAIN := /($(subst $(empty) $(empty),|,$(strip $(PLAIN))))$$
 # Its processes are of the test binary: they have the race detector, too.

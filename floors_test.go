@@ -32,6 +32,7 @@ var floors = map[string]int{
 	"broker/subject":   10,
 	"broker/execution": 20,
 	"broker/checker":   20,
+	"broker/stats":     21, // what roles count
 	"broker/clock":     20,
 	"broker/openruns":  20,
 	"broker/natsconn":  20,

@@ -159,6 +159,7 @@ func (b *Broker) serveAPI() error {
 				b.refuse(r, env.Invalid(err))
 				return
 			}
+			b.Options.Stats.Asked(r.Reply(), v.name)
 			b.serveQuorate(r, v.serve)
 		})
 		err := service.AddEndpoint(v.name, handler, micro.WithEndpointSubject(b.NS.API(v.name)),

@@ -22,7 +22,9 @@ func (b *Broker) serveAudit(r micro.Request) {
 	if err := b.Conn.PublishReply(b.NS.Owner(q.Partition), r.Reply(),
 		requestHeader(inspect.VerbAudit, content(r)), r.Data()); err != nil {
 		b.refuse(r, env.Unavailable(err))
+		return
 	}
+	b.Options.Stats.Passed(r.Reply())
 }
 
 func (b *Broker) validateAudit(q *schemas.AuditRequest) *schemas.Error {

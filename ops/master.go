@@ -99,6 +99,12 @@ func (m *Master) Run(ctx context.Context) error {
 	return m.opts.Claims.Hold(ctx, claims.Master, claims.HoldOptions{}, m.lead)
 }
 
+// Leads tells whether this node is the master.
+func (m *Master) Leads() bool {
+	l := m.lease.Load()
+	return l != nil && l.Valid()
+}
+
 // lead sweeps until ctx ends, which it does with the lease.
 func (m *Master) lead(ctx context.Context, l *claims.Lease) error {
 	m.lease.Store(l)

@@ -18,6 +18,7 @@ func (t *tenant) janitor() (*retention.Janitor, error) {
 		Conn: t.conn, Namespace: t.space.Name, Partitions: t.space.Partitions, Logger: t.log,
 		Node: t.claims.Node(), Holds: t.windows.Holds,
 		Note:        operations.New(t.conn, t.space.Name, t.claims.Node(), t.log).Note,
+		Observer:    func(r *retention.Report) { t.metrics.Purged(r.Purged) },
 		FlowDefault: t.space.FlowRetention, Default: t.space.Retention,
 		Flows: func(ctx context.Context) (map[string]bool, error) {
 			all, err := deployed.List(ctx)

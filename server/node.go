@@ -16,6 +16,7 @@ import (
 	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/ops/metrics"
 )
 
 // node is a server at work: what its namespaces share. Its home is the namespace that it makes by
@@ -37,7 +38,8 @@ type node struct {
 	failed  bool           // it did not end properly
 	// called once, when requests are answered; not for use before run
 	ready   func()
-	serving atomic.Bool // ready was called
+	serving atomic.Bool  // ready was called
+	metrics *metrics.Set // nil without Options.Metrics
 
 	server *embedded.Server // nil with External
 	conn   *natsconn.Conn   // to look after the namespaces; of no role
@@ -55,6 +57,13 @@ func newNode(ctx context.Context, o Options) (*node, context.Context) {
 	n := &node{
 		o: o, log: o.Logger, acked: make(chan struct{}), turns: make(chan *turn),
 		ended: make(chan struct{}),
+	}
+	if o.Metrics != nil {
+		store := o.Embedded.StoreDir
+		if o.External != nil {
+			store = ""
+		}
+		n.metrics = metrics.New(o.Version, store)
 	}
 	n.ack = sync.OnceFunc(func() { close(n.acked) })
 	ctx, n.stop = context.WithCancelCause(ctx)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/claims"
@@ -96,6 +97,8 @@ type Options struct {
 	RecycleExit bool
 	// Version of the program, for the records of nodes. Defaults to "dev".
 	Version string
+	// Metrics takes what the server has for Prometheus, while it runs. Defaults to none.
+	Metrics prometheus.Registerer
 	// Logger is told what the server does. Defaults to one that writes warnings and errors to
 	// stderr.
 	Logger logrus.FieldLogger

@@ -57,6 +57,12 @@ func (s *Server) Run(ctx context.Context) error {
 
 func (s *Server) run(ctx context.Context) error {
 	n, ctx := newNode(ctx, s.o)
+	if s.o.Metrics != nil {
+		if err := s.o.Metrics.Register(n.metrics); err != nil {
+			return fmt.Errorf("metrics: %w: give each server of a process a registry of its own", err)
+		}
+		defer s.o.Metrics.Unregister(n.metrics)
+	}
 	n.ready = func() {
 		s.node, s.info = n, n.info()
 		close(s.ready)

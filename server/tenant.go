@@ -18,6 +18,7 @@ import (
 	"github.com/droverhq/drover/ops"
 	"github.com/droverhq/drover/ops/alwayson"
 	"github.com/droverhq/drover/ops/audit"
+	"github.com/droverhq/drover/ops/metrics"
 	"github.com/droverhq/drover/ops/operations"
 	"github.com/droverhq/drover/ops/recycle"
 	"github.com/droverhq/drover/ops/retention"
@@ -45,6 +46,7 @@ type tenant struct {
 	keeper  *ops.Master      // competes with role ops only; the home's also recovers
 	windows *windows.Windows // run by every node with role ops
 	broker  *broker.Broker
+	metrics *metrics.Namespace // nil without Options.Metrics
 	roles   map[string]runner
 	unlist  func() // takes the namespace off the node's record
 
@@ -102,6 +104,7 @@ func (t *tenant) openClaims(ctx context.Context) (err error) {
 // build makes the roles.
 func (t *tenant) build() error {
 	t.roles = map[string]runner{}
+	t.metrics = t.node.metrics.Namespace(string(t.space.Name))
 	system, err := t.retention()
 	if err != nil {
 		return err
@@ -119,6 +122,7 @@ func (t *tenant) build() error {
 	if t.keeper, err = t.master(janitor); err != nil {
 		return err
 	}
+	t.metrics.Roles(t.claims, t.keeper.Leads)
 	for _, name := range t.node.o.Roles {
 		var r runner
 		var err error
@@ -156,7 +160,7 @@ func (t *tenant) build() error {
 func (t *tenant) wiring() *wiring.Wiring {
 	return &wiring.Wiring{
 		Conn: t.conn, Dial: t.generation.dial, Namespace: t.space.Name,
-		Partitions: t.space.Partitions, Claims: t.claims, Logger: t.log,
+		Partitions: t.space.Partitions, Claims: t.claims, Stats: t.metrics.Stats(), Logger: t.log,
 	}
 }
 
@@ -257,6 +261,7 @@ func (t *tenant) run(ctx context.Context) error {
 	select {
 	case <-t.dropped:
 		stop(errDropped)
+		t.node.metrics.Drop(string(t.space.Name))
 	case <-work.Done():
 	}
 	wg.Wait()

@@ -96,6 +96,7 @@ func (s *term) fire(c call) {
 
 // done: an alarm has rung, and is deleted unless another has replaced it. The caller holds mu.
 func (s *term) done(c call) {
+	s.opts.Stats.Rang(s.clock.Now(s.now()).Sub(time.Unix(0, c.due)))
 	if s.flying--; s.alarmIndex.is(c.id, c.seq) {
 		s.alarmIndex.strike(c.id)
 		s.tombstones = append(s.tombstones,

@@ -8,6 +8,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/claims"
+	"github.com/droverhq/drover/broker/stats"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logx"
 )
@@ -29,6 +30,8 @@ type Options struct {
 	Claims *claims.Claims
 	// Node names this process in the log. Defaults to that of Claims.
 	Node string
+	// Stats counts the alarms. Defaults to none.
+	Stats *stats.Stats
 	// Logger receives what operators should know. Defaults to none.
 	Logger logrus.FieldLogger
 }

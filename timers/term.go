@@ -87,6 +87,7 @@ func (s *term) run(ctx context.Context) (err error) {
 	}
 	defer func() { reader.Close(); <-reader.Done() }()
 	s.log.WithField("number", s.lease.Number()).Info("ringing the alarms of a partition")
+	defer s.opts.Stats.Ring(s.partition, s.pending)()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -115,6 +116,13 @@ func (s *term) run(ctx context.Context) (err error) {
 			timer.Stop()
 		}
 	}
+}
+
+// pending is how many alarms are known.
+func (s *term) pending() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.alarmIndex.alarms.Len()
 }
 
 // overflows tells whether there are alarms that the book has no room for: then none of them may be

@@ -87,6 +87,8 @@ type Claims struct {
 	seen    []Info        // what it read
 	seenAt  time.Time
 
+	lost atomic.Int64 // leases that ended by themselves
+
 	mu         sync.Mutex
 	count      uint64               // of nonces
 	leases     map[string]*Lease    // by key; nil while it is being taken

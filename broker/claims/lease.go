@@ -143,6 +143,7 @@ func (l *Lease) end(cause error) {
 	if errors.Is(cause, ErrReconnected) {
 		log.Info("claim given up: the connection was lost")
 	} else if errors.Is(cause, ErrLost) {
+		l.claims.lost.Add(1)
 		log.WithField("err", cause).Warn("claim lost")
 	} else {
 		log.Debug("claim given back")

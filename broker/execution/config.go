@@ -51,6 +51,9 @@ type Config struct {
 	Retention *retention.Policy
 	// Types are the registered types. Defaults to none, which allows any.
 	Types *Types
+	// Happens is told of each event that [State.Step] makes, before it is applied: the state is
+	// that before the event. It must not change it. Defaults to none.
+	Happens func(before *State, e schemas.Event)
 }
 
 // Defaults returns c with every zero field set to its default.

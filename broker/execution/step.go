@@ -119,6 +119,9 @@ func (st *step) emit(a schemas.Attributes) int64 {
 		st.events = make([]schemas.Event, 0, 4)
 	}
 	st.events = append(st.events, e)
+	if st.c.Happens != nil {
+		st.c.Happens(st.State, e)
+	}
 	st.Apply(e)
 	return e.ID
 }

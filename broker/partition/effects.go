@@ -64,6 +64,7 @@ func (p *Partition) permit(f execution.Permit) {
 func (p *Partition) bury(e *actor.Message, reason, details string) {
 	p.Log.WithField("subject", e.Subject).WithField("reason", reason).
 		Warn("dead letter: " + details)
+	p.Env.Options.Stats.Buried(reason, e.Log == signalLog)
 	p.letters.Note(e.WorkflowID, e.Event, e.At, reason, details)
 	letter := schemas.DeadLetter{
 		Reason: reason, Details: details, Subject: e.Subject, Time: e.Stored(), Body: e.Body,

@@ -61,6 +61,9 @@ func (p *Partition) asked(m natsconn.Msg) {
 	if to := m.Header.Get(env.ReplyHeader); to != "" {
 		m.Reply = to
 	}
+	if verb := m.Header.Get(actor.VerbHeader); verb != decisions.VerbDecided {
+		p.Env.Options.Stats.Asked(m.Reply, verb)
+	}
 	p.Serve(m)
 }
 

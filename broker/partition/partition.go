@@ -16,6 +16,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/partition/loop"
+	"github.com/droverhq/drover/broker/stats"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -39,6 +40,9 @@ type Partition struct {
 	leaving  *leaving      // once the end is planned
 	departed chan struct{} // closed when the partition may be handed over
 	unwanted int           // ticks since another broker became the preferred one
+
+	standing *stats.Partition // how it stands, for those who measure
+	measured time.Time        // when its lag was last looked at
 }
 
 var (
@@ -106,6 +110,8 @@ func (p *Partition) Run(outer context.Context, own func(*Partition) (disown func
 		"recovered": len(p.handover.Recovered),
 	}).Info("partition owned")
 	defer own(p)()
+	took := time.Since(began)
+	defer p.counted(took)()
 	p.tellOwned()
 	p.Loop.After(p.Env.Options.CheckpointEvery, p.tick)
 	if p.singleReplica() {

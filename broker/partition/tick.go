@@ -15,6 +15,7 @@ func (p *Partition) tick() {
 	if p.leaving != nil || !p.canWrite() {
 		return
 	}
+	p.measure()
 	p.deadlines.Usage.Tick()
 	if p.handover.Checkpointing {
 		return

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/droverhq/drover/internal/retention"
+	"github.com/droverhq/drover/internal/safecall"
 	"github.com/droverhq/drover/ops/spans"
 	"github.com/droverhq/drover/schemas"
 )
@@ -127,6 +128,9 @@ func (j *Janitor) Run(ctx context.Context) error {
 		case r.Purged > 0:
 			j.o.Logger.WithField("runs", r.Purged).WithField("kept", r.Kept).WithField("took",
 				r.Took.Round(time.Millisecond)).Info("closed runs were purged")
+		}
+		if err == nil {
+			safecall.Tell(j.o.Logger, j.o.Observer, r)
 		}
 		if !j.between(ctx, tick.C) {
 			return nil

@@ -61,6 +61,9 @@ type Options struct {
 	// Before is called before each request that purges, with its stream and what it purges; an
 	// error ends the pass there, as a crash would. For tests. Defaults to none.
 	Before func(stream, what string) error
+	// Observer is told of each pass of [Janitor.Run] that came to its end, by the goroutine that
+	// does it. Its panics are logged. Defaults to none.
+	Observer func(*Report)
 	// Logger is told of what goes. Defaults to none.
 	Logger logrus.FieldLogger
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/handover"
+	"github.com/droverhq/drover/broker/stats"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/ops"
 	"github.com/droverhq/drover/timers"
@@ -21,7 +22,7 @@ import (
 
 // Wiring makes the roles that move the runs of one namespace: broker, timers and master. A server
 // makes its own by it. Tests make them by it one by one, to stop and to kill each for itself. All
-// fields but Logger are required.
+// fields but Stats and Logger are required.
 type Wiring struct {
 	// Conn is that of timers and master.
 	Conn *natsconn.Conn
@@ -32,6 +33,8 @@ type Wiring struct {
 	Partitions int
 	// Claims are those of the node that the roles belong to.
 	Claims *claims.Claims
+	// Stats counts what broker and timers do. Defaults to none.
+	Stats *stats.Stats
 	// Logger receives what the roles say. Defaults to none.
 	Logger logrus.FieldLogger
 }
@@ -40,6 +43,7 @@ type Wiring struct {
 func (w *Wiring) Broker(o broker.Options) (*broker.Broker, error) {
 	o.Namespace, o.Partitions, o.Claims, o.Node, o.Logger = string(w.Namespace), w.Partitions,
 		w.Claims, w.Claims.Node(), w.Logger
+	o.Stats = w.Stats
 	return broker.New(w.Dial, o)
 }
 
@@ -47,7 +51,7 @@ func (w *Wiring) Broker(o broker.Options) (*broker.Broker, error) {
 func (w *Wiring) Timers() *timers.Worker {
 	return timers.New(w.Conn, &timers.Options{
 		Namespace: string(w.Namespace), Partitions: w.Partitions, Claims: w.Claims,
-		Node: w.Claims.Node(), Logger: w.Logger,
+		Node: w.Claims.Node(), Stats: w.Stats, Logger: w.Logger,
 	})
 }
 

@@ -1,6 +1,8 @@
 package actor
 
 import (
+	"time"
+
 	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/runs"
 )
@@ -11,6 +13,8 @@ type Commit struct {
 	First    int64
 	Sequence uint64 // predicted
 	Hash     []byte
+	Sent     time.Time // the zero time if nobody asks
+	Bytes    int       // of the record
 	Snapshot bool
 	Standing runs.Standing // as its headers have it
 	Effects  *watermark.Completion

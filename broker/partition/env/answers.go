@@ -10,6 +10,7 @@ import (
 
 // Respond encodes an answer as the requester wants it.
 func (e *Env) Respond(to, content string, v any) {
+	e.Options.Stats.Answered(to, v)
 	if !subject.Answerable(to) {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/runs"
+	"github.com/droverhq/drover/broker/stats"
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
 )
@@ -78,6 +79,8 @@ type Options struct {
 	// making. It gives its partitions to others before that; only if there are none it keeps them
 	// so long. Defaults to 5 minutes.
 	DrainTimeout time.Duration
+	// Stats counts what happens. Defaults to none.
+	Stats *stats.Stats
 	// Logger takes what operators should know. Defaults to nothing.
 	Logger logrus.FieldLogger
 }
@@ -95,6 +98,9 @@ func (o Options) WithDefaults() (Options, error) {
 	o.AlarmDelay = cmp.Or(o.AlarmDelay, time.Second)
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, 5*time.Minute)
 	o.Execution = o.Execution.Defaults()
+	if o.Stats != nil {
+		o.Execution.Happens = o.Stats.Happens
+	}
 	o.Logger = logx.Or(o.Logger)
 	switch {
 	case o.Partitions < 1:

@@ -156,8 +156,9 @@ func (r *RequestRelay) heard(m natsconn.Msg) {
 func (r *RequestRelay) taken(n uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for id := range r.waiting {
+	for id, q := range r.waiting {
 		if id <= n {
+			r.e.Options.Stats.Passed(q.reply)
 			delete(r.waiting, id)
 		}
 	}

@@ -2,6 +2,8 @@ package writer
 
 import (
 	"crypto/sha256"
+	"errors"
+	"time"
 
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/partition/actor"
@@ -9,6 +11,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/partition/watermark"
 	"github.com/droverhq/drover/broker/runs"
+	"github.com/droverhq/drover/broker/stats"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -60,6 +63,9 @@ func (w *Writer) Follow(fence uint64) {
 	w.last, w.feed.from, w.feed.to = fence, fence, fence
 }
 
+// Last is the sequence of the last record that was sent.
+func (w *Writer) Last() uint64 { return w.last }
+
 // Busy tells whether records are on their way.
 func (w *Writer) Busy() bool { return w.commits > 0 }
 
@@ -91,7 +97,10 @@ func (w *Writer) Write(r *actor.Run) {
 	}
 	err := schemas.MarshalTo(record, func(body []byte) error {
 		hash := sha256.Sum256(body)
-		c.Hash = hash[:]
+		c.Hash, c.Bytes = hash[:], len(body)
+		if w.Env.Options.Stats != nil {
+			c.Sent = time.Now()
+		}
 		c.Effects = w.host.HoldEffects(c.Sequence)
 		r.Inflight = c
 		w.commits++
@@ -155,17 +164,33 @@ func (w *Writer) headers(r *actor.Run, c *actor.Commit) natsconn.Header {
 func (w *Writer) acked(r *actor.Run, c *actor.Commit, a natsconn.Ack) {
 	w.commits--
 	if a.Err != nil {
+		w.Env.Options.Stats.RecordRefused(refusal(a.Err))
 		w.host.Fail("commit of %s: %w", r.WorkflowID, a.Err)
 		return
 	}
 	if a.Seq != c.Sequence {
+		w.Env.Options.Stats.RecordRefused(stats.RefusedConflict)
 		w.host.Fail("commit of %s: stored at %d, want %d: somebody else writes this stream",
 			r.WorkflowID, a.Seq, c.Sequence)
 		return
+	}
+	if !c.Sent.IsZero() {
+		w.Env.Options.Stats.Committed(time.Since(c.Sent), len(c.Events), c.Bytes)
 	}
 	r.Inflight, r.Unproved = nil, false
 	r.Committed = c.First + int64(len(c.Events)) - 1
 	r.End.Append(c.Sequence, c.Hash, w.Env.Latest(), c.First, len(c.Events), c.Snapshot)
 	w.noteChange(r, c)
 	w.host.Committed(r, c)
+}
+
+// refusal is why a record was not stored, as stats count it.
+func refusal(err error) int {
+	switch {
+	case errors.Is(err, natsconn.ErrWrongSequence):
+		return stats.RefusedConflict
+	case errors.Is(err, natsconn.ErrFull):
+		return stats.RefusedFull
+	}
+	return stats.RefusedOther
 }

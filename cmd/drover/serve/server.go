@@ -33,6 +33,7 @@ type ServerFlags struct {
 	claimTTL, drain            cli.DurationFlag
 	afterCrash                 string
 	recycleExit                bool
+	metrics                    metricsFlags
 	cluster                    clusterFlags
 	// for somebody who tries things out: the ready line says what to type next
 	dev bool
@@ -70,6 +71,9 @@ as --drain-timeout allows, hands its partitions over and leaves. A second signal
 It ends with an error and exit code 1 when its store can be written again only after a start: a
 disk that was full has room again, or a write has failed. Have something start it again then, as a
 service of systemd with Restart=on-failure.
+
+With --metrics it tells Prometheus at http://ADDRESS/metrics what it does. There are no passwords
+there, so the address is on loopback unless --metrics-public says that others may read them.
 
 With "drover recycle" its roles are drained and begin anew once a day, in the same process; what
 clients ask in between waits. With --recycle-exit the process ends instead, with exit code 75, and
@@ -127,6 +131,7 @@ func (f *ServerFlags) register(cmd *cobra.Command) {
 		"in a recycle, end the process with exit code 75 instead of restarting the roles in it")
 	fs.StringVar(&f.node, "node", "",
 		"name of this node (default the host name, with a number while a live node has it)")
+	f.metrics.register(fs)
 	fs.IntVar(&f.maxPayload, "max-payload", 0,
 		"largest message of the embedded server in bytes (default 1 MiB)")
 }
@@ -216,6 +221,11 @@ func runServer(a *cli.App, cmd *cobra.Command, f *ServerFlags) error {
 	ctx, hurry, done := OnSignals(cmd.Context())
 	defer done()
 	o.Hurry = hurry
+	shown, err := f.metrics.listen(cmd, o)
+	if err != nil {
+		return err
+	}
+	defer shown.Close()
 	s, err := server.New(*o)
 	if err != nil {
 		return cli.Usage(cmd, cli.InFlags(err))
@@ -232,6 +242,7 @@ func runServer(a *cli.App, cmd *cobra.Command, f *ServerFlags) error {
 		}
 		memlimit.Keep(ctx)
 	})
+	told.Go(func() { shown.serve(ctx, o.Logger) })
 	err = s.Run(ctx)
 	end()
 	told.Wait()

@@ -1,0 +1,238 @@
+package metrics
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/droverhq/drover/broker/stats"
+	"github.com/droverhq/drover/schemas"
+)
+
+var update = flag.Bool("update", false, "write testdata anew")
+
+// Names, types, labels and help are what dashboards and alerts rest on: names are append-only.
+func TestGolden(t *testing.T) {
+	var b strings.Builder
+	for _, m := range Table() {
+		fmt.Fprintf(&b, "%s %s {%s} %s\n", m.Name, m.Kind, strings.Join(m.Labels, ","), m.Help)
+	}
+	const file = "testdata/metrics.txt"
+	if *update {
+		if err := os.WriteFile(file, []byte(b.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != string(want) {
+		t.Errorf("got\n%s\nwant what %s has; write it with -update", b.String(), file)
+	}
+}
+
+// full is a set in which each metric of the roles has a value, with some types of workflows.
+func full(types int) *Set {
+	s := New("v1.2.3", os.TempDir())
+	n := s.Namespace("default")
+	c := n.Stats()
+	for i := range types {
+		typ := c.Types.Of(fmt.Sprint("type", i))
+		typ.Started.Add(1)
+		typ.Took.Observe(time.Duration(i+1) * time.Millisecond)
+		typ.Wait.Observe(time.Millisecond)
+		a := c.Activities.Of(stats.ListType{List: fmt.Sprint("list", i%10), Type: fmt.Sprint("act", i)})
+		a.Wait.Observe(time.Second)
+	}
+	c.Buried("unknown-workflow", true)
+	c.Asked("_INBOX.1", "start")
+	c.Answered("_INBOX.1", &schemas.StartResponse{})
+	p, _ := c.Own(3)
+	p.InboxSince.Store(time.Now().Add(-time.Minute).UnixNano())
+	c.Ring(3, func() int { return 5 })
+	n.Roles(nil, func() bool { return true })
+	n.Purged(3)
+	fill(n)
+	return s
+}
+
+func gather(t testing.TB, s *Set) map[string]*dto.MetricFamily {
+	t.Helper()
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(s)
+	all, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := map[string]*dto.MetricFamily{}
+	for _, f := range all {
+		by[f.GetName()] = f
+	}
+	return by
+}
+
+// Each metric of the table is shown, and with the labels that the table says.
+func TestAllAreShown(t *testing.T) {
+	by := gather(t, full(3))
+	for _, m := range Table() {
+		f := by[m.Name]
+		switch {
+		case m.Name == "drover_claims_held": // those of real claims; the server's tests see them
+			continue
+		case f == nil:
+			t.Errorf("%s is not shown", m.Name)
+			continue
+		case strings.ToLower(f.GetType().String()) != string(m.Kind) || f.GetHelp() != m.Help:
+			t.Errorf("%s: got a %v: %s", m.Name, f.GetType(), f.GetHelp())
+		}
+		has := map[string]bool{}
+		for _, l := range f.GetMetric()[0].GetLabel() {
+			has[l.GetName()] = true
+		}
+		for _, l := range m.Labels {
+			if !has[l] {
+				t.Errorf("%s: no label %s in %v", m.Name, l, f.GetMetric()[0])
+			}
+		}
+	}
+	if len(by) > len(Table()) {
+		t.Errorf("got %d metrics, the table has %d", len(by), len(Table()))
+	}
+}
+
+func TestLint(t *testing.T) {
+	var all []*dto.MetricFamily
+	for _, f := range gather(t, full(1)) {
+		all = append(all, f)
+	}
+	problems, err := promlint.NewWithMetricFamilies(all).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+// However many types users have, a namespace shows 200 and the others together.
+func TestBounded(t *testing.T) {
+	by := gather(t, full(10_000))
+	for _, name := range []string{"drover_runs_started_total", "drover_run_duration_seconds"} {
+		if got := len(by[name].GetMetric()); got != 201 {
+			t.Errorf("%s has %d series, want 201", name, got)
+		}
+	}
+	sum := 0.0
+	for _, m := range by["drover_runs_started_total"].GetMetric() {
+		sum += m.GetCounter().GetValue()
+	}
+	if sum != 10_000 {
+		t.Errorf("%v runs were counted, want all", sum)
+	}
+	if got := by["drover_metric_overflow_total"].GetMetric()[0].GetCounter().GetValue(); got != 2*9_800 {
+		t.Errorf("overflow: got %v", got)
+	}
+	all := 0
+	for _, f := range by {
+		all += len(f.GetMetric())
+	}
+	if all > 8_000 {
+		t.Errorf("got %d series in all", all)
+	}
+}
+
+// The native buckets say the same as the classic ones, and are what Prometheus takes.
+func TestNativeHistogram(t *testing.T) {
+	s := New("", "")
+	h := &s.Namespace("a").Stats().LockWait
+	for _, d := range []time.Duration{0, time.Microsecond, time.Millisecond, time.Second, time.Second, 2 * time.Second, time.Hour} {
+		h.Observe(d)
+	}
+	got := gather(t, s)["drover_lock_wait_seconds"].GetMetric()[0].GetHistogram()
+	if got.GetSchema() != 3 || got.GetZeroCount() != 2 || got.GetSampleCount() != 7 {
+		t.Errorf("got schema %d, %d zero, %d in all", got.GetSchema(), got.GetZeroCount(), got.GetSampleCount())
+	}
+	var bucket int32
+	var count, sum int64
+	at := 0
+	seen := map[int32]int64{}
+	for _, span := range got.GetPositiveSpan() {
+		bucket += span.GetOffset()
+		for range span.GetLength() {
+			count += got.GetPositiveDelta()[at]
+			seen[bucket] = count
+			sum += count
+			at++
+			bucket++
+		}
+	}
+	if sum != 5 || seen[0] != 2 || seen[8] != 1 || at != len(got.GetPositiveDelta()) {
+		t.Errorf("got buckets %v", seen)
+	}
+	for _, b := range got.GetBucket() {
+		if b.GetUpperBound() == 0.5 && b.GetCumulativeCount() != 3 {
+			t.Errorf("up to half a second: got %d, want 3", b.GetCumulativeCount())
+		}
+	}
+}
+
+// A namespace that is dropped is not shown any more, and nothing counts for a set that there is not.
+func TestDrop(t *testing.T) {
+	s := New("", "")
+	s.Namespace("a")
+	s.Namespace("b")
+	s.Drop("a")
+	if got := len(gather(t, s)["drover_master"].GetMetric()); got != 1 {
+		t.Errorf("got %d namespaces, want one", got)
+	}
+	var none *Set
+	n := none.Namespace("a")
+	none.Drop("a")
+	n.Roles(nil, nil)
+	n.Purged(1)
+	if n.Stats() != nil {
+		t.Error("no set has no stats")
+	}
+}
+
+// A scrape of a server with 200 workflow types and as many activity types: what is collected, and
+// all of it in the two forms that Prometheus asks for.
+func BenchmarkScrape(b *testing.B) {
+	s := full(200)
+	r := prometheus.NewRegistry()
+	r.MustRegister(s)
+	b.Run("collect", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			to := make(chan prometheus.Metric, 10_000)
+			s.Collect(to)
+		}
+	})
+	b.Run("gather", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := r.Gather(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	for form, accept := range map[string]string{
+		"text":     "text/plain",
+		"protobuf": "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited",
+	} {
+		b.Run(form, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				b.ReportMetric(float64(scrape(b, r, accept)), "bytes")
+			}
+		})
+	}
+}
