@@ -30,8 +30,8 @@ type Condition struct {
 	// Not turns In, StartsWith, Contains and IsNull around: the row has the field, and the rest
 	// does not hold. Of tags it says that none of them is such a one.
 	Not bool
-	// Values has one value, but for In one or more, all different and of one kind unless the field
-	// is an attribute, and for IsNull none.
+	// Values has one value, but for In one or more, all different and of one kind, and for IsNull
+	// none.
 	Values []Value
 }
 
@@ -43,15 +43,14 @@ func (*Condition) expr() {}
 // = is In with one value, BETWEEN is two conditions.
 type Op uint8
 
-// The operators. The field of the first is text, status or tags, or anything else; that of < and
-// the like is no status, no start mode and no tag; that of STARTS_WITH and CONTAINS is text.
+// The operators. In and IsNull go with any field.
 const (
-	In Op = iota
-	Less
+	In   Op = iota
+	Less    // of any field but status, start mode and tags, as the three that follow
 	LessEqual
 	Greater
 	GreaterEqual
-	StartsWith
+	StartsWith // of text other than status and start mode, tags among it, as Contains
 	Contains
 	IsNull
 )
@@ -88,12 +87,12 @@ const (
 // Kind is how a value compares.
 type Kind uint8
 
-// The kinds. Started and Closed compare with an Instant, Took with a Span, Events with a Number, all
-// others with a Text. An attribute compares with a Text as it stands; with a Number as the number
-// that it is, and if it is none, it counts as absent.
+// The kinds. Started and Closed compare with an Instant, Took with a Span, Events with a Number,
+// all others with a Text. An attribute compares with a Text as it stands; with a Number as the
+// number that it is, and if it is none, it counts as absent.
 const (
 	Text    Kind = iota // by its bytes
-	Number              // exactly, whole numbers of 64 bits and fractions alike
+	Number              // whole ones of 64 bits exactly, others as 64-bit floats
 	Instant             // nanoseconds since the Unix epoch: a schemas.Timestamp
 	Span                // nanoseconds
 )

@@ -3,8 +3,8 @@
 //
 // Invariants: an offset counts bytes from the start of the text that was given to the reader, never
 // beyond its length; a message stays short whatever the text is; every function takes time linear
-// in its text. It is pure and below all other packages of decider/flow; they are its only callers,
-// and those who add file, line and column to its errors.
+// in its text. It is pure and below all other packages of decider/flow. They call it, and so do
+// those who add file, line and column to its errors, or look for the nearest name.
 package syntax
 
 import (
