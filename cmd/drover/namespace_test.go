@@ -86,7 +86,7 @@ func TestNamespaceCommands(t *testing.T) {
 	on("", "namespace", "create", "shop", "--partitions", "1").want(t, cli.ExitDone, "namespace shop has 1 partition, 1 replica, storage memory, limit none\n")
 	on("", "namespace", "delete", "shop", "--yes", "--json").want(t, cli.ExitDone, `{"name":"shop","deleted":true}`+"\n")
 	s.end(t)
-	wantQuiet(t, kept)
+	wantQuiet(t, kept, "shop")
 }
 
 func TestNamespaceUsage(t *testing.T) {
@@ -167,7 +167,7 @@ func TestNamespacesAreIsolated(t *testing.T) {
 	// The end of one is not the end of the other.
 	on("namespace", "delete", "east", "--yes").want(t, cli.ExitDone, "deleted namespace east\n")
 	on("result", "same", "-n", "west").want(t, cli.ExitDone, `"\"good evening west\" \"by the sea\" 1"`+"\n")
-	wantQuiet(t, kept)
+	wantQuiet(t, kept, "east")
 }
 
 // Namespaces come and go while servers run, by the hand of a program that tells nobody, and beside two servers.
@@ -184,12 +184,9 @@ func TestNamespacesComeAndGo(t *testing.T) {
 		if _, err := topology.Ensure(t.Context(), conn, topology.Options{Namespace: "shop", Memory: true, Partitions: 2}); err != nil {
 			t.Fatal(err)
 		}
-		took := poll.Until(t, 20*time.Second, "served", func() bool {
+		poll.Until(t, 20*time.Second, "served", func() bool {
 			return command("", "start", "greet", "--nats", nats.ClientURL(), "-n", "shop", "--timeout", "2s").code == cli.ExitDone
 		})
-		if took > 10*time.Second {
-			t.Errorf("served after %v, want about a second", took)
-		}
 		// Deleted while a run is open.
 		on("namespace", "delete", "shop", "--yes", "--force").want(t, cli.ExitDone, "deleted namespace shop\n")
 		if _, err := topology.Lookup(t.Context(), conn, "shop"); err == nil {
@@ -221,7 +218,7 @@ func TestNamespacesComeAndGo(t *testing.T) {
 	}
 	second.end(t)
 	first.end(t)
-	wantQuiet(t, kept)
+	wantQuiet(t, kept, "shop", "half")
 }
 
 type testDiscard struct{}

@@ -76,7 +76,7 @@ func TestServeLosesItsHome(t *testing.T) {
 		on("namespace", "create", "default").done(t)
 	}
 	s.end(t)
-	wantQuiet(t, kept)
+	wantQuiet(t, kept, "default")
 }
 
 // What a namespace demands of its types is obeyed as soon as it is changed.
