@@ -59,9 +59,10 @@ func (c *Channel[T]) Receive(ctx Context) (v T, err error) {
 	return v, err
 }
 
-// TryReceive returns a value if there is one.
+// TryReceive returns a value if there is one. Whoever takes what is left before the function returns
+// misses no signal: if another one comes in while the run closes, the function is called again.
 func (c *Channel[T]) TryReceive() (v T, ok bool, err error) {
-	if !c.c.Ready() {
+	if !c.c.ReadyNow() {
 		return v, false, nil
 	}
 	v, err = c.take()

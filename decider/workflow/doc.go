@@ -26,7 +26,9 @@
 // Invariants:
 //
 //   - Code sees the events of its history one by one, in their order. It makes no difference how
-//     they fell into decisions, or whether the run was in memory.
+//     they fell into decisions, or whether the run was in memory. One thing does not wait for its
+//     event: [Channel.TryReceive], [Channel.Len] and a [Select] with a [Default] find every signal
+//     that the decision has seen. So code that looks before it returns loses none.
 //   - A decision that does not agree with the history is never sent: it fails with both sides
 //     beside each other, and the run waits for code that agrees.
 //   - A mistake of the program (a panic, a value that has no JSON form, a wrong history) fails the

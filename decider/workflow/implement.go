@@ -94,7 +94,7 @@ func (c *code) Decide(ctx context.Context, t *decider.Task) ([]schemas.Decision,
 		return nil, err
 	}
 	if n := len(decisions); n > 0 && closes(decisions[n-1]) {
-		t.SetAllOrNothing(true) // what has come in since is seen before the code returns
+		t.SetAllOrNothing(true) // the code may look for what has come in since
 		r.close()
 		return decisions, nil
 	}

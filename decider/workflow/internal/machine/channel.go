@@ -16,6 +16,7 @@ type Channel struct {
 	offers  []offer // of senders that wait, in their order; only while there is no room
 	closed  bool
 	waiters coroutine.Waiters // who would receive
+	ahead   func()            // gets what the decision has seen; nil between coroutines
 }
 
 // NewChannel returns a channel that holds some values before senders wait.
@@ -25,10 +26,28 @@ func NewChannel(room int) *Channel { return &Channel{room: room} }
 func (m *Machine) Signals(name string) *Channel {
 	c := m.signals[name]
 	if c == nil {
-		c = &Channel{}
+		c = &Channel{ahead: func() { m.hurry(name) }}
 		m.signals[name] = c
 	}
 	return c
+}
+
+// hurry gives a channel the signals of the turn that have not been delivered yet. Conditions are
+// looked at after each event anyway.
+func (m *Machine) hurry(name string) {
+	mine := func(e schemas.Event) bool {
+		a, ok := e.Attributes.(*schemas.Signal)
+		return ok && a.SignalName == name
+	}
+	if m.conditions.judged || !slices.ContainsFunc(m.left, mine) {
+		return
+	}
+	for _, e := range m.left {
+		if mine(e) {
+			m.deliver(e)
+		}
+	}
+	m.left = slices.DeleteFunc(slices.Clone(m.left), mine) // the turn keeps its events
 }
 
 // Ready implements [Waitable]: there is a value to take, or it is known that none comes.
@@ -37,8 +56,21 @@ func (c *Channel) Ready() bool {
 }
 func (c *Channel) waiting() *coroutine.Waiters { return &c.waiters }
 
-// Len is how many values it has.
-func (c *Channel) Len() int { return len(c.queue) }
+// ReadyNow is Ready for those who do not wait: signals that the decision has seen count before they
+// are delivered. So code that takes all of them before it returns loses none: a close is refused if
+// one has come that its decision has not seen.
+func (c *Channel) ReadyNow() bool {
+	if c.ahead != nil {
+		c.ahead()
+	}
+	return c.Ready()
+}
+
+// Len is how many values it has, as ReadyNow.
+func (c *Channel) Len() int {
+	c.ReadyNow()
+	return len(c.queue)
+}
 
 // Take takes the oldest value, if there is one.
 func (c *Channel) Take() (v any, ok bool) {
@@ -118,6 +150,12 @@ func (m *Machine) Receive(all []Signal) {
 	}
 }
 
+// conditions are all of a run.
+type conditions struct {
+	waiting []*condition // in the order in which they began to
+	judged  bool         // one of them is looked at now
+}
+
 // condition is what a coroutine waits for that only code can judge.
 type condition struct {
 	holds func() bool
@@ -132,11 +170,11 @@ func (c *condition) waiting() *coroutine.Waiters { return &c.w }
 // WaitFor waits until a function of the code returns true, or the scope is canceled. It is called
 // after each event, and when other coroutines have run.
 func (m *Machine) WaitFor(s *Scope, holds func() bool) error {
-	if holds() {
+	if m.judge(holds) {
 		return nil
 	}
 	c := &condition{holds: holds}
-	m.conditions = append(m.conditions, c)
+	m.conditions.waiting = append(m.conditions.waiting, c)
 	for !c.met && s.err == nil {
 		if err := m.WaitAny("a condition", c, s); err != nil {
 			return err
@@ -145,20 +183,29 @@ func (m *Machine) WaitFor(s *Scope, holds func() bool) error {
 	if c.met {
 		return nil
 	}
-	m.conditions = slices.DeleteFunc(m.conditions, func(other *condition) bool { return other == c })
+	m.conditions.waiting = slices.DeleteFunc(
+		m.conditions.waiting,
+		func(other *condition) bool { return other == c },
+	)
 	return s.err
+}
+
+func (m *Machine) judge(holds func() bool) bool {
+	m.conditions.judged = true
+	defer func() { m.conditions.judged = false }()
+	return holds()
 }
 
 // lookAtConditions wakes the first coroutine whose condition holds, and tells whether there was
 // one. What it does may make others hold, or not hold any more.
 func (m *Machine) lookAtConditions() (met bool, err error) {
-	for n, c := range m.conditions {
-		err := m.scheduler.Watch("the condition of WaitFor", func() { c.met = c.holds() })
+	for n, c := range m.conditions.waiting {
+		err := m.scheduler.Watch("the condition of WaitFor", func() { c.met = m.judge(c.holds) })
 		if err != nil {
 			return false, err
 		}
 		if c.met {
-			m.conditions = slices.Delete(m.conditions, n, n+1)
+			m.conditions.waiting = slices.Delete(m.conditions.waiting, n, n+1)
 			c.w.Wake()
 			return true, nil
 		}

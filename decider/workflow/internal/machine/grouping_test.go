@@ -119,10 +119,11 @@ func (g *grouped) next(n int) happening {
 // It makes no difference to a program how what happens falls into decisions: it sees the same if
 // some of it is decided upon together, or each by itself. Left out are steps whose answer stands in
 // the block of the decision, after all that it was decided upon: it is a cancellation, a message, a
-// child, a lock or a Do that code sees in another place of another history.
+// child, a lock or a Do that code sees in another place of another history. So are looks that do not
+// wait: they find what has come up to the decision.
 func TestGroupingMakesNoDifference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		all := program(t, 2, 7, 8, 9, 10, 11, 14, 15, 16)
+		all := program(t, 2, 7, 8, 9, 10, 11, 14, 15, 16, 19)
 		together, apart := newGrouped(t, all), newGrouped(t, all)
 		defer func() { _, _ = together.p.m.Close(), apart.p.m.Close() }()
 		for n := 0; n < 12 && !together.closed; {

@@ -41,7 +41,7 @@ type Machine struct {
 	signals    map[string]*Channel // by name
 	places     map[string]*place   // in locks
 	changes    map[string]bool     // what Changed has said
-	conditions []*condition        // in the order in which they began to wait
+	conditions conditions
 	draws      map[string]uint64
 	steps      steps
 	suggested  bool // to continue as new

@@ -50,7 +50,7 @@ func run(p *play, s *machine.Scope, all []step) {
 
 func draw(t *rapid.T, depth int, leftOut []int) step {
 	n := rapid.IntRange(0, 3).Draw(t, "n")
-	kind := rapid.IntRange(0, 19).Draw(t, "step")
+	kind := rapid.IntRange(0, 20).Draw(t, "step")
 	if depth == 0 {
 		kind %= 17
 	}
@@ -178,6 +178,17 @@ func draw(t *rapid.T, depth int, leftOut []int) step {
 			inner := machine.NewScope(s)
 			p.scopes = append(p.scopes, inner)
 			p.futures = append(p.futures, p.m.Go(func() (any, error) { run(p, inner, body); return nil, nil }))
+		}
+	case 19: // what has come, without a wait
+		return func(p *play, s *machine.Scope) {
+			notes := p.m.Signals("s")
+			for n > 0 && notes.ReadyNow() {
+				v, _ := notes.Take()
+				p.see("looked: %s of %d", v, notes.Len())
+			}
+			p.see("selected: %v", p.m.Select("the first", s, []machine.Case{
+				p.receives("signal", notes), {Choose: func() { p.see("none") }},
+			}))
 		}
 	default: // a condition on what others have seen
 		return func(p *play, s *machine.Scope) {

@@ -53,6 +53,13 @@ func (m *Machine) choose(why string, s *Scope, cases []Case) (chosen int, err er
 	}
 	var offered *sending
 	defer func() { withdraw(cases, offered) }()
+	if slices.ContainsFunc(cases, func(c Case) bool { return c.On == nil && c.To == nil }) {
+		for _, c := range cases { // it does not wait
+			if ch, ok := c.On.(*Channel); ok {
+				ch.ReadyNow()
+			}
+		}
+	}
 	for {
 		all := []Waitable{s}
 		otherwise := -1
