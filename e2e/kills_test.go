@@ -13,7 +13,7 @@ import (
 
 var (
 	kills   = flag.Int("kills", 0, "kills of a broker in TestTakeOverAfterKills; a bound of a second is asserted when it is given (default 2, with half the TTL as the bound)")
-	killTTL = flag.Duration("kills.ttl", 10*time.Second, "time to live of the claims in TestTakeOverAfterKills")
+	killTTL = flag.Duration("kills.ttl", 30*time.Second, "time to live of the claims in TestTakeOverAfterKills")
 )
 
 // One of two brokers is killed with -9 under load, again and again. The other one serves each of its partitions long before the claims
