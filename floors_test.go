@@ -70,6 +70,7 @@ var floors = map[string]int{
 	"ops/service":      39,
 	"ops/spans":        40, // what owners tell
 	"ops/windows":      42, // of schedules
+	"ops/metrics":      42, // shows what the others do
 	"server":           43,
 	"server/":          42, // wiring of the roles
 	"drovertest":       45,

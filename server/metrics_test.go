@@ -16,7 +16,10 @@ import (
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/poll"
+	"github.com/droverhq/drover/ops/metrics"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
+	"github.com/droverhq/drover/signals"
 )
 
 // seen is what a registry shows: values by name and labels, those of histograms by what they have counted.
@@ -138,9 +141,67 @@ func TestMetrics(t *testing.T) {
 		}
 		return len(wrong) == 0
 	})
+	lead(ctx, t, s, c)
 	s.stop()
 	<-s.ended
 	if got := seen(t, registry); len(got) != 0 {
 		t.Errorf("a server that has ended shows %v", got)
 	}
+}
+
+// lead has a set of its own read what a master reads, of a server with one of each.
+func lead(ctx context.Context, t *testing.T, s *served, c *drover.Client) {
+	t.Helper()
+	deciders := c.Deciders(nil)
+	deciders.Register("guard", decider.Func(func(ctx context.Context, task *decider.Task) ([]schemas.Decision, error) {
+		run, err := task.View(ctx)
+		if err != nil || run.Lock("door", "").Status != 0 {
+			return nil, err
+		}
+		return []schemas.Decision{decider.AcquireLock("door")}, nil
+	}))
+	go deciders.Run(ctx)
+	for range 2 {
+		if _, err := c.Start(ctx, "guard", nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := signals.Publish(ctx, c, c.Namespace(), "nobody", "knock", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.CreateSchedule(ctx, ops.Schedule{
+		ID:     "nightly",
+		Times:  &ops.ScheduleTimes{Cron: []string{"0 3 * * *"}},
+		Action: ops.ScheduleAction{Start: &schemas.StartRequest{Type: "guard"}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.AddAlwaysOn(ctx, ops.AlwaysOn{Start: schemas.StartRequest{WorkflowID: "daemon", Type: "guard"}}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{
+		"list_backlog bank": 0, "list_in_hand bank": 0, "list_workers_waiting bank": 1, "list_oldest_seconds bank": 0,
+		"dead_letters_stored unknown-workflow": 1, "locks_held": 1, "locks_waiting": 2, "nodes ready": 1,
+		"schedule_slots_total missed nightly": 0, "always_on_up daemon": 1,
+	}
+	poll.Until(t, time.Minute, "what a master reads", func() bool {
+		once, end := context.WithCancel(ctx)
+		defer end()
+		registry, set := prometheus.NewRegistry(), metrics.New("", "")
+		registry.MustRegister(set)
+		go set.Namespace(c.Namespace()).Lead(once, metrics.Source{Client: c, Nodes: s.server.node.register})
+		var got map[string]float64
+		poll.Until(t, time.Minute, "a first reading", func() bool {
+			got = seen(t, registry)
+			_, read := got["nodes ready"]
+			return read
+		})
+		for key, n := range want {
+			if v, ok := got[key]; !ok || v != n {
+				t.Logf("not yet: %s is %v", key, v)
+				return false
+			}
+		}
+		return true
+	})
 }

@@ -10,11 +10,13 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/ops"
 	"github.com/droverhq/drover/ops/alwayson"
 	"github.com/droverhq/drover/ops/audit"
@@ -122,7 +124,7 @@ func (t *tenant) build() error {
 	if t.keeper, err = t.master(janitor); err != nil {
 		return err
 	}
-	t.metrics.Roles(t.claims, t.keeper.Leads)
+	t.metrics.Roles(t.space.Partitions, t.claims, t.keeper.Leads)
 	for _, name := range t.node.o.Roles {
 		var r runner
 		var err error
@@ -175,8 +177,10 @@ func (t *tenant) master(janitor *retention.Janitor) (*ops.Master, error) {
 		// One master looks after the nodes, whatever namespaces they serve.
 		o.Nodes, o.Self, o.Home = n.register, n.member, string(t.space.Name)
 	}
-	auditor, err := audit.New(audit.Options{
-		Conn: t.conn, Namespace: t.space.Name, Partitions: t.space.Partitions, Claims: t.claims,
+	var auditor *audit.Auditor
+	auditor, err = audit.New(audit.Options{
+		Observer: func(r *audit.Report) { t.metrics.Audited(r, auditor.Standing()) },
+		Conn:     t.conn, Namespace: t.space.Name, Partitions: t.space.Partitions, Claims: t.claims,
 		Identity: t.claims.Node(),
 		Rate:     auditRate, Logger: t.log,
 	})
@@ -204,6 +208,17 @@ func (t *tenant) master(janitor *retention.Janitor) (*ops.Master, error) {
 	}
 	o.Tasks = append(o.Tasks, auditor.Run, noted.Run, scheduler.Run, always.Run, recycles.Run,
 		janitorAfter(scheduler, janitor))
+	if t.metrics != nil {
+		client, err := drover.Connect(context.Background(), &drover.Options{
+			Conn: t.conn.NATS(), Namespace: string(t.space.Name), Logger: logx.Or(nil),
+		})
+		if err != nil {
+			return nil, err
+		}
+		from := metrics.Source{Client: client, Nodes: o.Nodes, Log: t.log}
+		o.Tasks = append(o.Tasks,
+			func(ctx context.Context) error { return t.metrics.Lead(ctx, from) })
+	}
 	return t.wiring().Master(o)
 }
 

@@ -143,6 +143,10 @@ type Report struct {
 	// the others, but for those beyond 10,000 findings: they count as wrong, and the next pass sees
 	// to them.
 	More map[Kind]int `json:"more,omitempty"`
+	// Open counts the open runs by type, and Paused those that are paused, by cause, if all were
+	// looked at; else they are nil.
+	Open   map[string]int        `json:"-"`
+	Paused map[schemas.Cause]int `json:"-"`
 
 	unseen    unseen
 	listed    map[Kind]int

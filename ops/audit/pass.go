@@ -41,7 +41,9 @@ func (a *Auditor) Pass(ctx context.Context, full bool) (*Report, error) {
 			return nil, fmt.Errorf("audit: %w", err)
 		}
 	}
-	r.unseen = v.unseen
+	if r.unseen = v.unseen; full && len(v.unseen.runs)+len(v.silent) == 0 {
+		r.Open, r.Paused = v.types, v.paused
+	}
 	r.sort()
 	r.Took = schemas.Duration(time.Since(began))
 	return r, nil

@@ -149,6 +149,8 @@ func (a *Auditor) judgeAll(
 		func(owner *schemas.AuditResponse, asked schemas.Execution, r *schemas.AuditRun) error {
 			if v.second {
 				v.runs[runKey(asked.WorkflowID, asked.Run)] = r
+			} else {
+				v.count(r)
 			}
 			if late == nil || *late { // it may catch up between two answers
 				later, err := v.lags(ctx, p, owner)
@@ -163,6 +165,17 @@ func (a *Auditor) judgeAll(
 			}
 			return a.judge(ctx, v, p, owner.Time, r, s)
 		})
+}
+
+// count counts an open run.
+func (v *view) count(r *schemas.AuditRun) {
+	if r.Unreadable != "" || r.Run == "" || r.Status.Closed() {
+		return
+	}
+	v.types[r.Type]++
+	if r.Status == schemas.StatusPaused {
+		v.paused[cmp.Or(r.PausedCause, schemas.CauseOperatorInitiated)]++
+	}
 }
 
 // judge finds what is wrong with one run.

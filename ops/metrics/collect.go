@@ -32,6 +32,7 @@ func (c *collection) namespace(n *Namespace) {
 	c.commits(n.name, &s.Commits)
 	c.alarms(n.name, &s.Alarms)
 	c.care(n)
+	c.readings(n)
 	c.put(overflow, float64(s.Overflow()), n.name)
 }
 
@@ -127,6 +128,7 @@ func (c *collection) care(n *Namespace) {
 		c.put(claimsHeld, float64(claims), n.name, kind)
 	}
 	c.put(claimsLost, float64(n.lost+lost), n.name)
+	c.put(partitions, float64(n.partitions), n.name)
 	leads := 0.0
 	if n.master != nil && n.master() {
 		leads = 1

@@ -13,8 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-func fill(*Namespace) {}
-
 func scrape(t testing.TB, r *prometheus.Registry, accept string) int {
 	t.Helper()
 	w, q := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", nil)

@@ -13,7 +13,9 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/droverhq/drover/broker/stats"
+	"github.com/droverhq/drover/ops/audit"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
@@ -58,10 +60,87 @@ func full(types int) *Set {
 	p, _ := c.Own(3)
 	p.InboxSince.Store(time.Now().Add(-time.Minute).UnixNano())
 	c.Ring(3, func() int { return 5 })
-	n.Roles(nil, func() bool { return true })
+	n.Roles(4, nil, func() bool { return true })
 	n.Purged(3)
-	fill(n)
+	fill(n, 1)
 	return s
+}
+
+// fill gives it what a master reads, of as many lists, schedules and always-on workflows.
+func fill(n *Namespace, many int) {
+	r := readings{locks: &[2]int{2, 1}, nodes: map[schemas.NodeStatus]int{schemas.NodeReady: 3}}
+	a := map[string]int{}
+	for i := range many {
+		r.lists = append(r.lists, schemas.TaskListInfo{
+			List: fmt.Sprintf("list%05d", i), Pending: 2, Working: 1, Workers: 4,
+			OldestAt: schemas.At(time.Now().Add(-time.Duration(i) * time.Second)),
+		})
+		r.dead = append(r.dead, schemas.DeadCount{Reason: fmt.Sprintf("reason%05d", i), Count: 3})
+		l := ops.ScheduleLine{Schedule: ops.Schedule{ID: fmt.Sprintf("nightly%05d", i)}}
+		l.Counts.Missed = 1
+		r.schedules = append(r.schedules, l)
+		r.alwaysOn = append(r.alwaysOn, alwaysOn{id: fmt.Sprintf("daemon%05d", i), up: float64(i % 2)})
+		a[fmt.Sprintf("type%05d", i)] = 5
+	}
+	n.read = r
+	n.Audited(&audit.Report{Open: a, Paused: map[schemas.Cause]int{schemas.CauseOperatorInitiated: 2}},
+		map[audit.Standing]int{{Kind: audit.KindParked, Severity: audit.Warning}: 2})
+}
+
+// sum adds the values of a metric, and tells that of the others.
+func sum(f *dto.MetricFamily) (all, others float64) {
+	for _, m := range f.GetMetric() {
+		v := m.GetGauge().GetValue() + m.GetCounter().GetValue()
+		all += v
+		for _, l := range m.GetLabel() {
+			if l.GetValue() == "other" {
+				others += v
+			}
+		}
+	}
+	return all, others
+}
+
+// What a master reads is bounded, too: nothing of it gets lost.
+func TestReadingsAreBounded(t *testing.T) {
+	s := New("", "")
+	fill(s.Namespace("default"), 300)
+	by := gather(t, s)
+	for name, want := range map[string]struct {
+		series      int
+		all, others float64
+	}{
+		"drover_list_backlog":         {201, 600, 200},
+		"drover_list_workers_waiting": {201, 1200, 400},
+		"drover_dead_letters_stored":  {201, 900, 300},
+		"drover_schedule_slots_total": {201 * 6, 300, 100},
+		"drover_always_on_up":         {201, 100, 0},
+		"drover_runs_open":            {201, 1500, 500},
+	} {
+		all, others := sum(by[name])
+		if got := len(by[name].GetMetric()); got != want.series || all != want.all || others != want.others {
+			t.Errorf("%s: got %d series, %v in all, %v of others; want %v", name, got, all, others, want)
+		}
+	}
+	oldest := 0.0
+	for _, m := range by["drover_list_oldest_seconds"].GetMetric() {
+		oldest = max(oldest, m.GetGauge().GetValue())
+	}
+	if oldest < 299 {
+		t.Errorf("the oldest task of the others is %v s old, want that of the last list", oldest)
+	}
+}
+
+// A cheap audit says nothing of open runs: those of the last full one stand.
+func TestCheapAudit(t *testing.T) {
+	s := New("", "")
+	n := s.Namespace("default")
+	fill(n, 1)
+	n.Audited(&audit.Report{}, nil)
+	by := gather(t, s)
+	if all, _ := sum(by["drover_runs_open"]); all != 5 || by["drover_audit_findings"] != nil {
+		t.Errorf("got %v open runs and findings %v", all, by["drover_audit_findings"])
+	}
 }
 
 func gather(t testing.TB, s *Set) map[string]*dto.MetricFamily {
@@ -196,7 +275,7 @@ func TestDrop(t *testing.T) {
 	var none *Set
 	n := none.Namespace("a")
 	none.Drop("a")
-	n.Roles(nil, nil)
+	n.Roles(0, nil, nil)
 	n.Purged(1)
 	if n.Stats() != nil {
 		t.Error("no set has no stats")

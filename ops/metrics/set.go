@@ -58,11 +58,14 @@ type Namespace struct {
 	name  string
 	stats stats.Stats
 
-	mu     sync.Mutex
-	claims *claims.Claims
-	master func() bool
-	purged int64
-	lost   int64 // claims of former generations of the roles
+	mu         sync.Mutex
+	partitions int
+	claims     *claims.Claims
+	master     func() bool
+	purged     int64
+	lost       int64 // claims of former generations of the roles
+	read       readings
+	audited    audited
 }
 
 // Stats are for the roles to count with; nil of a nil namespace.
@@ -73,9 +76,9 @@ func (n *Namespace) Stats() *stats.Stats {
 	return &n.stats
 }
 
-// Roles says which claims the roles hold now, and how to learn whether this node is the master.
-// Those of an earlier call have ended.
-func (n *Namespace) Roles(c *claims.Claims, master func() bool) {
+// Roles says how many partitions the namespace has, which claims the roles hold now, and how to
+// learn whether this node is the master. The roles of an earlier call have ended.
+func (n *Namespace) Roles(partitions int, c *claims.Claims, master func() bool) {
 	if n == nil {
 		return
 	}
@@ -85,7 +88,7 @@ func (n *Namespace) Roles(c *claims.Claims, master func() bool) {
 		_, lost := n.claims.Stats()
 		n.lost += lost
 	}
-	n.claims, n.master = c, master
+	n.partitions, n.claims, n.master = partitions, c, master
 }
 
 // Purged counts closed runs that were purged.

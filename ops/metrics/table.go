@@ -54,6 +54,11 @@ var (
 	runDuration = metric(Histogram, "run_duration_seconds", "namespace type",
 		"Time from the start of a run to its close.")
 
+	runsOpen = metric(Gauge, "runs_open", "namespace type",
+		"Open runs, by workflow type, as the last full audit of the master saw them.")
+	runsPaused = metric(Gauge, "runs_paused", "namespace cause",
+		"Paused runs, by cause, as the last full audit of the master saw them.")
+
 	decisions = metric(Counter, "decisions_total", "namespace type outcome",
 		"Decision tasks that ended, by workflow type; untaken: no decider took it in time.")
 	decisionWait = metric(Histogram, "decision_wait_seconds", "namespace type",
@@ -72,6 +77,15 @@ var (
 	activitiesInterrupted = metric(Counter, "activities_interrupted_total", "namespace list type",
 		"Attempts whose worker was lost or gave the task back.")
 
+	listBacklog = metric(Gauge, "list_backlog", "namespace list",
+		"Tasks of a task list that wait for a worker.")
+	listInHand = metric(Gauge, "list_in_hand", "namespace list",
+		"Tasks of a task list that workers have.")
+	listWorkers = metric(Gauge, "list_workers_waiting", "namespace list",
+		"Workers that wait for tasks of a task list.")
+	listOldest = metric(Gauge, "list_oldest_seconds", "namespace list",
+		"Age of the oldest task of a task list that is not done.")
+
 	signals = metric(Counter, "signals_total", "namespace outcome",
 		"Signals that came into the history of a run, or became dead letters.")
 	lockWait = metric(Histogram, "lock_wait_seconds", "namespace",
@@ -82,6 +96,8 @@ var (
 	apiDuration = metric(Histogram, "api_duration_seconds", "namespace verb",
 		"Time from a request to its answer; history and result wait if they are asked to.")
 
+	partitions = metric(Gauge, "partitions", "namespace",
+		"Partitions that the namespace has.")
 	partitionOwned = metric(Gauge, "partition_owned", "namespace partition",
 		"1 for each partition that this server owns.")
 	takeovers = metric(Counter, "partition_takeovers_total", "namespace why",
@@ -113,8 +129,23 @@ var (
 	timerClaims = metric(Gauge, "timer_claims", "namespace",
 		"Partitions whose alarms this server rings.")
 
+	scheduleSlots = metric(Counter, "schedule_slots_total", "namespace schedule outcome",
+		"Slots of a schedule since its creation, by what became of them.")
+	alwaysOnUp = metric(Gauge, "always_on_up", "namespace id",
+		"1 if the run of an always-on workflow is open, 0 if it should be.")
+
 	deadLetters = metric(Counter, "dead_letters_total", "namespace reason",
 		"Dead letters that the owners of partitions wrote.")
+	deadStored = metric(Gauge, "dead_letters_stored", "namespace reason",
+		"Dead letters that are stored.")
+	auditFindings = metric(Gauge, "audit_findings", "namespace kind severity",
+		"What the last audits of the master found and what is still so; at most 100 of a kind.")
+	locksHeld = metric(Gauge, "locks_held", "namespace",
+		"Places in locks that runs hold.")
+	locksWaiting = metric(Gauge, "locks_waiting", "namespace",
+		"Runs that wait for a lock.")
+	nodesStatus = metric(Gauge, "nodes", "status",
+		"Servers by status.")
 	claimsHeld = metric(Gauge, "claims_held", "namespace kind",
 		"Claims that this server holds.")
 	claimsLost = metric(Counter, "claims_lost_total", "namespace",
