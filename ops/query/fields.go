@@ -57,7 +57,7 @@ func fieldNamed(name string) (f Field, want, near string) {
 			return Field{Column: c.column}, "", ""
 		}
 	}
-	another := "; an attribute of this name is " + bareOrQuoted(attributePrefix+syntax.Clip(name))
+	another := " (an attribute of this name is " + bareOrQuoted(attributePrefix+syntax.Clip(name)) + ")"
 	bare := name
 	if len(name) > 8 && fold(name[:8], "Temporal") {
 		bare = name[8:]

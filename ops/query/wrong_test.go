@@ -32,7 +32,7 @@ func TestWrongForms(t *testing.T) {
 		{"‸workflow_id = 'x'", "", `"workflow_id"`, "a field", "workflowId"},
 		{"type = 'ö' AND ‸clsoed > now", "", `"clsoed"`, "a field", "closed"},
 		{"‸`tagz` = 'x'", "", `"tagz"`, "attr.tagz", "tag"},
-		{"‸TaskQueue = 'x'", "", `"TaskQueue"`, "Drover has no such one; an attribute of this name is attr.TaskQueue", ""},
+		{"‸TaskQueue = 'x'", "", `"TaskQueue"`, "Drover has no such one (an attribute of this name is attr.TaskQueue)", ""},
 		{"‸TemporalSchedulePaused = true", "", `"TemporalSchedulePaused"`, "no such one", ""},
 		{"‸started-after > now", "", `"started-after"`, "started > now-2h", ""},
 		{"‸prefix STARTS_WITH 'x'", "", `"prefix"`, "id STARTS_WITH 'x'", ""},
