@@ -2,9 +2,9 @@ package index
 
 import (
 	"encoding/base64"
-	"encoding/json"
+	"encoding/binary"
 	"errors"
-	"slices"
+	"fmt"
 
 	"github.com/droverhq/drover/ops/query"
 )
@@ -12,39 +12,46 @@ import (
 // ErrCursor is for a cursor that none of these functions has returned, or not for this order.
 var ErrCursor = errors.New("the cursor is not one of a query with this order")
 
-// cursor says after which row a page begins. It stays valid whatever becomes of the row.
-type cursor struct {
-	Order []query.Order `json:"o"`
-	Keys  []key         `json:"k"`
-	Run   string        `json:"r"`
-	ID    string        `json:"i"`
-}
-
+// cursor says after which row a page begins. It stays valid whatever becomes of the row. The order
+// that it is for comes first; then come the keys and the ids.
 func (o order) cursor(r *rank) string {
-	text, err := json.Marshal(cursor{o, r.keys, r.runText(), r.id})
-	if err != nil {
-		panic(err) // there is nothing in it that cannot be written
+	all := appendText(nil, o.name())
+	for _, k := range r.keys {
+		has := uint64(0)
+		if k.has {
+			has = 1
+		}
+		all = binary.AppendVarint(binary.AppendUvarint(all, has), k.number)
+		all = appendText(all, k.text)
 	}
-	return base64.RawURLEncoding.EncodeToString(text)
+	all = appendText(appendText(all, r.runText()), r.id)
+	return base64.RawURLEncoding.EncodeToString(all)
 }
 
 // after reads a cursor, nil if it is empty.
-func (o order) after(text string) (*rank, error) {
-	if text == "" {
+func (o order) after(cursor string) (*rank, error) {
+	if cursor == "" {
 		return nil, nil
 	}
-	raw, err := base64.RawURLEncoding.DecodeString(text)
+	all, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
 		return nil, ErrCursor
 	}
-	var c cursor
-	err = json.Unmarshal(raw, &c)
-	if err != nil || !slices.Equal(c.Order, o) || len(c.Keys) != len(o) || c.Run == "" {
+	d := decoder{rest: all}
+	name := d.text(len(all))
+	var r rank
+	for range o {
+		r.keys = append(r.keys, key{d.count(1) == 1, d.varint(), d.text(len(all))})
+	}
+	r.run, r.id = d.text(len(all)), d.text(len(all))
+	if d.end() != nil || name != o.name() {
 		return nil, ErrCursor
 	}
-	r := &rank{keys: c.Keys, run: c.Run, id: c.ID}
-	if pack, ok := packed(c.Run); ok {
+	if pack, ok := packed(r.run); ok {
 		r.run, r.pack = "", pack
 	}
-	return r, nil
+	return &r, nil
 }
+
+// name tells an order from others.
+func (o order) name() string { return fmt.Sprint([]query.Order(o)) }

@@ -22,9 +22,9 @@ func orderOf(q *query.Query) order {
 
 // key is what a row has in a field that it is sorted by: a number, or a text if the field is one.
 type key struct {
-	Has    bool   `json:"h,omitempty"`
-	Number int64  `json:"n,omitempty"`
-	Text   string `json:"t,omitempty"`
+	has    bool
+	number int64
+	text   string
 }
 
 // rank is where a row stands in the order. Its texts are views.
@@ -50,15 +50,15 @@ func (o order) read(r *rank, b *block, row int, attributes []int) {
 		switch c {
 		case query.ColumnStarted, query.ColumnClosed, query.ColumnTook, query.ColumnEvents:
 			if n, ok := b.number(c, row); ok {
-				r.keys = append(r.keys, key{Has: true, Number: n})
+				r.keys = append(r.keys, key{has: true, number: n})
 			} else {
 				r.keys = append(r.keys, key{})
 			}
 		case query.ColumnRun:
-			r.keys = append(r.keys, key{Has: true, Text: b.run(row)})
+			r.keys = append(r.keys, key{has: true, text: b.run(row)})
 		default:
 			text := b.column(c, attributes[i]).of(row)
-			r.keys = append(r.keys, key{Has: text != "", Text: text})
+			r.keys = append(r.keys, key{has: text != "", text: text})
 		}
 	}
 	r.run, r.pack = b.text[query.ColumnRun].of(row), b.runs[row]
@@ -77,15 +77,15 @@ func (o order) compare(a, b *rank) int {
 func compareKeys(by query.Order, a, b key) int {
 	switch {
 	case by.Field.Column == query.ColumnAttribute:
-		return by.CompareAttributes(a.Text, b.Text)
-	case a.Has != b.Has && a.Has:
+		return by.CompareAttributes(a.text, b.text)
+	case a.has != b.has && a.has:
 		return -1
-	case a.Has != b.Has:
+	case a.has != b.has:
 		return 1
 	case by.Descending:
 		a, b = b, a
 	}
-	return cmp.Or(cmp.Compare(a.Number, b.Number), strings.Compare(a.Text, b.Text))
+	return cmp.Or(cmp.Compare(a.number, b.number), strings.Compare(a.text, b.text))
 }
 
 // compareRuns compares two run ids as texts. Packed ones compare by their bytes.

@@ -105,17 +105,17 @@ func (f *search) sort(parts []part) {
 // best is the first key that a row of a block may have, if it is a time.
 func (f *search) best(p part) key {
 	if f.order[0].Descending {
-		return key{Has: p.times.some, Number: int64(p.times.last)}
+		return key{has: p.times.some, number: int64(p.times.last)}
 	}
-	return key{Has: p.times.some, Number: int64(p.times.first)}
+	return key{has: p.times.some, number: int64(p.times.first)}
 }
 
 // worst is the last key of the rows of a block that have one.
 func (f *search) worst(p part) key {
 	if f.order[0].Descending {
-		return key{Has: p.times.some, Number: int64(p.times.first)}
+		return key{has: p.times.some, number: int64(p.times.first)}
 	}
-	return key{Has: p.times.some, Number: int64(p.times.last)}
+	return key{has: p.times.some, number: int64(p.times.last)}
 }
 
 // byTime tells whether a time is what the rows are sorted by first.

@@ -136,19 +136,20 @@ func (b *block) span(c query.Column) (s span, ok bool) {
 // runs is a condition on run ids.
 type runs struct {
 	*query.Condition
-	packs [][16]byte // of In, if they all are ULIDs
+	packs map[[16]byte]bool // the values of In, if they all are ULIDs
 }
 
 func newRuns(c *query.Condition) *runs {
-	r := &runs{Condition: c}
+	packs := make(map[[16]byte]bool)
 	for _, v := range c.Values {
-		pack, ok := packed(v.Text)
-		if c.Op != query.In || !ok {
-			return &runs{Condition: c}
+		if pack, ok := packed(v.Text); ok {
+			packs[pack] = true
 		}
-		r.packs = append(r.packs, pack)
 	}
-	return r
+	if c.Op != query.In || len(packs) < len(c.Values) {
+		packs = nil
+	}
+	return &runs{c, packs}
 }
 
 func (r *runs) cost() int { return 2 }
@@ -157,7 +158,7 @@ func (r *runs) narrow(b *block, rows *rowset) {
 	if r.packs != nil {
 		text := &b.text[query.ColumnRun]
 		rows.keep(func(row int) bool {
-			return (text.number(row) == 0 && slices.Contains(r.packs, b.runs[row])) != r.Not
+			return (text.number(row) == 0 && r.packs[b.runs[row]]) != r.Not
 		})
 		return
 	}
@@ -167,16 +168,17 @@ func (r *runs) narrow(b *block, rows *rowset) {
 // values is a condition on a column of texts.
 type values struct {
 	*query.Condition
-	attribute int      // its number, -1 if the store has none of that name
-	in        []string // the values of In, but of tags and numbers
+	attribute int             // its number, -1 if the store has none of that name
+	in        map[string]bool // the values of In, but of tags and numbers
 	matches   [maxValues + 1]bool
 }
 
 func newValues(c *query.Condition, names []string) *values {
 	v := &values{Condition: c, attribute: slices.Index(names, c.Field.Attribute)}
-	for _, one := range c.Values {
-		if c.Op == query.In && one.Kind == query.Text && c.Field.Column != query.ColumnTag {
-			v.in = append(v.in, one.Text)
+	if c.Op == query.In && c.Values[0].Kind == query.Text && c.Field.Column != query.ColumnTag {
+		v.in = make(map[string]bool)
+		for _, one := range c.Values {
+			v.in[one.Text] = true
 		}
 	}
 	return v
@@ -203,7 +205,7 @@ func (b *block) column(c query.Column, attribute int) *texts {
 func (v *values) match(text string) bool {
 	switch {
 	case v.in != nil:
-		return text != "" && slices.Contains(v.in, text) != v.Not
+		return text != "" && v.in[text] != v.Not
 	case v.Field.Column == query.ColumnTag:
 		return v.MatchesTags(unpackTags(text))
 	}
