@@ -466,3 +466,88 @@ func TestDeadLetters(t *testing.T) {
 		t.Fatalf("got %v", got)
 	}
 }
+
+// A part of a history is read page by page in either order; of some types no event is missed for what lies between them.
+func TestPartsOfAHistory(t *testing.T) {
+	c, s := newService(t, drover.Options{})
+	const last = 8
+	on(s, "history", func(_ int, req schemas.HistoryRequest) any {
+		var page []schemas.Event
+		for _, e := range events(1, last) { // of types the even ones
+			if e.ID > req.After && (req.Before == 0 || e.ID < req.Before) && (len(req.Types) == 0 || e.ID%2 == 0) {
+				page = append(page, e)
+			}
+		}
+		if req.NewestFirst {
+			slices.Reverse(page)
+		}
+		a := schemas.HistoryResponse{Run: "r1", More: len(page) > 2}
+		if a.Events = page[:min(2, len(page))]; req.Limit > 0 {
+			a.Events = a.Events[:min(req.Limit, len(a.Events))]
+		}
+		if n := len(a.Events); n > 0 && (req.NewestFirst || len(req.Types) > 0) {
+			a.Next = a.Events[n-1].ID
+		}
+		return a
+	})
+	types := []schemas.EventType{schemas.EventMarker}
+	for name, tt := range map[string]struct {
+		o    drover.HistoryOptions
+		want []int64
+	}{
+		"before":              {drover.HistoryOptions{Before: 4}, []int64{1, 2, 3}},
+		"between":             {drover.HistoryOptions{After: 2, Before: 7}, []int64{3, 4, 5, 6}},
+		"newest first":        {drover.HistoryOptions{NewestFirst: true}, []int64{8, 7, 6, 5, 4, 3, 2, 1}},
+		"newest first, after": {drover.HistoryOptions{NewestFirst: true, After: 3, Before: 7}, []int64{6, 5, 4}},
+		"the last":            {drover.HistoryOptions{NewestFirst: true, Limit: 3}, []int64{8, 7, 6}},
+		"the first":           {drover.HistoryOptions{Limit: 3}, []int64{1, 2, 3}},
+		"types":               {drover.HistoryOptions{Types: types}, []int64{2, 4, 6, 8}},
+		"types, newest first": {drover.HistoryOptions{Types: types, NewestFirst: true}, []int64{8, 6, 4, 2}},
+		"the last of a type":  {drover.HistoryOptions{Types: types, NewestFirst: true, Limit: 1}, []int64{8}},
+	} {
+		got, err := ids(t, c.Run("a", ""), tt.o)
+		if err != nil || !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got %v, %v, want %v", name, got, err, tt.want)
+		}
+	}
+	for _, o := range []drover.HistoryOptions{{Follow: true, NewestFirst: true}, {Follow: true, Before: 3}} {
+		if got, err := ids(t, c.Run("a", ""), o); err == nil || len(got) > 0 {
+			t.Errorf("%+v: got %v and no error", o, got)
+		}
+	}
+}
+
+// Pages without an event are passed over, also in a history that is followed; one that does not go on is an error.
+func TestHistoryOfARareType(t *testing.T) {
+	c, s := newService(t, drover.Options{})
+	on(s, "history", func(_ int, req schemas.HistoryRequest) any {
+		switch {
+		case req.After < 10:
+			return schemas.HistoryResponse{Run: "r1", Next: 10, More: true}
+		case req.After == 10:
+			return schemas.HistoryResponse{Run: "r1", Next: 15}
+		}
+		return schemas.HistoryResponse{Run: "r1", Events: events(20, 20), Next: 21, Closed: true}
+	})
+	o := drover.HistoryOptions{Types: []schemas.EventType{schemas.EventMarker}, Follow: true}
+	if got, err := ids(t, c.Run("a", ""), o); err != nil || !slices.Equal(got, []int64{20}) {
+		t.Errorf("got %v, %v, want event 20", got, err)
+	}
+	c, s = newService(t, drover.Options{})
+	on(s, "history", func(_ int, req schemas.HistoryRequest) any {
+		return schemas.HistoryResponse{Run: "r1", Next: req.After, More: true}
+	})
+	if _, err := ids(t, c.Run("a", ""), o); err == nil {
+		t.Error("got no error of a history that does not go on")
+	}
+}
+
+// A server that gives the oldest first when it is asked for the newest is found out.
+func TestHistoryInTheWrongOrder(t *testing.T) {
+	c, s := newService(t, drover.Options{})
+	on(s, "history", func(int, schemas.HistoryRequest) any {
+		return schemas.HistoryResponse{Run: "r1", Events: events(1, 3), Closed: true}
+	})
+	_, err := ids(t, c.Run("a", ""), drover.HistoryOptions{NewestFirst: true})
+	wantError(t, err, drover.ErrInternal)
+}

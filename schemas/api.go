@@ -323,25 +323,35 @@ type ResultResponse struct {
 	Error *Error `json:"error,omitempty"`
 }
 
-// HistoryRequest reads a page of events with id > After. With Wait it is held back until there is
-// at least one, or the run has closed.
+// HistoryRequest reads a page of events. With Wait it is held back until there is one after After,
+// or the run has closed.
 type HistoryRequest struct {
-	V          int      `json:"v,omitempty"`
-	WorkflowID string   `json:"workflowId"`
-	Run        string   `json:"run,omitempty"`
-	After      int64    `json:"after,omitempty"`
-	Limit      int      `json:"limit,omitempty"`
-	Wait       Duration `json:"wait,omitempty"`
+	V          int    `json:"v,omitempty"`
+	WorkflowID string `json:"workflowId"`
+	Run        string `json:"run,omitempty"`
+	After      int64  `json:"after,omitempty"`
+	// Before leaves out the events from this id on; 0 leaves out none.
+	Before int64 `json:"before,omitempty"`
+	// NewestFirst begins with the last of these events, and goes back.
+	NewestFirst bool `json:"newestFirst,omitempty"`
+	// Types leaves out events of other types; none means all.
+	Types []EventType `json:"types,omitempty"`
+	Limit int         `json:"limit,omitempty"`
+	Wait  Duration    `json:"wait,omitempty"`
 }
 
-// HistoryResponse is a page. More says that events after it exist already; Closed that the run has
-// ended and the page reaches its last event.
+// HistoryResponse is a page. More says that events after it in the order asked for exist already;
+// Closed that the run has ended and the page reaches its last event.
 type HistoryResponse struct {
 	V      int     `json:"v,omitempty"`
 	Run    string  `json:"run"`
 	Events []Event `json:"events"`
-	More   bool    `json:"more,omitempty"`
-	Closed bool    `json:"closed,omitempty"`
+	// Next is the last event that was looked at, where types or the newest first are asked for: the
+	// "after" of the next request, or its "before" if the newest come first. A page ends when much
+	// was looked at, so it may have no events and yet not be the last.
+	Next   int64 `json:"next,omitempty"`
+	More   bool  `json:"more,omitempty"`
+	Closed bool  `json:"closed,omitempty"`
 	// ReplayedBy is, on the last page of a run that has ended, the latest run that repeats it.
 	ReplayedBy string `json:"replayedBy,omitempty"`
 	// Soft: the run is purged from disk, and kept in the memory of the master.

@@ -146,6 +146,23 @@ func (c *Conn) GetSeqDirect(ctx context.Context, stream string, seq uint64) (*St
 	return c.getDirect(ctx, stream, fmt.Sprintf("message %d", seq), getRequest{Seq: seq})
 }
 
+// NextBySubjectDirect reads the first message at or after seq that matches subject (wildcards
+// allowed) from whichever replica of the stream answers. None is [ErrNotFound], which a replica
+// that lags may say of what its leader has. The stream must allow direct gets.
+func (c *Conn) NextBySubjectDirect(
+	ctx context.Context, stream, subject string, seq uint64,
+) (*Stored, error) {
+	if err := checkName("stream", stream); err != nil {
+		return nil, err
+	}
+	if subject == "" {
+		return nil, fmt.Errorf("%w: next message of stream %s: the subject is empty",
+			ErrInvalid, stream)
+	}
+	return c.getDirect(ctx, stream, fmt.Sprintf("subject %s from %d on", subject, seq),
+		getRequest{Seq: max(seq, 1), NextFor: subject})
+}
+
 // BodiesDirect reads the bodies of up to n messages of a stream from the sequence from on, in their
 // order and whatever their subjects, from whichever replica of the stream answers: those of the
 // newest that it does not have yet are missing, as are those that are deleted. It stops after
@@ -164,7 +181,12 @@ func (c *Conn) BodiesDirect(
 	if n < 1 || from == 0 || maxBytes < 1 {
 		return nil, 0, fmt.Errorf(
 			"%w: %d bodies of stream %s from %d on, in %d bytes: want at least 1 of each, and sequences begin at 1",
-			ErrInvalid, n, stream, from, maxBytes)
+			ErrInvalid,
+			n,
+			stream,
+			from,
+			maxBytes,
+		)
 	}
 	req := getRequest{Seq: from, NoHeaders: true}
 	if n > 1 {
@@ -293,7 +315,15 @@ func (b *batch) take(m *nats.Msg) (complete bool) {
 func (c *Conn) BatchGet(
 	ctx context.Context, stream, subject string, fromSeq uint64, limit int,
 ) (got []Stored, more bool, err error) {
-	b, err := c.batchGet(ctx, stream, subject, fromSeq, limit)
+	return c.BatchGetWithin(ctx, stream, subject, fromSeq, limit, 0)
+}
+
+// BatchGetWithin is [Conn.BatchGet] that stops after maxBytes, but not before the first message; 0
+// leaves that to the server.
+func (c *Conn) BatchGetWithin(
+	ctx context.Context, stream, subject string, fromSeq uint64, limit, maxBytes int,
+) (got []Stored, more bool, err error) {
+	b, err := c.batchGet(ctx, stream, subject, fromSeq, limit, maxBytes)
 	if err != nil {
 		return nil, false, err
 	}
@@ -304,7 +334,7 @@ func (c *Conn) BatchGet(
 // on, by the server's index of subjects: none but the first is read. The stream must allow direct
 // gets; any replica may answer, so the newest messages can be missing.
 func (c *Conn) CountDirect(ctx context.Context, stream, subject string) (uint64, error) {
-	b, err := c.batchGet(ctx, stream, subject, 1, 1)
+	b, err := c.batchGet(ctx, stream, subject, 1, 1, 0)
 	if err != nil {
 		return 0, err
 	}
@@ -312,7 +342,7 @@ func (c *Conn) CountDirect(ctx context.Context, stream, subject string) (uint64,
 }
 
 func (c *Conn) batchGet(
-	ctx context.Context, stream, subject string, fromSeq uint64, limit int,
+	ctx context.Context, stream, subject string, fromSeq uint64, limit, maxBytes int,
 ) (*batch, error) {
 	if err := checkName("stream", stream); err != nil {
 		return nil, err
@@ -322,7 +352,9 @@ func (c *Conn) batchGet(
 			"%w: batch of stream %s: subject %q, limit %d: want a subject and at least 1",
 			ErrInvalid, stream, subject, limit)
 	}
-	body, err := json.Marshal(getRequest{Seq: max(fromSeq, 1), NextFor: subject, Batch: limit})
+	body, err := json.Marshal(getRequest{
+		Seq: max(fromSeq, 1), NextFor: subject, Batch: limit, MaxBytes: maxBytes,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("batch of stream %s: %w", stream, err)
 	}

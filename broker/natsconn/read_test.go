@@ -244,6 +244,34 @@ func TestReadsAskAgain(t *testing.T) {
 }
 
 // One run's 20 records, written together, in a stream of 20,020 messages.
+// The next message of a subject is found from any sequence, and a batch ends after so many bytes, but has a message.
+func TestNextAndBatchesWithin(t *testing.T) {
+	c := connect(t)
+	stream(t, c)
+	for _, subj := range []string{"s.a", "s.b", "s.b", "s.a", "s.b"} {
+		put(t, c, subj, strings.Repeat("x", 1000))
+	}
+	for from, want := range map[uint64]uint64{0: 1, 1: 1, 2: 4, 4: 4} {
+		if m, err := c.NextBySubjectDirect(t.Context(), "S", "s.a", from); err != nil || m.Seq != want || len(m.Data) != 1000 {
+			t.Errorf("from %d: got %+v, %v, want message %d", from, m, err, want)
+		}
+	}
+	for _, subj := range []string{"s.a", "s.none"} {
+		if m, err := c.NextBySubjectDirect(t.Context(), "S", subj, 5); !errors.Is(err, ErrNotFound) {
+			t.Errorf("%s: got %+v, %v, want ErrNotFound", subj, m, err)
+		}
+	}
+	if _, err := c.NextBySubjectDirect(t.Context(), "S", "", 1); !errors.Is(err, ErrInvalid) {
+		t.Errorf("no subject: got %v, want ErrInvalid", err)
+	}
+	for within, want := range map[int]int{1: 1, 1500: 2, 0: 3} {
+		got, more, err := c.BatchGetWithin(t.Context(), "S", "s.b", 1, 9, within)
+		if err != nil || len(got) > want || len(got) == 0 || more != (len(got) < 3) {
+			t.Errorf("within %d bytes: got %d messages, more %t, %v", within, len(got), more, err)
+		}
+	}
+}
+
 func BenchmarkBatchGet(b *testing.B) {
 	c := connect(b)
 	stream(b, c)

@@ -27,10 +27,12 @@ type Run struct {
 }
 
 // pageRecords is how many records one read of a history asks for, and firstRecords the first one
-// for a page of it.
+// for a page of it. Elsewhere than at its beginning each read costs the server as much as some
+// hundred records, since it counts those that follow: there the first one asks for windowRecords.
 const (
-	pageRecords  = 256
-	firstRecords = 8
+	pageRecords   = 256
+	firstRecords  = 8
+	windowRecords = 64
 )
 
 // fold rebuilds a run from its last snapshot on. last is its last record as the leader has it: a

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 }
 
 // namespace makes the streams of a namespace on a server of its own, and returns a reader of its histories.
-func namespace(t *testing.T, partitions int) *Reader {
+func namespace(t testing.TB, partitions int) *Reader {
 	t.Helper()
 	conn := embeddedtest.Dial(t)
 	_, err := topology.Ensure(t.Context(), conn, topology.Options{Memory: true, Partitions: partitions})

@@ -39,10 +39,10 @@ func TestPageOfAReplicaThatLags(t *testing.T) {
 	if err := <-read; err != nil {
 		t.Fatal(err)
 	}
-	if last, err := r.lastEvent(t.Context(), 0, "w", "r"); err != nil || last != 2 {
-		t.Fatalf("got last event %d and %v, want 2", last, err)
+	if last, err := r.lastEvent(t.Context(), 0, "w", "r"); err != nil || last.event != 2 {
+		t.Fatalf("got last event %+v and %v, want 2", last, err)
 	}
-	if last, err := r.lastEvent(t.Context(), 0, "w", "none"); err != nil || last != 0 {
-		t.Fatalf("got last event %d and %v of a run that is not there, want 0", last, err)
+	if last, err := r.lastEvent(t.Context(), 0, "w", "none"); err != nil || last != (place{}) {
+		t.Fatalf("got last event %+v and %v of a run that is not there, want 0", last, err)
 	}
 }

@@ -3,6 +3,7 @@ package runs
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/droverhq/drover/broker/natsconn"
@@ -25,14 +26,7 @@ func (r *Reader) Soft(ctx context.Context, partition int, wid, run string) (*Run
 		ctx,
 		schemas.SoftRequest{WorkflowID: wid, Run: run},
 		func(run string, m *schemas.SoftRecord) (bool, error) {
-			return true, l.add(&natsconn.Stored{
-				Subject: r.Namespace.History(
-					partition,
-					wid,
-					run,
-				), Seq: m.Sequence, Time: m.Time.Time(),
-				Header: natsconn.Header{schemas.StatusHeader: {"soft"}}, Data: m.Data,
-			})
+			return true, l.add(r.softStored(partition, wid, run, m))
 		},
 	)
 	if err != nil || !found {
@@ -90,43 +84,61 @@ func (r *Reader) softRecords(
 }
 
 // softPage is a page of the history of a run that is not on disk; without a run of the latest that
-// the master remembers. The index of pages holds for it, too: records keep their sequences.
+// the master remembers. The index of pages holds for it, too: records keep their sequences. A page
+// that begins with the newest reads all before it.
 func (r *Reader) softPage(
 	ctx context.Context, partition int, q *schemas.HistoryRequest, run string, limit int,
 ) (*schemas.HistoryResponse, error) {
-	a := &schemas.HistoryResponse{V: schemas.Version, Events: []schemas.Event{}, Soft: true}
 	ask := schemas.SoftRequest{WorkflowID: q.WorkflowID, Run: run}
-	if run != "" {
+	span := Span{After: q.After, UpTo: max(q.Before-1, 0), Limit: limit, Types: q.Types}
+	g, toEnd := r.newPage(span), q.Before == 0
+	switch {
+	case q.NewestFirst:
+		g = r.newPage(Span{After: q.After})
+	case run != "":
 		ask.After = r.pages.get(q.WorkflowID, run, q.After) - 1
 	}
-	quota, last := r.BodyLimit()/2, q.After
-	found, err := r.softRecords(ctx, ask, func(run string, m *schemas.SoftRecord) (bool, error) {
-		a.Run = run
-		var record schemas.Record
-		if err := schemas.Unmarshal(m.Data, &record); err != nil {
-			return false, fmt.Errorf("record %d of run %s: %w", m.Sequence, run, err)
-		}
-		for _, e := range record.Events {
-			if e.ID <= q.After {
-				continue
-			}
-			if quota -= SizeOf(e); len(a.Events) == limit || quota < 0 && len(a.Events) > 0 {
-				r.pages.put(q.WorkflowID, run, last, m.Sequence)
-				a.More = true
-				return false, nil
-			}
-			a.Events, last = append(a.Events, e), e.ID
-		}
-		return true, nil
+	found, err := r.softRecords(ctx, ask, func(of string, m *schemas.SoftRecord) (bool, error) {
+		run = of
+		full, err := g.take(r.softStored(partition, q.WorkflowID, of, m))
+		return !full, err
 	})
 	switch {
 	case err != nil:
 		return nil, err
 	case !found:
 		return nil, ErrNoRun
+	case q.NewestFirst:
+		toEnd = toEnd || q.Before > g.last
+		g = r.turn(g.events, span)
+	case g.more:
+		r.pages.put(q.WorkflowID, run, g.last, g.from)
 	}
-	if a.Closed = !a.More; a.Closed {
+	a := answer(q, run, g)
+	a.Soft, a.Closed = true, toEnd && (q.NewestFirst || !g.more)
+	if a.Closed {
 		r.addReplay(ctx, partition, q.WorkflowID, a)
 	}
 	return a, nil
+}
+
+// turn is a page of events that begins with the newest.
+func (r *Reader) turn(events []schemas.Event, s Span) *eventPage {
+	g := r.newPage(s)
+	for _, e := range slices.Backward(events) {
+		if (s.UpTo == 0 || e.ID <= s.UpTo) && !g.takeBack(e) {
+			break
+		}
+	}
+	return g
+}
+
+// softStored is a record that the master remembers, as the history had it.
+func (r *Reader) softStored(
+	partition int, wid, run string, m *schemas.SoftRecord,
+) *natsconn.Stored {
+	return &natsconn.Stored{
+		Subject: r.Namespace.History(partition, wid, run), Seq: m.Sequence, Time: m.Time.Time(),
+		Header: natsconn.Header{schemas.StatusHeader: {"soft"}}, Data: m.Data,
+	}
 }

@@ -120,3 +120,40 @@ func TestDescribeTellsWhyARunFailed(t *testing.T) {
 		t.Errorf("want %s in\n%s", want, r.stdout)
 	}
 }
+
+// A part of a history is shown in its order, with the times since the start of the run, and as a line says where to find what is
+// not shown.
+func TestPartOfAHistory(t *testing.T) {
+	s := newService(t)
+	var asked []schemas.HistoryRequest
+	started := at(0)
+	on(s, "describe", func(q schemas.ExecutionRequest) any {
+		return schemas.DescribeResponse{Execution: schemas.ExecutionInfo{WorkflowID: q.WorkflowID, Run: "r1", Type: "order", Status: schemas.StatusOpen, StartedAt: started}}
+	})
+	failed := func(id int64) schemas.Event {
+		return schemas.Event{ID: id, Time: at(float64(id)), Attributes: &schemas.ActivityFailed{ScheduledEventID: 8, Reason: "no"}}
+	}
+	on(s, "history", func(q schemas.HistoryRequest) any {
+		asked = append(asked, q)
+		if q.NewestFirst {
+			return schemas.HistoryResponse{Run: "r1", Events: []schemas.Event{failed(30), failed(20)}, Next: 20, More: true}
+		}
+		return schemas.HistoryResponse{Run: "r1", Events: []schemas.Event{failed(31)}, Next: 31, Closed: true}
+	})
+	r := s.drover("", "history", "o", "--types", "ActivityFailed,ActivityTimedOut", "--last", "2", "--after", "3", "--follow")
+	r.want(t, cli.ExitDone, "   20     +20.000s  ActivityFailed            of=8 reason=no\n"+
+		"   30     +30.000s  ActivityFailed            of=8 reason=no\n   31     +31.000s  ActivityFailed            of=8 reason=no\n", "")
+	types := []schemas.EventType{schemas.EventActivityFailed, schemas.EventActivityTimedOut}
+	want := []schemas.HistoryRequest{
+		{V: 1, WorkflowID: "o", Run: "r1", After: 3, NewestFirst: true, Types: types, Limit: 2},
+		{V: 1, WorkflowID: "o", Run: "r1", After: 30, Types: types},
+	}
+	if len(asked) == 2 {
+		asked[1].Wait = 0
+	}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	s.drover("", "history", "o", "--follow", "--before", "3").want(t, cli.ExitUsage, "", "before")
+	s.drover("", "history", "o", "--last", "-3").want(t, cli.ExitUsage, "", "last")
+}

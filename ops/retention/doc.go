@@ -3,9 +3,9 @@
 // internal/retention, and this package finds the runs, groups them, and knows when it may (P-14).
 //
 // The janitor reads the headers of all history records once, in their order, and from then on what
-// has come since, but for what brokers in its process tell it ([Janitor.Changed]). It keeps 24 bytes
-// for each closed run, in the group with which the run is judged: those of its hash, or of its
-// workflow type.
+// has come since, but for what brokers in its process tell it ([Janitor.Changed]). It keeps 24
+// bytes for each closed run, in the group with which the run is judged: those of its hash, or of
+// its workflow type.
 //
 // Invariants:
 //

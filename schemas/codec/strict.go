@@ -170,16 +170,16 @@ func sorted(parts map[string]json.RawMessage) []string {
 }
 
 func unknownError(name string, names []string) error {
-	if near := nearest(name, names); near != "" {
+	if near := Nearest(name, names); near != "" {
 		return fmt.Errorf("%w %q; did you mean %q?", ErrUnknownField, name, near)
 	}
 	slices.Sort(names)
 	return fmt.Errorf("%w %q; there are %s", ErrUnknownField, name, strings.Join(names, ", "))
 }
 
-// nearest is the name that somebody probably meant; empty if none is near. A third of the letters
+// Nearest is the name that somebody probably meant; empty if none is near. A third of the letters
 // may be wrong, an exchange of two counting once.
-func nearest(got string, names []string) string {
+func Nearest(got string, names []string) string {
 	best, least := "", len(got)/3+1
 	for _, name := range names {
 		if d := distance(strings.ToLower(got), strings.ToLower(name)); d < least {

@@ -7,12 +7,20 @@ import (
 	"github.com/droverhq/drover/broker/partition/actor"
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
+	"github.com/droverhq/drover/broker/validate"
 	"github.com/droverhq/drover/schemas"
 )
 
 // History answers a page of events; with a wait it holds the answer back until there is
 // something to say.
 func (ins *Inspector) History(q *schemas.HistoryRequest, reply func(any)) {
+	if refused := validate.History(q); refused != nil {
+		reply(&schemas.HistoryResponse{
+			V: schemas.Version, Events: []schemas.Event{},
+			Error: refused.About(q.WorkflowID, q.Run),
+		})
+		return
+	}
 	r := ins.host.Get(q.WorkflowID)
 	ins.host.WhenSound(r, reply, func() {
 		switch {
@@ -26,10 +34,14 @@ func (ins *Inspector) History(q *schemas.HistoryRequest, reply func(any)) {
 				return r.State.Run != id || r.Committed > q.After || ins.ended(r)
 			}, func(r *actor.Run) {
 				if r.State.Run == id && r.Committed <= q.After {
-					reply(&schemas.HistoryResponse{
+					a := &schemas.HistoryResponse{
 						V: schemas.Version, Run: id, Events: []schemas.Event{},
 						Closed: ins.ended(r),
-					})
+					}
+					if len(q.Types) > 0 && !q.NewestFirst {
+						a.Next = q.After
+					}
+					reply(a)
 					return
 				}
 				if r.State.Run != id {

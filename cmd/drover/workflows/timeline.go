@@ -24,6 +24,7 @@ type Timeline struct {
 	full    bool // values are whole, and text of several lines is lines
 	compact bool // a decision is one line
 	width   int  // of the terminal; 0 for none
+	part    bool // events may be missing
 
 	start schemas.Timestamp
 	// names holds what the event ids of open things stand for: later events refer to them by id
@@ -87,7 +88,7 @@ const Indent = 5 + 2 + 11 + 1
 // folded into a later one.
 func (t *Timeline) Print(e schemas.Event) string {
 	if t.names == nil {
-		t.names, t.start = map[int64]string{}, e.Time
+		t.begin(e.Time)
 	}
 	if !t.compact {
 		return t.line(e, string(e.Type()), t.attributes(e))
@@ -115,6 +116,9 @@ func (t *Timeline) Print(e schemas.Event) string {
 	}
 	return t.line(e, string(e.Type()), t.attributes(e))
 }
+
+// begin says when the run began.
+func (t *Timeline) begin(at schemas.Timestamp) { t.names, t.start = map[int64]string{}, at }
 
 // end is what is left to say after the last event.
 func (t *Timeline) end() string {
@@ -210,8 +214,12 @@ func (t *Timeline) attributes(e schemas.Event) []part {
 			continue
 		}
 		if name == "scheduledEventId" {
-			if named := t.names[v.Field(i).Int()]; named != "" {
+			id := v.Field(i).Int()
+			switch named := t.names[id]; {
+			case named != "":
 				parts = append(parts, part{value: named})
+			case t.part && !strings.HasPrefix(string(e.Type()), "Decider"):
+				parts = append(parts, part{name: "of", value: strconv.FormatInt(id, 10)})
 			}
 			continue
 		}
