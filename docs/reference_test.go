@@ -33,6 +33,7 @@ var generators = map[string]func(t *testing.T, arguments []string) string{
 	"decisions":           plain(decisions),
 	"decision-attributes": plain(decisionAttributes),
 	"limits":              plain(limits),
+	"metrics":             plain(metricTable),
 	"step-types":          plain(flowStepTypes),
 }
 
