@@ -51,7 +51,7 @@ var reads = []string{
 	"describe", "list", "count", "history", "result", "why", "retention", "lists", "locks", "dead",
 	"typeDescribe", "typeList", "recycleShow",
 	"namespace list", "namespace describe",
-	"scheduleShow", "scheduleList", "alwaysShow", "alwaysList", "operations",
+	"scheduleShow", "scheduleList", "alwaysShow", "alwaysList", "operations", "query", "groups",
 }
 
 // reads tells whether the call changes nothing.

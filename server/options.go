@@ -95,6 +95,10 @@ type Options struct {
 	// RecycleExit ends [Server.Run] with [ErrRecycled] in its turn of a recycle, instead of
 	// restarting the roles. Defaults to false.
 	RecycleExit bool
+	// IndexMemory is how many bytes the rows of the indexes of all namespaces may take together, on
+	// a server with the role ops. Above it the oldest closed runs leave. Defaults to a quarter of
+	// the machine's memory, at most 1 GiB.
+	IndexMemory int64
 	// Version of the program, for the records of nodes. Defaults to "dev".
 	Version string
 	// Metrics takes what the server has for Prometheus, while it runs. Defaults to none.
@@ -111,6 +115,7 @@ func (o Options) withDefaults() Options {
 	o.AfterCrash = cmp.Or(o.AfterCrash, AfterCrashRecover)
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, defaultDrain)
 	o.Version = cmp.Or(o.Version, "dev")
+	o.IndexMemory = cmp.Or(o.IndexMemory, indexMemory(machineMemory()))
 	o.Logger = logs.Or(o.Logger)
 	if len(o.Roles) == 0 {
 		o.Roles = allRoles
@@ -150,6 +155,9 @@ func (o Options) validate() error {
 				"own a node does not know its earlier self", o.AfterCrash)
 	case o.MaxEvents < 0:
 		return bad("MaxEvents is %d: use at least 1, or 0 for 50000", o.MaxEvents)
+	case o.IndexMemory < 0:
+		return bad("IndexMemory is %d: use at least 1, or 0 for a quarter of the machine",
+			o.IndexMemory)
 	case o.DrainTimeout < 0:
 		return bad("DrainTimeout is %v: use more than 0, or 0 for %v", o.DrainTimeout, defaultDrain)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/droverhq/drover/ops/recycle"
 	"github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/ops/schedules"
+	"github.com/droverhq/drover/ops/visibility"
 	"github.com/droverhq/drover/ops/windows"
 	"github.com/droverhq/drover/server/wiring"
 )
@@ -45,8 +46,9 @@ type tenant struct {
 
 	space   *topology.Namespace
 	claims  *claims.Claims
-	keeper  *ops.Master      // competes with role ops only; the home's also recovers
-	windows *windows.Windows // run by every node with role ops
+	keeper  *ops.Master       // competes with role ops only; the home's also recovers
+	windows *windows.Windows  // run by every node with role ops
+	index   *visibility.Index // nil without role ops
 	broker  *broker.Broker
 	metrics *metrics.Namespace // nil without Options.Metrics
 	roles   map[string]runner
@@ -125,6 +127,11 @@ func (t *tenant) build() error {
 		return err
 	}
 	t.metrics.Roles(t.space.Partitions, t.claims, t.keeper.Leads)
+	if t.node.has(RoleOps) {
+		if t.index, err = t.visibility(); err != nil {
+			return err
+		}
+	}
 	for _, name := range t.node.o.Roles {
 		var r runner
 		var err error
@@ -134,7 +141,7 @@ func (t *tenant) build() error {
 				RequireTypes: t.space.RequireTypes, Version: t.node.o.semanticVersion(),
 				Synced: t.node.synced() && !t.space.Relaxed, Predecessors: t.node.predecessors(),
 				Quorum: t.node.quorum(), Quota: t.node.room(), Stage: t.node.stage(),
-				Expendable: t.expendable(), Changed: janitor.Changed,
+				Expendable: t.expendable(), Changed: t.changed(janitor),
 				DrainTimeout: t.node.o.DrainTimeout,
 				Execution:    execution.Config{MaxEvents: t.node.o.MaxEvents, Retention: system},
 			})
@@ -142,7 +149,7 @@ func (t *tenant) build() error {
 		case RoleTimers:
 			r = t.wiring().Timers()
 		case RoleOps:
-			r = runnerGroup{t.keeper, t.windows}
+			r = runnerGroup{t.keeper, t.windows, t.index}
 		case RoleFlows:
 			r = t.flows()
 		default:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/virtual"
 )
 
@@ -25,7 +26,7 @@ func TestFlowsEndAfterTheBroker(t *testing.T) {
 			})
 		}
 		x := newTenant(&node{}, logrus.New(), nil)
-		x.unlist = func() {}
+		x.unlist, x.space = func() {}, &topology.Namespace{}
 		x.roles = map[string]runner{
 			RoleBroker: until(&broker, 3*time.Second), RoleFlows: until(&flows, time.Second),
 		}
@@ -44,7 +45,7 @@ func TestFlowsEndAfterTheBroker(t *testing.T) {
 func TestFlowsEndWithoutABroker(t *testing.T) {
 	virtual.Run(t, func(t *testing.T) {
 		x := newTenant(&node{}, logrus.New(), nil)
-		x.unlist = func() {}
+		x.unlist, x.space = func() {}, &topology.Namespace{}
 		x.roles = map[string]runner{RoleFlows: runnerFunc(func(ctx context.Context) error {
 			<-ctx.Done()
 			return nil

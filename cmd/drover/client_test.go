@@ -14,6 +14,7 @@ import (
 	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/cmd/drover/workflows"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 func TestStart(t *testing.T) {
@@ -149,33 +150,154 @@ func TestSignalWhyPauseResume(t *testing.T) {
 
 func TestList(t *testing.T) {
 	s := newService(t)
+	var asked ops.QueryRequest
 	var got schemas.ListRequest
 	runs := []schemas.ExecutionInfo{
 		{WorkflowID: "order-17", Run: "r1", Type: "order", Status: schemas.StatusOpen, StartedAt: at(0), Events: 17},
 		{WorkflowID: "a b\x1b[31m", Run: "r2", Type: "nightly-report", Status: schemas.StatusTimedOut, StartedAt: at(1), ClosedAt: at(3700.5), Events: 1234, Tags: []string{"x"}},
 	}
 	on(s, "list", func(req schemas.ListRequest) any { got = req; return schemas.ListResponse{Executions: runs} })
-	r := s.drover("", "list", "--status", "open", "--type", "order", "--prefix", "o", "--limit", "9")
+	on(s, "query", func(req ops.QueryRequest) any {
+		asked = req
+		a := ops.QueryResponse{Runs: []ops.FoundRun{}}
+		for _, r := range runs {
+			a.Runs = append(a.Runs, ops.FoundRun{ExecutionInfo: r})
+		}
+		return a
+	})
+	flags := []string{"--status", "open", "--type", "order", "--prefix", "o", "--limit", "9"}
+	r := s.drover("", append([]string{"list", "events > 3", "ORDER BY took"}, flags...)...)
 	r.want(t, cli.ExitDone, r.stdout)
 	golden(t, "list.golden", r.stdout)
-	if diff := cmp.Diff(schemas.ListRequest{V: 1, Status: schemas.StatusOpen, Type: "order", Prefix: "o", TopLevel: true, Limit: 10}, got); diff != "" {
+	if diff := cmp.Diff(ops.QueryRequest{
+		V: 1, Query: "events > 3 ORDER BY took", Limit: 10, Wait: schemas.Seconds(2),
+		Filter: "status = 'open' AND type = 'order' AND id STARTS_WITH 'o' AND parent IS NULL",
+	}, asked); diff != "" {
 		t.Fatal(diff)
 	}
 	r = s.drover("", "list", "--json")
 	golden(t, "list.json.golden", r.stdout)
 
+	r = s.drover("", append([]string{"list", "--scan"}, flags...)...)
+	golden(t, "list.golden", r.stdout)
+	if diff := cmp.Diff(schemas.ListRequest{V: 1, Status: schemas.StatusOpen, Type: "order", Prefix: "o", TopLevel: true, Limit: 10}, got); diff != "" {
+		t.Fatal(diff)
+	}
+	r = s.drover("", "list", "--json", "--scan")
+	golden(t, "list.json.golden", r.stdout)
+
 	runs = nil
-	s.drover("", "list").want(t, cli.ExitDone, "", "no workflows")
-	s.drover("", "list", "--json").want(t, cli.ExitDone, "")
+	for _, scan := range []string{"--scan", "--scan=false"} {
+		s.drover("", "list", scan).want(t, cli.ExitDone, "", "no workflows")
+		s.drover("", "list", "--json", scan).want(t, cli.ExitDone, "")
+	}
+}
+
+// What the query says decides whether children are left out, and how many a table has.
+func TestListByQuery(t *testing.T) {
+	s := newService(t)
+	var asked ops.QueryRequest
+	on(s, "query", func(req ops.QueryRequest) any {
+		asked = req
+		return ops.QueryResponse{Runs: []ops.FoundRun{{ExecutionInfo: schemas.ExecutionInfo{WorkflowID: "a"}}}}
+	})
+	for _, tt := range []struct {
+		query, filter string
+		limit         int
+	}{
+		{"", "parent IS NULL", 51},
+		{"status = open LIMIT 7", "parent IS NULL", 1000},
+		{"id STARTS_WITH x", "parent IS NULL", 51},
+		{"id = x", "", 51},
+		{"status = open AND (parent = p OR type = t)", "", 51},
+		{"run IN (r1, r2)", "", 51},
+	} {
+		s.drover("", "list", tt.query).want(t, cli.ExitDone, s.drover("", "list", tt.query).stdout)
+		if asked.Filter != tt.filter || asked.Limit != tt.limit {
+			t.Errorf("%s: asked with the filter %q and the limit %d, want %q and %d", tt.query, asked.Filter, asked.Limit, tt.filter, tt.limit)
+		}
+	}
+}
+
+// A query that cannot be read is refused with a mark below the place, and so is what does not go together.
+func TestListRefused(t *testing.T) {
+	s := newService(t)
+	for _, tt := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"list", "type = order AND statsu = open"}, []string{"column 18: ", "did you mean status?", "\n  type = order AND statsu = open\n                   ^^^^^^\n"}},
+		{[]string{"count", "GROUP BY id"}, []string{"column 10: "}},
+		{[]string{"list", "GROUP BY type"}, []string{"drover count"}},
+		{[]string{"list", "--scan", "type = order"}, []string{"--scan takes no QUERY"}},
+		{[]string{"list", "--scan", "--watch"}, []string{"--watch needs the index"}},
+	} {
+		r := s.drover("", tt.args...)
+		if r.code != cli.ExitUsage || r.stdout != "" {
+			t.Errorf("%q: got %+v", tt.args, r)
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(r.stderr, want) {
+				t.Errorf("%q: got %q, want %q", tt.args, r.stderr, want)
+			}
+		}
+		for line := range strings.Lines(r.stderr) {
+			if len(line) > 81 && strings.Contains(line, "^") {
+				t.Errorf("%q: a line has more than 80 columns: %s", tt.args, line)
+			}
+		}
+	}
+	r := s.drover("", "list", strings.Repeat("type = order AND ", 9)+"nosuch[", "--json")
+	wantErrorDocument(t, r, schemas.CodeInvalid, "")
+}
+
+// Where no index answers, the other way is named; and what an index does not have is said.
+func TestListWithoutIndex(t *testing.T) {
+	s := newService(t)
+	on(s, "query", func(ops.QueryRequest) any {
+		return ops.QueryResponse{Error: schemas.Errorf(schemas.CodeUnsupported, "there is no such verb")}
+	})
+	s.drover("", "list").want(t, cli.ExitFailed, "", "--scan reads the histories")
+
+	s = newService(t)
+	state := ops.IndexState{Building: 0.43}
+	on(s, "query", func(ops.QueryRequest) any { return ops.QueryResponse{Runs: []ops.FoundRun{}, Index: state} })
+	on(s, "groups", func(ops.GroupsRequest) any {
+		return ops.GroupsResponse{Groups: []ops.RunGroup{{Count: 3}}, All: 1, Total: 3, Index: state}
+	})
+	s.drover("", "list").want(t, cli.ExitDone, "", "no workflows", "43% of it is there")
+	s.drover("", "count").want(t, cli.ExitDone, "3\n", "43% of it is there")
+	state = ops.IndexState{Gone: 2, Lag: 5}
+	s.drover("", "count").want(t, cli.ExitDone, "3\n", "2 closed runs have left")
+}
+
+// Groups are a table, or documents.
+func TestCountGroups(t *testing.T) {
+	s := newService(t)
+	var asked ops.GroupsRequest
+	on(s, "groups", func(req ops.GroupsRequest) any {
+		asked = req
+		return ops.GroupsResponse{
+			Columns: []string{"status", "type"}, All: 3, Total: 9,
+			Groups: []ops.RunGroup{{Values: []string{"failed", "order"}, Count: 5}, {Values: []string{"open", ""}, Count: 3}},
+		}
+	})
+	s.drover("", "count", "GROUP BY status, type", "--all").
+		want(t, cli.ExitDone, "STATUS  TYPE   COUNT\nfailed  order  5\nopen    -      3\n", "the largest 2 of 3 groups")
+	if asked.Filter != "" || asked.Query != "GROUP BY status, type" {
+		t.Errorf("got %+v", asked)
+	}
+	s.drover("", "count", "GROUP BY status, type", "--json").
+		want(t, cli.ExitDone, `{"values":["failed","order"],"count":5}`+"\n"+`{"values":["open",""],"count":3}`+"\n")
 }
 
 func TestListThatBreaksOff(t *testing.T) {
 	s := newService(t)
-	on(s, "list", func(req schemas.ListRequest) any {
+	on(s, "query", func(req ops.QueryRequest) any {
 		if req.Cursor != "" {
-			return schemas.ListResponse{Error: schemas.Errorf(schemas.CodeInternal, "it broke")}
+			return ops.QueryResponse{Error: schemas.Errorf(schemas.CodeInternal, "it broke")}
 		}
-		return schemas.ListResponse{Executions: []schemas.ExecutionInfo{{WorkflowID: "a", Run: "r1"}}, Cursor: "x"}
+		return ops.QueryResponse{Runs: []ops.FoundRun{{ExecutionInfo: schemas.ExecutionInfo{WorkflowID: "a", Run: "r1"}}}, Cursor: "x"}
 	})
 	r := s.drover("", "list", "--json")
 	if r.code != cli.ExitFailed || !strings.HasPrefix(r.stdout, `{"workflowId":"a"`) || strings.Count(r.stdout, "\n") != 1 {

@@ -10,7 +10,9 @@ import (
 
 	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/cmd/drover/namespaces"
+	"github.com/droverhq/drover/ops/query"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 func TestCancelAndTerminate(t *testing.T) {
@@ -133,7 +135,7 @@ func TestFilters(t *testing.T) {
 		"--started-after", "2026-01-02T03:04:05Z", "--started-before", "2026-01-03", "--closed-after", "2026-01-02 03:04:06.5Z",
 		"--closed-before", "2026-01-02 03:04:07",
 	}
-	s.drover("", append([]string{"list"}, filters...)...).want(t, cli.ExitDone, "", "no workflows")
+	s.drover("", append([]string{"list", "--scan"}, filters...)...).want(t, cli.ExitDone, "", "no workflows")
 	want := schemas.ListRequest{
 		V: 1, Status: "closed", Type: "order", WorkflowID: "a", Prefix: "b", Tag: "red", Parent: "p",
 		After: at(0), Before: schemas.At(time.Date(2026, 1, 3, 0, 0, 0, 0, time.UTC)), ClosedAfter: at(1.5), ClosedBefore: at(2), Limit: list.Limit,
@@ -141,15 +143,27 @@ func TestFilters(t *testing.T) {
 	if diff := cmp.Diff(want, list); diff != "" {
 		t.Fatal(diff)
 	}
-	s.drover("", append([]string{"count"}, filters...)...).want(t, cli.ExitDone, "12\n")
+	s.drover("", append([]string{"count", "--scan"}, filters...)...).want(t, cli.ExitDone, "12\n")
 	want.Limit = 0
 	if diff := cmp.Diff(&want, count.List()); diff != "" || count.Wait == 0 {
 		t.Fatalf("wait %v %s", count.Wait, diff)
 	}
 	began := time.Now()
-	s.drover("", "list", "--closed-after", "90m").want(t, cli.ExitDone, "", "no workflows")
+	s.drover("", "list", "--scan", "--closed-after", "90m").want(t, cli.ExitDone, "", "no workflows")
 	if diff := cmp.Diff(began.Add(-90*time.Minute), list.ClosedAfter.Time(), cmpopts.EquateApproxTime(time.Minute)); diff != "" {
 		t.Fatal(diff)
+	}
+
+	var groups ops.GroupsRequest
+	on(s, "groups", func(req ops.GroupsRequest) any { groups = req; return ops.GroupsResponse{Total: 12} })
+	s.drover("", append([]string{"count"}, filters...)...).want(t, cli.ExitDone, "12\n")
+	if want := "status = 'closed' AND type = 'order' AND id STARTS_WITH 'b' AND id = 'a' AND tag = 'red' AND parent = 'p' AND " +
+		"started > '2026-01-02T03:04:05Z' AND started < '2026-01-03T00:00:00Z' AND " +
+		"closed > '2026-01-02T03:04:06.5Z' AND closed < '2026-01-02T03:04:07Z'"; groups.Filter != want {
+		t.Errorf("got  %s\nwant %s", groups.Filter, want)
+	}
+	if _, err := query.Parse(groups.Filter, began); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -157,11 +171,11 @@ func TestCount(t *testing.T) {
 	s := newService(t)
 	answer := schemas.CountResponse{Count: 7}
 	on(s, "count", func(schemas.CountRequest) any { return answer })
-	s.drover("", "count").want(t, cli.ExitDone, "7\n")
-	s.drover("", "count", "--json").want(t, cli.ExitDone, `{"count":7}`+"\n")
+	s.drover("", "count", "--scan").want(t, cli.ExitDone, "7\n")
+	s.drover("", "count", "--scan", "--json").want(t, cli.ExitDone, `{"count":7}`+"\n")
 	answer.Truncated = true
-	s.drover("", "count").want(t, cli.ExitDone, "7 or more\n")
-	s.drover("", "count", "--json").want(t, cli.ExitDone, `{"count":7,"truncated":true}`+"\n")
+	s.drover("", "count", "--scan").want(t, cli.ExitDone, "7 or more\n")
+	s.drover("", "count", "--scan", "--json").want(t, cli.ExitDone, `{"count":7,"truncated":true}`+"\n")
 }
 
 func TestLists(t *testing.T) {

@@ -26,7 +26,7 @@ func TestPermissionDenied(t *testing.T) {
 		"start t": ns.API("start"), "start t --id a --signal s": ns.API("start"), "signal a b": ns.API("signal"),
 		"cancel a --run r": ns.API("cancel"), "terminate a --run r": ns.API("terminate"), "terminate a": ns.API("describe"),
 		"result a": ns.API("result"), "describe a": ns.API("describe"), "history a": ns.API("history"), "history a --follow": ns.API("history"),
-		"why a": ns.API("why"), "list": ns.API("list"), "count": ns.API("count"), "tasklist list": ns.API("lists"), "dead": ns.API("dead"),
+		"why a": ns.API("why"), "list": ns.API("query"), "count": ns.API("groups"), "list --scan": ns.API("list"), "count --scan": ns.API("count"), "tasklist list": ns.API("lists"), "dead": ns.API("dead"),
 		"pause a --run r": ns.API("pause"), "resume a --run r": ns.API("resume"), "type list": ns.API("typeList"),
 		"server": "$JS.API.INFO", "namespace list": schemas.NamespaceSubject("list"), "verify": "$JS.API.STREAM.INFO.drover-default-history-0",
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // wide runs a command line as on a terminal of so many columns; 0 is no terminal.
@@ -37,7 +38,7 @@ func executions(n int) (all []schemas.ExecutionInfo) {
 	return all
 }
 
-// serveList answers list and count as a broker does.
+// serveList answers list and count as a broker does, and query and groups as an index.
 func serveList(s *service, all []schemas.ExecutionInfo) {
 	on(s, "list", func(q schemas.ListRequest) any {
 		a := schemas.ListResponse{Executions: []schemas.ExecutionInfo{}}
@@ -57,6 +58,19 @@ func serveList(s *service, all []schemas.ExecutionInfo) {
 		}
 		return schemas.CountResponse{Count: int64(n)}
 	})
+	match := func(filter string) (found []ops.FoundRun) {
+		for _, e := range all {
+			if !strings.Contains(filter, "parent IS NULL") || e.Parent == nil {
+				found = append(found, ops.FoundRun{ExecutionInfo: e})
+			}
+		}
+		return found
+	}
+	on(s, "query", func(q ops.QueryRequest) any {
+		found := match(q.Filter)
+		return ops.QueryResponse{Runs: found[:min(len(found), q.Limit)]}
+	})
+	on(s, "groups", func(q ops.GroupsRequest) any { return ops.GroupsResponse{Total: int64(len(match(q.Filter)))} })
 }
 
 // U4, R15: what a list has by default, what is said of the rest, and how wide it is.
@@ -78,6 +92,10 @@ func TestListByDefault(t *testing.T) {
 		{60, 59, "list --json", ""},
 		{60, 60, "list --json --all", ""},
 		{60, 5, "list --json --limit 5", ""},
+		{0, 0, "list --scan", "no workflows\n"},
+		{1, 0, "list --scan", "no workflows; children are left out: --all\n"},
+		{52, 51, "list --scan", "the first 50 are shown: --limit 0 shows all\n"},
+		{1, 1, "count --scan", "children are left out: --all\n"},
 		{0, 1, "count", ""},
 		{1, 1, "count", "children are left out: --all\n"},
 		{3, 1, "count", ""},

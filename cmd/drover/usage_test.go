@@ -46,7 +46,7 @@ func TestWrongUsage(t *testing.T) {
 		{args: "signal a", want: []string{"NAME is missing"}},
 		{args: "signal", want: []string{"ID and NAME is missing"}},
 		{args: "start a b", want: []string{`argument "b" is too much`}},
-		{args: "list a", want: []string{`argument "a" is too much`}},
+		{args: "list a", want: []string{`the query cannot be read: column 2: a: found the end of the query`, "\n   ^\n"}},
 		{args: "list --nonsense", want: []string{"unknown flag: --nonsense"}},
 		{args: "list --limit x", want: []string{`--limit is "x": want a whole number`}},
 		{args: "start t --priority 99999999999999999999", want: []string{"--priority is 99999999999999999999, which is too large or too small: want a whole number"}},

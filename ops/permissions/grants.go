@@ -77,6 +77,7 @@ var (
 		"describe", "result", "history", "why", "retention", "list", "count", "lists", "locks",
 		"dead", "typeList", "typeDescribe",
 		"scheduleList", "scheduleShow", "alwaysList", "alwaysShow", "recycleShow", "operations",
+		"query", "groups",
 	}
 	clientVerbs = []string{"start", "signal", "result", "replay", "once"}
 	// Those that the role ops answers, but for what is about retention.
@@ -84,7 +85,7 @@ var (
 		"scheduleCreate", "scheduleUpdate", "schedulePause", "scheduleResume", "scheduleTrigger",
 		"scheduleBackfill", "scheduleDelete", "scheduleShow", "scheduleList",
 		"alwaysAdd", "alwaysStop", "alwaysStart", "alwaysRemove", "alwaysShow", "alwaysList",
-		"once", "recycleSet", "recycleNow", "recycleShow", "operations",
+		"once", "recycleSet", "recycleNow", "recycleShow", "operations", "query", "groups",
 	}
 	// The rest. An audit only looks, but at every run.
 	changingVerbs = []string{

@@ -109,5 +109,9 @@ func Messages() []reflect.Type {
 		reflect.TypeFor[ops.Operation](),
 		reflect.TypeFor[ops.OperationsRequest](),
 		reflect.TypeFor[ops.OperationsResponse](),
+		reflect.TypeFor[ops.QueryRequest](),
+		reflect.TypeFor[ops.QueryResponse](),
+		reflect.TypeFor[ops.GroupsRequest](),
+		reflect.TypeFor[ops.GroupsResponse](),
 	}
 }

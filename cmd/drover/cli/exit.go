@@ -16,6 +16,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/nodes"
 	"github.com/droverhq/drover/broker/topology"
+	"github.com/droverhq/drover/ops/query"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/server"
 )
@@ -112,6 +113,11 @@ func (a *App) report(err error) {
 		return
 	}
 	fmt.Fprintln(a.Stderr, Printable(text))
+	if e, ok := errors.AsType[*query.Error](err); ok {
+		for line := range strings.SplitSeq(e.Caret(), "\n") {
+			fmt.Fprintln(a.Stderr, "  "+Printable(line))
+		}
+	}
 	if doc.Hint != "" {
 		fmt.Fprintln(a.Stderr, "  "+Printable(doc.Hint))
 	}

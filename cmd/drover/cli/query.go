@@ -5,11 +5,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/droverhq/drover"
+	"github.com/droverhq/drover/ops/query"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -114,4 +116,35 @@ func (f *FilterFlags) Options(cmd *cobra.Command) (drover.ListOptions, error) {
 	o.StartedAfter, o.StartedBefore = f.startedAfter.Value, f.startedBefore.Value
 	o.ClosedAfter, o.ClosedBefore = f.closedAfter.Value, f.closedBefore.Value
 	return o, nil
+}
+
+// Condition is what the flags ask for in the language of queries; empty if they ask for nothing.
+// Options must have found them right.
+func (f *FilterFlags) Condition() string {
+	var all []string
+	add := func(field, operator, value string) {
+		if value != "" {
+			all = append(all, field+" "+operator+" "+query.Value{Text: value}.String())
+		}
+	}
+	add("status", "=", f.status)
+	add("type", "=", f.o.Type)
+	add("id", "STARTS_WITH", f.o.Prefix)
+	add("id", "=", f.o.WorkflowID)
+	add("tag", "=", f.o.Tag)
+	add("parent", "=", f.o.Parent)
+	for _, t := range []struct {
+		field, operator string
+		at              time.Time
+	}{
+		{"started", ">", f.startedAfter.Value},
+		{"started", "<", f.startedBefore.Value},
+		{"closed", ">", f.closedAfter.Value},
+		{"closed", "<", f.closedBefore.Value},
+	} {
+		if !t.at.IsZero() {
+			add(t.field, t.operator, t.at.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	return strings.Join(all, " AND ")
 }

@@ -28,7 +28,7 @@ type ServerFlags struct {
 	port, maxPayload           int
 	partitions, replicas       int
 	maxEvents                  int64
-	maxBytes                   cli.SizeFlag
+	maxBytes, indexMemory      cli.SizeFlag
 	roles                      []string
 	claimTTL, drain            cli.DurationFlag
 	afterCrash                 string
@@ -129,6 +129,9 @@ func (f *ServerFlags) register(cmd *cobra.Command) {
 		"when this node did not end properly last time: recover, or halt until \"drover node ack NODE\"")
 	fs.BoolVar(&f.recycleExit, "recycle-exit", false,
 		"in a recycle, end the process with exit code 75 instead of restarting the roles in it")
+	fs.Var(&f.indexMemory, "index-memory",
+		"memory for the indexes of runs, with the role ops; above it the oldest closed runs leave "+
+			"them (default a quarter of the machine, at most 1GiB)")
 	fs.StringVar(&f.node, "node", "",
 		"name of this node (default the host name, with a number while a live node has it)")
 	f.metrics.register(fs)
@@ -172,7 +175,7 @@ func (f *ServerFlags) Options(a *cli.App, cmd *cobra.Command) (*server.Options, 
 		Partitions: f.partitions, Replicas: f.replicas,
 		MaxBytes: f.maxBytes.Value, MaxEvents: f.maxEvents, ClaimTTL: f.claimTTL.Value,
 		Node: f.node, AfterCrash: f.afterCrash, DrainTimeout: f.drain.Value,
-		RecycleExit: f.recycleExit, Version: cli.VersionName(),
+		RecycleExit: f.recycleExit, IndexMemory: f.indexMemory.Value, Version: cli.VersionName(),
 	}
 	if external {
 		at, err := a.DialOptions()

@@ -10,43 +10,55 @@ import (
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 func ListCommand(a *cli.App) *cobra.Command {
-	var f cli.FilterFlags
+	var f searchFlags
 	var limit int
-	var all bool
+	var watch bool
 	cmd := &cobra.Command{
-		Use:   "list",
+		Use:   "list [QUERY]",
 		Short: "List workflows",
-		Long: `List workflows that match all of the flags, in no particular order.
+		Long: `List workflows that match the query and all of the flags, those that started last
+first.
 
-A table has 50 of them, unless --limit says otherwise, and documents have all. Children are left
-out, the inner parts of flows among them, unless --all, --parent or --id is given. On a terminal a
-table fits the width: what is too long is cut, and columns are left out if they must be, RUN
-first. Elsewhere values are whole.
+A table has 50 of them, unless --limit or the query says otherwise, and documents have all. Children
+are left out, the inner parts of flows among them, unless --all, --parent or --id is given, or the
+query asks for an id, a run or a parent. On a terminal a table fits the width: what is too long is
+cut, and columns are left out if they must be, RUN first. Elsewhere values are whole.
 
-Times are written as 2026-01-02T03:04:05Z, as a day, or as 90m for that long ago.`,
+Times are written as 2026-01-02T03:04:05Z, as a day, or as 90m for that long ago, in a query as
+now-90m.`,
 		Example: `  drover list --status failed --closed-after 24h
-  drover list --type order --tag vip -o yaml`,
-		Args: cli.ArgNames(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			o, err := f.Options(cmd)
+  drover list "type = 'order' AND tag = 'vip' ORDER BY took DESC" -o yaml`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := f.search(cmd, args)
 			if err != nil {
 				return err
 			}
-			o.Limit, o.TopLevel = limit, topLevel(o, all)
-			if o.Limit == 0 && !a.JSON && !cmd.Flags().Changed("limit") {
-				o.Limit = usualLimit
+			switch {
+			case len(s.query.Group) > 0:
+				return cli.Usage(cmd, fmt.Errorf("GROUP BY counts: say it to drover count"))
+			case watch && s.scan:
+				return cli.Usage(cmd, fmt.Errorf("--watch needs the index: leave out --scan"))
 			}
-			return a.Client(cmd,
-				func(ctx context.Context, c *drover.Client) error { return showList(ctx, a, c, o) })
+			if limit == 0 && s.query.Limit == 0 && !a.JSON && !cmd.Flags().Changed("limit") {
+				limit = usualLimit
+			}
+			return a.Client(cmd, func(ctx context.Context, c *drover.Client) error {
+				if watch {
+					return watchList(ctx, a, c, s, limit)
+				}
+				return showList(ctx, a, c, s, limit)
+			})
 		},
 	}
-	f.Register(cmd)
-	cmd.Flags().BoolVar(&all, "all", false, "children, too")
+	f.register(cmd)
 	cmd.Flags().IntVar(&limit, "limit", 0,
 		"at most so many; 0 for all (default 50 in a table, all as documents)")
+	cmd.Flags().BoolVar(&watch, "watch", false,
+		"go on with those that begin or change their status, until Ctrl-C")
 	return cmd
 }
 
@@ -62,22 +74,24 @@ func topLevel(o drover.ListOptions, all bool) bool {
 const childrenLeftOut = "children are left out: --all"
 
 // showList shows workflows, and says what it leaves out.
-func showList(ctx context.Context, a *cli.App, c *drover.Client, o drover.ListOptions) error {
-	most, n := o.Limit, 0
+func showList(
+	ctx context.Context, a *cli.App, c *drover.Client, s *search, most int,
+) error {
+	ask, n := most, 0
 	if most > 0 && !a.JSON {
-		o.Limit++ // to know whether there are more
+		ask++ // to know whether there are more
 	}
-	shown := func(yield func(schemas.ExecutionInfo, error) bool) {
-		for e, err := range c.List(ctx, o) {
+	shown := func(yield func(ops.FoundRun, error) bool) {
+		for r, err := range s.find(ctx, c, s.top, ask) {
 			if n++; err == nil && most > 0 && n > most {
 				return
 			}
-			if !yield(e, err) {
+			if !yield(r, err) {
 				return
 			}
 		}
 	}
-	if err := cli.Lines(a, cli.Table{Columns: listColumns(o)}, shown, listRow); err != nil ||
+	if err := cli.Lines(a, cli.Table{Columns: listColumns(s.o)}, shown, foundRow); err != nil ||
 		a.JSON {
 		return err
 	}
@@ -86,26 +100,15 @@ func showList(ctx context.Context, a *cli.App, c *drover.Client, o drover.ListOp
 		fmt.Fprintf(a.Stderr, "the first %d are shown: --limit 0 shows all\n", most)
 	case n == 0:
 		words := "no workflows"
-		if left, err := childrenMatch(ctx, c, o); err != nil {
+		if left, err := s.childrenMatch(ctx, c); err != nil {
 			return err
 		} else if left {
 			words += "; " + childrenLeftOut
 		}
 		fmt.Fprintln(a.Stderr, words)
 	}
+	s.sayState(a.Stderr)
 	return nil
-}
-
-// childrenMatch tells whether children would match that are left out.
-func childrenMatch(ctx context.Context, c *drover.Client, o drover.ListOptions) (bool, error) {
-	if !o.TopLevel {
-		return false, nil
-	}
-	o.TopLevel, o.Limit = false, 1
-	for _, err := range c.List(ctx, o) {
-		return err == nil, err
-	}
-	return false, nil
 }
 
 // listColumns are those of list: if all lines are of one id, that is left out and not the run.
@@ -124,6 +127,8 @@ func listColumns(o drover.ListOptions) []cli.Column {
 	}
 	return all
 }
+
+func foundRow(r ops.FoundRun) []string { return listRow(r.ExecutionInfo) }
 
 func listRow(e schemas.ExecutionInfo) []string {
 	took := "-"
