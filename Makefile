@@ -40,7 +40,7 @@ REPORT   ?= $(CURDIR)/bin/chaos.jsonl
 TOOL   := $(GO) tool -modfile=internal/tools/go.mod
 CHECKS := all,-ST1020,-ST1021,-ST1022,-QF1*
 
-.PHONY: all run test build lint vet vettool floors staticcheck format fmt fuzz bench picture chaos soak house mutants clean
+.PHONY: all run test build lint vet vettool floors staticcheck format fmt fuzz bench picture alerts chaos soak house mutants clean
 
 all: build
 
@@ -99,6 +99,10 @@ bench: build
 # docs/internals/architecture.svg from its description; a test compares the two.
 picture:
 	$(GO) run ./internal/picture docs/internals/architecture.txt docs/internals/architecture.svg
+
+# Alerts and dashboard by Prometheus' own parser and engine: a module of its own, which takes a minute to build.
+alerts:
+	cd internal/tools/alerts && $(GO) test -count=1 ./...
 
 # Load, faults and the checker, for DURATION: make chaos SEED=7 TOPOLOGY=cluster
 # The topologies take turns. It fails on a violation, keeps what it was, and says where. The report is also in REPORT.
