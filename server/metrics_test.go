@@ -112,7 +112,7 @@ func TestMetrics(t *testing.T) {
 		"runs_closed_total failed order": 0, "activities_total bank completed pay": 3,
 		"partition_owned 0": 1, "partition_owned 1": 1, "partition_takeovers_total new": 2, "partition_takeover_seconds": 2,
 		"timer_claims": 2, "claims_held partition": 2, "claims_held alarms": 2,
-		"master": 1, "claims_lost_total": 0, "metric_overflow_total": 0,
+		"master": 1, "claims_lost_total": 0, "metric_overflow_total": 0, "index_rows": 3, "index_building": 0,
 	}
 	atLeast := map[string]float64{
 		"commit_records_total": 3, "commit_events_total": 6, "commit_bytes_total": 100, "commit_seconds": 3,
@@ -182,7 +182,7 @@ func lead(ctx context.Context, t *testing.T, s *served, c *drover.Client) {
 	want := map[string]float64{
 		"list_backlog bank": 0, "list_in_hand bank": 0, "list_workers_waiting bank": 1, "list_oldest_seconds bank": 0,
 		"dead_letters_stored unknown-workflow": 1, "locks_held": 1, "locks_waiting": 2, "nodes ready": 1,
-		"schedule_slots_total missed nightly": 0, "always_on_up daemon": 1,
+		"schedule_slots_total missed nightly": 0, "always_on_up daemon": 1, "runs_open guard": 3,
 	}
 	poll.Until(t, time.Minute, "what a master reads", func() bool {
 		once, end := context.WithCancel(ctx)

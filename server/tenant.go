@@ -131,6 +131,10 @@ func (t *tenant) build() error {
 		if t.index, err = t.visibility(); err != nil {
 			return err
 		}
+		t.metrics.Index(func() metrics.IndexStats {
+			of := t.index.Stats()
+			return metrics.IndexStats{Rows: of.Rows, Bytes: of.Bytes, Whole: of.Building >= 1}
+		})
 	}
 	for _, name := range t.node.o.Roles {
 		var r runner

@@ -143,9 +143,7 @@ type Report struct {
 	// the others, but for those beyond 10,000 findings: they count as wrong, and the next pass sees
 	// to them.
 	More map[Kind]int `json:"more,omitempty"`
-	// Open counts the open runs by type, and Paused those that are paused, by cause, if all were
-	// looked at; else they are nil.
-	Open   map[string]int        `json:"-"`
+	// Paused counts the runs that are paused, by cause, if all were looked at; else it is nil.
 	Paused map[schemas.Cause]int `json:"-"`
 
 	unseen    unseen

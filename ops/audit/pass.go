@@ -42,7 +42,7 @@ func (a *Auditor) Pass(ctx context.Context, full bool) (*Report, error) {
 		}
 	}
 	if r.unseen = v.unseen; full && len(v.unseen.runs)+len(v.silent) == 0 {
-		r.Open, r.Paused = v.types, v.paused
+		r.Paused = v.paused
 	}
 	r.sort()
 	r.Took = schemas.Duration(time.Since(began))

@@ -167,13 +167,9 @@ func (a *Auditor) judgeAll(
 		})
 }
 
-// count counts an open run.
+// count counts a run that is paused.
 func (v *view) count(r *schemas.AuditRun) {
-	if r.Unreadable != "" || r.Run == "" || r.Status.Closed() {
-		return
-	}
-	v.types[r.Type]++
-	if r.Status == schemas.StatusPaused {
+	if r.Unreadable == "" && r.Status == schemas.StatusPaused {
 		v.paused[cmp.Or(r.PausedCause, schemas.CauseOperatorInitiated)]++
 	}
 }

@@ -40,8 +40,7 @@ type view struct {
 	runs     map[string]*schemas.AuditRun // second look: what the owners said, by the run asked for
 	children map[int]map[string][]parent  // by partition and run: who waits for it
 	deciders map[string]*waiting          // by workflow type: decisions that nobody listens for
-	types    map[string]int               // first look: open runs by type
-	paused   map[schemas.Cause]int        // of these, by cause
+	paused   map[schemas.Cause]int        // first look: paused runs by cause
 
 	locks map[string]*schemas.LockRecord // those in use, by key; nil if they cannot be read
 
@@ -132,7 +131,7 @@ func newView(a *Auditor, full bool) *view {
 		a: a, full: full, seed: maphash.MakeSeed(), read: map[string]uint64{},
 		partial: map[string]bool{}, tasks: map[string]*task{}, at: map[place]*task{},
 		silent: map[int]error{}, unseen: newUnseen(), ringers: map[int]string{},
-		types: map[string]int{}, paused: map[schemas.Cause]int{},
+		paused: map[schemas.Cause]int{},
 	}
 	v.forget()
 	return v

@@ -32,6 +32,7 @@ func (c *collection) namespace(n *Namespace) {
 	c.commits(n.name, &s.Commits)
 	c.alarms(n.name, &s.Alarms)
 	c.care(n)
+	c.index(n)
 	c.readings(n)
 	c.put(overflow, float64(s.Overflow()), n.name)
 }
@@ -135,4 +136,21 @@ func (c *collection) care(n *Namespace) {
 	}
 	c.put(isMaster, leads, n.name)
 	c.put(purged, float64(n.purged), n.name)
+}
+
+func (c *collection) index(n *Namespace) {
+	n.mu.Lock()
+	stands := n.index
+	n.mu.Unlock()
+	if stands == nil {
+		return
+	}
+	of := stands()
+	c.put(indexRows, float64(of.Rows), n.name)
+	c.put(indexBytes, float64(of.Bytes), n.name)
+	building := 1.0
+	if of.Whole {
+		building = 0
+	}
+	c.put(indexBuilding, building, n.name)
 }

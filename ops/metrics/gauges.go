@@ -32,13 +32,14 @@ type readings struct {
 	locks     *[2]int // held and waiting
 	schedules []ops.ScheduleLine
 	alwaysOn  []alwaysOn
+	open      []openType
+	lag       *int64 // of the index
 	nodes     map[schemas.NodeStatus]int
 }
 
 // audited is what the audits of the master have said.
 type audited struct {
 	findings map[audit.Standing]int
-	open     map[string]int
 	paused   map[schemas.Cause]int
 }
 
@@ -79,8 +80,8 @@ func (n *Namespace) Audited(r *audit.Report, standing map[audit.Standing]int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.audited.findings = standing
-	if r.Open != nil {
-		n.audited.open, n.audited.paused = r.Open, r.Paused
+	if r.Paused != nil {
+		n.audited.paused = r.Paused
 	}
 }
 
@@ -136,6 +137,17 @@ func (s Source) read(ctx context.Context) (r readings) {
 		r.alwaysOn = append(r.alwaysOn, w)
 	}
 	note("always-on workflows", err)
+	open, err := s.Client.Groups(ctx, "status != 'closed' GROUP BY type", nil)
+	if note("open runs", err) {
+		if open.Index.Lag >= 0 {
+			r.lag = &open.Index.Lag
+		}
+		for _, g := range open.Groups {
+			if open.Index.Building == 0 {
+				r.open = append(r.open, openType{g.Values[0], g.Count})
+			}
+		}
+	}
 	if s.Nodes != nil {
 		all, err := s.Nodes.List(ctx)
 		if note("nodes", err) {

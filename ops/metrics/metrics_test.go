@@ -69,7 +69,6 @@ func full(types int) *Set {
 // fill gives it what a master reads, of as many lists, schedules and always-on workflows.
 func fill(n *Namespace, many int) {
 	r := readings{locks: &[2]int{2, 1}, nodes: map[schemas.NodeStatus]int{schemas.NodeReady: 3}}
-	a := map[string]int{}
 	for i := range many {
 		r.lists = append(r.lists, schemas.TaskListInfo{
 			List: fmt.Sprintf("list%05d", i), Pending: 2, Working: 1, Workers: 4,
@@ -80,10 +79,12 @@ func fill(n *Namespace, many int) {
 		l.Counts.Missed = 1
 		r.schedules = append(r.schedules, l)
 		r.alwaysOn = append(r.alwaysOn, alwaysOn{id: fmt.Sprintf("daemon%05d", i), up: float64(i % 2)})
-		a[fmt.Sprintf("type%05d", i)] = 5
+		r.open = append(r.open, openType{fmt.Sprintf("type%05d", i), 5})
 	}
+	r.lag = new(int64)
 	n.read = r
-	n.Audited(&audit.Report{Open: a, Paused: map[schemas.Cause]int{schemas.CauseOperatorInitiated: 2}},
+	n.Index(func() IndexStats { return IndexStats{Rows: 7, Bytes: 900} })
+	n.Audited(&audit.Report{Paused: map[schemas.Cause]int{schemas.CauseOperatorInitiated: 2}},
 		map[audit.Standing]int{{Kind: audit.KindParked, Severity: audit.Warning}: 2})
 }
 
@@ -131,15 +132,15 @@ func TestReadingsAreBounded(t *testing.T) {
 	}
 }
 
-// A cheap audit says nothing of open runs: those of the last full one stand.
+// A cheap audit says nothing of paused runs: those of the last full one stand.
 func TestCheapAudit(t *testing.T) {
 	s := New("", "")
 	n := s.Namespace("default")
 	fill(n, 1)
 	n.Audited(&audit.Report{}, nil)
 	by := gather(t, s)
-	if all, _ := sum(by["drover_runs_open"]); all != 5 || by["drover_audit_findings"] != nil {
-		t.Errorf("got %v open runs and findings %v", all, by["drover_audit_findings"])
+	if all, _ := sum(by["drover_runs_paused"]); all != 2 || by["drover_audit_findings"] != nil {
+		t.Errorf("got %v paused runs and findings %v", all, by["drover_audit_findings"])
 	}
 }
 

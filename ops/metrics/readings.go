@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -42,11 +41,10 @@ func (c *collection) readings(n *Namespace) {
 	for of, found := range a.findings {
 		c.put(auditFindings, float64(found), n.name, string(of.Kind), string(of.Severity))
 	}
-	types := make([]openType, 0, len(a.open))
-	for _, typ := range slices.Sorted(maps.Keys(a.open)) {
-		types = append(types, openType{typ, a.open[typ]})
+	if r.lag != nil {
+		c.put(indexLag, float64(*r.lag), n.name)
 	}
-	for _, t := range bounded(types, typeName, joinTypes) {
+	for _, t := range bounded(r.open, typeName, joinTypes) {
 		c.put(runsOpen, float64(t.runs), n.name, t.name)
 	}
 	for cause, runs := range a.paused {
@@ -120,7 +118,7 @@ func joinAlways(into, one *alwaysOn) { into.up = min(into.up, one.up) }
 // openType is how many runs of a type are open.
 type openType struct {
 	name string
-	runs int
+	runs int64
 }
 
 func typeName(t *openType) *string  { return &t.name }

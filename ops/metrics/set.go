@@ -64,6 +64,7 @@ type Namespace struct {
 	master     func() bool
 	purged     int64
 	lost       int64 // claims of former generations of the roles
+	index      func() IndexStats
 	read       readings
 	audited    audited
 }
@@ -89,6 +90,23 @@ func (n *Namespace) Roles(partitions int, c *claims.Claims, master func() bool) 
 		n.lost += lost
 	}
 	n.partitions, n.claims, n.master = partitions, c, master
+}
+
+// IndexStats is how the index of runs of this process stands.
+type IndexStats struct {
+	Rows  int
+	Bytes int64
+	Whole bool // else it is being built
+}
+
+// Index says how to learn how the index of this process stands.
+func (n *Namespace) Index(stands func() IndexStats) {
+	if n == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.index = stands
 }
 
 // Purged counts closed runs that were purged.

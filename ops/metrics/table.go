@@ -55,7 +55,7 @@ var (
 		"Time from the start of a run to its close.")
 
 	runsOpen = metric(Gauge, "runs_open", "namespace type",
-		"Open runs, by workflow type, as the last full audit of the master saw them.")
+		"Open runs, paused ones among them, by type, as the index has them; not while it is built.")
 	runsPaused = metric(Gauge, "runs_paused", "namespace cause",
 		"Paused runs, by cause, as the last full audit of the master saw them.")
 
@@ -154,6 +154,15 @@ var (
 		"1 if this server is the master of the namespace.")
 	purged = metric(Counter, "retention_purged_total", "namespace",
 		"Closed runs that were purged.")
+
+	indexRows = metric(Gauge, "index_rows", "namespace",
+		"Runs that the index of this server has.")
+	indexBytes = metric(Gauge, "index_bytes", "namespace",
+		"Memory that the index of this server takes, about.")
+	indexBuilding = metric(Gauge, "index_building", "namespace",
+		"1 while the index of this server is built: what it answers lacks runs.")
+	indexLag = metric(Gauge, "index_lag_records", "namespace",
+		"Records that the index which answered the master had not counted, at most.")
 
 	buildInfo = metric(Gauge, "build_info", "version goversion",
 		"1; the labels tell the version of the server and of Go.")

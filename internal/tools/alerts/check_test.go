@@ -120,6 +120,8 @@ const well = `load 1m
   drover_always_on_up{namespace="a", id="d"} 1x90
   drover_store_free_bytes{instance="1"} 50e9x90
   drover_commit_refused_total{namespace="a", code="conflict"} 2x90
+  drover_index_lag_records{namespace="a", instance="1"} 40x90
+  drover_index_building{namespace="a", instance="1"} 1x60 0x30
 `
 
 // ill is what makes each alert fire; it is added to a system that is well, and takes the place of the series that it names.
@@ -144,12 +146,16 @@ var ill = map[string][]string{
 		`drover_alarm_late_seconds_bucket{namespace="a", le="2.5"} 0+9x90`,
 		`drover_audit_findings{namespace="a", kind="alarms-overdue", severity="fault"} 1x90`,
 	},
-	"DroverInboxLag":       {`drover_inbox_lag_seconds{namespace="a", partition="0"} 0+10x90`},
-	"DroverDeadLetters":    {`drover_dead_letters_stored{namespace="a", reason="unknown-workflow"} 1x90`},
-	"DroverAuditFault":     {`drover_audit_findings{namespace="a", kind="unreadable", severity="fault"} 1x90`},
-	"DroverSlotsMissed":    {`drover_schedule_slots_total{namespace="a", schedule="s", outcome="missed"} 4x60 5x30`},
-	"DroverAlwaysOnDown":   {`drover_always_on_up{namespace="a", id="d"} 1x40 0x50`},
-	"DroverDiskFills":      {`drover_store_free_bytes{instance="1"} 50e9-1e9x90`},
+	"DroverInboxLag":     {`drover_inbox_lag_seconds{namespace="a", partition="0"} 0+10x90`},
+	"DroverDeadLetters":  {`drover_dead_letters_stored{namespace="a", reason="unknown-workflow"} 1x90`},
+	"DroverAuditFault":   {`drover_audit_findings{namespace="a", kind="unreadable", severity="fault"} 1x90`},
+	"DroverSlotsMissed":  {`drover_schedule_slots_total{namespace="a", schedule="s", outcome="missed"} 4x60 5x30`},
+	"DroverAlwaysOnDown": {`drover_always_on_up{namespace="a", id="d"} 1x40 0x50`},
+	"DroverDiskFills":    {`drover_store_free_bytes{instance="1"} 50e9-1e9x90`},
+	"DroverIndexLag": {
+		`drover_index_lag_records{namespace="a", instance="1"} 0+1000x90`,
+		`drover_index_building{namespace="a", instance="1"} 1x90`,
+	},
 	"DroverCommitsRefused": {`drover_commit_refused_total{namespace="a", code="conflict"} 0+1x90`},
 }
 
