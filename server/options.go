@@ -95,6 +95,10 @@ type Options struct {
 	// RecycleExit ends [Server.Run] with [ErrRecycled] in its turn of a recycle, instead of
 	// restarting the roles. Defaults to false.
 	RecycleExit bool
+	// IndexDir is the folder for snapshots of the indexes, of this server alone, by which one with
+	// the role ops need not read all histories after a start. Defaults to index in Embedded.StoreDir, and to none
+	// where there is none.
+	IndexDir string
 	// IndexMemory is how many bytes the rows of the indexes of all namespaces may take together, on
 	// a server with the role ops. Above it the oldest closed runs leave. Defaults to a quarter of
 	// the machine's memory, at most 1 GiB.

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -43,6 +44,14 @@ func machineMemory() int64 {
 	return 0
 }
 
+// indexDir is the folder for snapshots; empty if there is none.
+func (n *node) indexDir() string {
+	if n.o.IndexDir == "" && n.server != nil && !n.server.Memory() {
+		return filepath.Join(n.server.StoreDir(), "index")
+	}
+	return n.o.IndexDir
+}
+
 // visibility makes the index of the namespace.
 func (t *tenant) visibility() (*visibility.Index, error) {
 	return visibility.New(visibility.Options{
@@ -50,7 +59,7 @@ func (t *tenant) visibility() (*visibility.Index, error) {
 			return t.generation.dial(ctx, t.claims.Node()+" index")
 		},
 		Namespace: t.space.Name, Partitions: t.space.Partitions, Node: t.claims.Node(),
-		Logger: t.log,
+		Logger: t.log, Dir: t.node.indexDir(),
 		Owned: func() []int {
 			if t.broker == nil {
 				return nil

@@ -75,12 +75,7 @@ func (c *Conn) StreamSubjects(
 			"%w: subjects of stream %s: the filter is empty: want tokens, with * and > for any",
 			ErrInvalid, stream)
 	}
-	var size struct {
-		answer
-		State struct {
-			Subjects int `json:"num_subjects"`
-		} `json:"state"`
-	}
+	var size streamSize
 	if err := c.call(ctx, "STREAM.INFO."+stream, struct{}{}, &size); err != nil ||
 		size.State.Subjects > most {
 		return nil, false, err
@@ -95,6 +90,23 @@ func (c *Conn) StreamSubjects(
 			return subjects, len(subjects) >= total, nil
 		}
 	}
+}
+
+// StreamSubjectCount is how many subjects a stream has. The leader answers.
+func (c *Conn) StreamSubjectCount(ctx context.Context, stream string) (int, error) {
+	if err := checkName("stream", stream); err != nil {
+		return 0, err
+	}
+	var size streamSize
+	err := c.call(ctx, "STREAM.INFO."+stream, struct{}{}, &size)
+	return size.State.Subjects, err
+}
+
+type streamSize struct {
+	answer
+	State struct {
+		Subjects int `json:"num_subjects"`
+	} `json:"state"`
 }
 
 // subjectPage lists some subjects after the first ones, and tells how many there are.

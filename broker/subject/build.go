@@ -114,6 +114,10 @@ func (ns Namespace) Offer(list string) string { return ns.start("offer.") + list
 // Fire is where the owner of a partition is told of alarms that are due: drover.<ns>.ring.<p>.
 func (ns Namespace) Fire(p int) string { return ns.part("ring", p) }
 
+// Purged is where the janitor tells which runs of a partition it has purged:
+// drover.<ns>.purged.<p>.
+func (ns Namespace) Purged(p int) string { return ns.part("purged", p) }
+
 // Owner is where the owner of a partition is asked: drover.<ns>.owner.<p>.
 func (ns Namespace) Owner(p int) string { return ns.part("owner", p) }
 

@@ -49,6 +49,9 @@ func (ns Namespace) AllDecide() string { return ns.start("decide.>") }
 // AllAnnounce matches every announcement: drover.<ns>.announce.*.
 func (ns Namespace) AllAnnounce() string { return ns.start("announce.*") }
 
+// AllPurged matches what is told of purged runs: drover.<ns>.purged.*.
+func (ns Namespace) AllPurged() string { return ns.start("purged.*") }
+
 // AllOwned matches what brokers say of partitions that they serve: drover.<ns>.owned.*.
 func (ns Namespace) AllOwned() string { return ns.start("owned.*") }
 

@@ -44,6 +44,7 @@ func TestSubjects(t *testing.T) {
 		"drover.default.ring.3":                                                 ns.Fire(3),
 		"drover.default.owner.3":                                                ns.Owner(3),
 		"drover.default.owned.3":                                                ns.Owned(3),
+		"drover.default.purged.3":                                               ns.Purged(3),
 		"drover.default.control.host%2Elan":                                     ns.Control("host.lan"),
 		"drover.default.event.WorkflowStarted.T.o%2E1":                          ns.Event("WorkflowStarted", "T", "o.1"),
 		"drover.default.dead.unknown":                                           ns.Dead("unknown"),

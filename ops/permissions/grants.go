@@ -491,6 +491,9 @@ func (r *rights) ops() []Grant {
 		Publish:   append(r.kv(r.ns.BucketSchedules()), r.ns.AllOperations()),
 		Subscribe: r.api(keeperVerbs...),
 	}, Grant{
+		Why:     "tell the indexes of runs what is purged",
+		Publish: []string{r.ns.AllPurged()}, Subscribe: []string{r.ns.AllPurged()},
+	}, Grant{
 		Why:       "work on the list of the service: drover.once",
 		Publish:   []string{r.ns.AllOutcomesOf(ops.ServiceList), r.ns.AllBeatsOf(ops.ServiceList)},
 		Subscribe: []string{r.ns.Offer(ops.ServiceList)},

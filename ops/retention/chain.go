@@ -57,8 +57,9 @@ func (k *look) before(ctx context.Context, c *candidate) (earlier []link, err er
 	return earlier, nil
 }
 
-// gone notes that a run was purged.
+// gone notes that a run was purged, and tells the indexes of runs.
 func (k *look) gone(c *candidate) {
+	k.j.tell(c)
 	if k.purged != nil {
 		k.purged[c.subject] = true
 	}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/ops/spans"
+	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 const (
@@ -60,5 +62,18 @@ func (j *Janitor) hearOn(ctx context.Context) {
 			}
 		}
 		j.passing.Unlock()
+	}
+}
+
+// tell says that a run was purged. Who does not hear it finds out later.
+func (j *Janitor) tell(c *candidate) {
+	body, err := schemas.Marshal(&ops.PurgedRun{
+		V: schemas.Version, WorkflowID: c.line.WorkflowID, Run: c.line.Run, Sequence: c.seq,
+	})
+	if err == nil {
+		err = j.o.Conn.Publish(j.o.Namespace.Purged(int(c.partition)), nil, body)
+	}
+	if err != nil {
+		j.o.Logger.WithField("err", err).Debug("that a run was purged cannot be told")
 	}
 }

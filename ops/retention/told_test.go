@@ -16,6 +16,7 @@ import (
 	"github.com/droverhq/drover/broker/runs"
 	ops "github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/schemas"
+	words "github.com/droverhq/drover/schemas/ops"
 )
 
 // records are what an owner would tell of the records from a sequence on.
@@ -264,6 +265,39 @@ func TestManyAreHeardAtOnce(t *testing.T) {
 		time.Sleep(time.Second)
 		if got := h.j.Known(); got != 2001 {
 			t.Errorf("the janitor knows of %d closed runs, want 2,000 that it was told of, and one that it has read", got)
+		}
+	})
+}
+
+// Of each run that is purged the indexes are told.
+func TestPurgedIsTold(t *testing.T) {
+	live(t, ops.Options{}, func(h *house) {
+		var mu sync.Mutex
+		told := map[string]uint64{}
+		sub, err := natsconn.Of(h.Client).Subscribe(ns.AllPurged(), "", func(m natsconn.Msg) {
+			var gone words.PurgedRun
+			if err := schemas.Unmarshal(m.Data, &gone); err != nil {
+				h.t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			told[gone.WorkflowID+" "+gone.Run] = gone.Sequence
+		})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		defer sub.Close()
+		run := h.run("raw", "gone", says{Retention: []string{"disabled"}})
+		h.run("raw", "stays", says{})
+		closed, _ := h.records(1)
+		h.settle()
+		h.pass()
+		h.wantKept("stays")
+		time.Sleep(time.Second)
+		mu.Lock()
+		defer mu.Unlock()
+		if len(told) != 1 || told["gone "+run] != closed[0].Sequence {
+			h.t.Errorf("got %v, want the run that was purged, with its last record", told)
 		}
 	})
 }

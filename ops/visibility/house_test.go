@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/embedded"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/internal/virtual"
@@ -39,6 +41,7 @@ type house struct {
 	client *drover.Client
 	log    *logrus.Logger
 	ends   []func()
+	dir    string // for snapshots
 }
 
 const partitions = 2
@@ -131,7 +134,7 @@ func (h *house) newIndex(brokers ...*broker.Broker) *visibility.Index {
 	h.t.Helper()
 	x, err := visibility.New(visibility.Options{
 		Dial:      func(context.Context) (*natsconn.Conn, error) { return h.dial("index"), nil },
-		Namespace: h.space.Name, Partitions: partitions, Node: "n", Logger: h.log,
+		Namespace: h.space.Name, Partitions: partitions, Node: "n", Logger: h.log, Dir: h.dir,
 		Owned: func() (all []int) {
 			for _, b := range brokers {
 				all = append(all, b.Owned()...)
@@ -206,6 +209,37 @@ func (h *house) start(id, input string, o *drover.StartOptions) *drover.Run {
 		h.t.Fatal(err)
 	}
 	return r
+}
+
+// put writes a record by hand, where there is no broker.
+func (h *house) put(id, run, status string) {
+	h.t.Helper()
+	p := subject.Partition(id, partitions)
+	head := natsconn.Header{schemas.StatusHeader: {status + " 1 " + strconv.FormatInt(time.Now().UnixNano(), 36) + " order"}}
+	if _, err := h.conn.PublishSync(h.t.Context(), h.space.Name.History(p, id, run), head, []byte("x")); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// purge takes a run away, as a janitor does, without a word.
+func (h *house) purge(id, run string) {
+	h.t.Helper()
+	p := subject.Partition(id, partitions)
+	if err := h.conn.PurgeSubject(h.t.Context(), h.space.Name.StreamHistory(p), h.space.Name.History(p, id, run)); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// another makes the streams of the histories anew.
+func (h *house) another() {
+	h.t.Helper()
+	time.Sleep(time.Second) // nothing of it is made when something of the others was
+	for p := range partitions {
+		if err := h.conn.JetStream().DeleteStream(h.t.Context(), h.space.Name.StreamHistory(p)); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	h.ensure()
 }
 
 func (h *house) signal(r *drover.Run, name string) {

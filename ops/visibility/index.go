@@ -99,6 +99,11 @@ func (x *Index) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer conn.OnClose(func() { cancel(natsconn.ErrClosed) })()
+	purged, err := x.hearPurged()
+	if err != nil {
+		return err
+	}
+	defer purged.Close() // it ends with the connection, too
 	for _, t := range x.parts {
 		t.anew()
 		following.Go(func() { t.run(ctx) })

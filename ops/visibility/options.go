@@ -30,6 +30,9 @@ type Options struct {
 	// Memory tells how many bytes the rows may take now. Above it the oldest closed runs leave.
 	// Defaults to 1 GiB.
 	Memory func() int64
+	// Dir is the folder for snapshots, a file for each partition; it is made if it is missing.
+	// Defaults to none: each start reads the histories.
+	Dir string
 	// Node is the name of this process in answers. Defaults to none.
 	Node string
 	// Logger is told of what goes wrong. Defaults to none.

@@ -46,10 +46,17 @@ type part struct {
 	goal  atomic.Uint64
 	built atomic.Bool
 
-	puts   int
 	wake   chan struct{} // something was told
 	behind chan struct{} // somebody waits for records up to wanted
 	wanted atomic.Uint64
+
+	changes, saved int // of rows, and how many the last snapshot has
+	savedAt        time.Time
+	// away: rows may be of runs that were purged while nobody listened. comparedAt is when that was
+	// last looked for, and comparing how long it took.
+	away       bool
+	comparedAt time.Time
+	comparing  time.Duration
 
 	server string    // the NATS server that was asked
 	made   time.Time // of the stream; the zero time before it was asked
@@ -88,12 +95,15 @@ func (t *part) anew() {
 	t.goal.Store(0)
 	t.position.Store(0)
 	t.wanted.Store(0)
-	t.made, t.seen, t.seenAt = time.Time{}, 0, time.Time{}
+	t.made, t.seen, t.seenAt, t.away = time.Time{}, 0, time.Time{}, false
 	t.x.follower.Forget(t.p)
 }
 
-// run follows the stream until ctx ends.
+// run follows the stream until ctx ends. It begins with a snapshot, if there is one, and leaves one.
 func (t *part) run(ctx context.Context) {
+	t.savedAt = time.Now()
+	t.load()
+	defer t.save(ctx, true)
 	for ctx.Err() == nil {
 		err := t.follow(ctx)
 		log := t.x.o.Logger.WithField("err", err).WithField("partition", t.p)
@@ -152,6 +162,9 @@ func (t *part) build(ctx context.Context) error {
 		t.goal.Store(last)
 	}
 	if err := t.catchUp(ctx); err != nil {
+		return err
+	}
+	if err := t.compare(ctx); err != nil {
 		return err
 	}
 	t.built.Store(true)
@@ -213,6 +226,10 @@ func (t *part) listen(ctx context.Context) error {
 			if err := t.catchUp(ctx); err != nil { // a fence, of which nobody tells
 				return err
 			}
+			if err := t.compare(ctx); err != nil {
+				return err
+			}
+			t.save(ctx, false)
 		}
 	}
 }
@@ -263,7 +280,14 @@ func (t *part) read(ctx context.Context) error {
 		case <-checks.C:
 			r.Close()
 			<-r.Done()
-			return t.check(ctx)
+			if err := t.check(ctx); err != nil {
+				return err
+			}
+			if err := t.compare(ctx); err != nil {
+				return err
+			}
+			t.save(ctx, false)
+			return nil
 		}
 	}
 }
@@ -300,7 +324,7 @@ func (t *part) told(c *broker.Change) { t.put(&c.Line, c.Sequence, c.Reason) }
 func (t *part) put(l *runs.Line, seq uint64, reason string) {
 	store := t.store.Load()
 	store.Put(rowOf(l, t.p, seq, reason))
-	if t.puts++; t.puts%trimEvery == 0 {
+	if t.changes++; t.changes%trimEvery == 0 {
 		store.Trim(t.x.o.Memory() / int64(len(t.x.parts)))
 	}
 }

@@ -113,5 +113,6 @@ func Messages() []reflect.Type {
 		reflect.TypeFor[ops.QueryResponse](),
 		reflect.TypeFor[ops.GroupsRequest](),
 		reflect.TypeFor[ops.GroupsResponse](),
+		reflect.TypeFor[ops.PurgedRun](),
 	}
 }

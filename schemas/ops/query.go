@@ -90,3 +90,12 @@ type GroupsResponse struct {
 	Index IndexState     `json:"index"`
 	Error *schemas.Error `json:"error,omitempty"`
 }
+
+// PurgedRun says that a run was purged from disk: a message on drover.<ns>.purged.<p>.
+type PurgedRun struct {
+	V          int    `json:"v,omitempty"`
+	WorkflowID string `json:"workflowId"`
+	Run        string `json:"run"`
+	// Sequence was that of its last record.
+	Sequence uint64 `json:"sequence"`
+}

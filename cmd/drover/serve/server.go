@@ -24,6 +24,7 @@ import (
 // ServerFlags are those of server and dev.
 type ServerFlags struct {
 	store, profile, host, node string
+	indexDir                   string
 	memory, onlyNamespace      bool
 	port, maxPayload           int
 	partitions, replicas       int
@@ -129,6 +130,8 @@ func (f *ServerFlags) register(cmd *cobra.Command) {
 		"when this node did not end properly last time: recover, or halt until \"drover node ack NODE\"")
 	fs.BoolVar(&f.recycleExit, "recycle-exit", false,
 		"in a recycle, end the process with exit code 75 instead of restarting the roles in it")
+	fs.StringVar(&f.indexDir, "index-dir", "",
+		"folder for snapshots of the indexes of runs, with the role ops (default index in --store)")
 	fs.Var(&f.indexMemory, "index-memory",
 		"memory for the indexes of runs, with the role ops; above it the oldest closed runs leave "+
 			"them (default a quarter of the machine, at most 1GiB)")
@@ -175,7 +178,8 @@ func (f *ServerFlags) Options(a *cli.App, cmd *cobra.Command) (*server.Options, 
 		Partitions: f.partitions, Replicas: f.replicas,
 		MaxBytes: f.maxBytes.Value, MaxEvents: f.maxEvents, ClaimTTL: f.claimTTL.Value,
 		Node: f.node, AfterCrash: f.afterCrash, DrainTimeout: f.drain.Value,
-		RecycleExit: f.recycleExit, IndexMemory: f.indexMemory.Value, Version: cli.VersionName(),
+		RecycleExit: f.recycleExit, IndexDir: f.indexDir, IndexMemory: f.indexMemory.Value,
+		Version: cli.VersionName(),
 	}
 	if external {
 		at, err := a.DialOptions()
