@@ -86,6 +86,13 @@ type line struct {
 	IdleCPU   float64 `json:"idle_cpu_percent,omitempty"`
 	Binary    int64   `json:"binary_bytes,omitempty"`
 
+	// V. IndexedMS is from the first start until the index had all, IndexRestartMS from the stop of the server until the
+	// next one answered about all.
+	Asked          map[string]float64 `json:"query_p50_ms,omitempty"`
+	AskedMost      map[string]float64 `json:"query_max_ms,omitempty"`
+	IndexedMS      float64            `json:"indexed_ms,omitempty"`
+	IndexRestartMS float64            `json:"index_restart_ms,omitempty"`
+
 	// W7. Times are from the kill. Doubles is how many activities ran more than once, Unfinished how many workflows did not
 	// end; both are printed also when they are 0.
 	ProgressMS float64  `json:"progress_ms,omitempty"`

@@ -54,6 +54,9 @@ func work(ctx context.Context, client *drover.Client) error {
 		late.note(t.Events(), time.Now())
 		return decide(ctx, t)
 	}))
+	for i := range visibleTypes {
+		deciders.Register(visibleType(i), decider.Func(decideVisible))
+	}
 	workflow.Implement(deciders, stepping, steps, nil)
 	workflow.Implement(deciders, coded, code, nil)
 	workers := activity.New(client, &activity.Options{Lists: []string{benchList}, Concurrency: 512})

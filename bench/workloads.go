@@ -62,6 +62,7 @@ var workloads = map[string]workload{
 	"W7w":    {run: killed("worker", (*bench).workerAgain), bare: true, alone: true},
 	"W7s":    {run: killed("server", (*bench).serverAgain), bare: true, alone: true},
 	"W7b":    {run: twoBrokers, bare: true, alone: true},
+	"V":      {run: func(ctx context.Context, b *bench, l *line) error { return b.visible(ctx, l) }, finish: restartVisible, alone: true},
 	"WB":     {run: backlog, bare: true, alone: true},
 }
 
