@@ -40,7 +40,7 @@ REPORT   ?= $(CURDIR)/bin/chaos.jsonl
 TOOL   := $(GO) tool -modfile=internal/tools/go.mod
 CHECKS := all,-ST1020,-ST1021,-ST1022,-QF1*
 
-.PHONY: all run test build lint vet vettool floors staticcheck format fmt fuzz bench picture alerts chaos soak house mutants clean
+.PHONY: all run test build lint vet vettool floors staticcheck format fmt fuzz bench million picture alerts chaos soak house mutants clean
 
 all: build
 
@@ -95,6 +95,10 @@ fuzz:
 # A module of its own, so that the peers that are measured never enter this one: make bench BENCH='-w W1'
 bench: build
 	cd bench && $(GO) run . $(BENCH)
+
+# A million runs as records of a real engine, and questions about them: some minutes, and 1.3 GB of disk while it runs.
+million: build
+	cd bench && $(GO) run . -w V -n 1000000
 
 # docs/internals/architecture.svg from its description; a test compares the two.
 picture:

@@ -83,7 +83,7 @@ func (b *bench) startVisible(ctx context.Context, i int) error {
 		kind = "fails"
 	}
 	_, err := b.client.Start(ctx, visibleType(i/10), job{Kind: kind}, &drover.StartOptions{
-		WorkflowID: fmt.Sprintf("visible-%07d", i),
+		ID: fmt.Sprintf("visible-%07d", i),
 		Attributes: map[string]string{
 			"customer": fmt.Sprintf("customer-%05d", i*7%50_000), "region": fmt.Sprintf("region-%d", i/3%5),
 			"priority": strconv.Itoa(i / 7 % 10), "order": fmt.Sprintf("order-%08d", i),
