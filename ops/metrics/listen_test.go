@@ -6,23 +6,93 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
 )
 
-func scrape(t testing.TB, r *prometheus.Registry, accept string) int {
+func scrape(t testing.TB, h http.Handler, accept string) string {
 	t.Helper()
 	w, q := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", nil)
 	q.Header.Set("Accept", accept)
-	promhttp.HandlerFor(r, promhttp.HandlerOpts{}).
-		ServeHTTP(w, q)
-	if w.Code != http.StatusOK {
+	if h.ServeHTTP(w, q); w.Code != http.StatusOK {
 		t.Fatalf("got %d: %s", w.Code, w.Body)
 	}
-	return w.Body.Len()
+	return w.Body.String()
+}
+
+func listener(t testing.TB, s *Set) *Listener {
+	t.Helper()
+	l, err := Listen("127.0.0.1:0", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	l.MustRegister(s)
+	return l
+}
+
+// What is written here is, line by line, what Prometheus' own package writes of the same.
+func TestText(t *testing.T) {
+	s := full(3)
+	s.store = "" // its disk is used meanwhile
+	n := s.Namespace("a \"b\"\n\\c")
+	n.Stats().LockWait.Observe(1234567 * time.Microsecond)
+	n.Stats().Commits.Bytes.Add(123456789012)
+	for _, p := range s.Namespace("default").Stats().Owned() {
+		p.InboxSince.Store(0) // ages are never the same twice
+	}
+	s.Namespace("default").read.lists[0].OldestAt = 0
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(s)
+	var ours strings.Builder
+	if err := s.writeText(&ours); err != nil {
+		t.Fatal(err)
+	}
+	theirs := scrape(t, promhttp.HandlerFor(r, promhttp.HandlerOpts{}), "text/plain")
+	a, b := strings.Split(ours.String(), "\n"), strings.Split(theirs, "\n")
+	slices.Sort(a)
+	slices.Sort(b)
+	if diff := cmp.Diff(b, a); diff != "" {
+		t.Errorf("-theirs +ours:\n%s", diff)
+	}
+	// and all series of a metric are together, after its head
+	seen := map[string]bool{}
+	for line := range strings.SplitSeq(ours.String(), "\n") {
+		if name, ok := strings.CutPrefix(line, "# HELP "); ok {
+			if name, _, _ = strings.Cut(name, " "); seen[name] {
+				t.Errorf("%s comes twice", name)
+			}
+			seen[name] = true
+		}
+	}
+}
+
+// A scrape that takes protobuf has native histograms.
+func TestProtobuf(t *testing.T) {
+	const accept = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,text/plain;q=0.3"
+	l := listener(t, full(1))
+	h := http.Header{"Content-Type": {string(expfmt.NewFormat(expfmt.TypeProtoDelim))}}
+	for d := expfmt.NewDecoder(strings.NewReader(scrape(t, l.handler(), accept)), expfmt.ResponseFormat(h)); ; {
+		var f dto.MetricFamily
+		if err := d.Decode(&f); err != nil {
+			t.Fatalf("no drover_run_duration_seconds before %v", err)
+		}
+		if f.GetName() != "drover_run_duration_seconds" {
+			continue
+		}
+		if got := f.GetMetric()[0].GetHistogram(); got.GetSchema() != 3 || len(got.GetPositiveSpan()) != 1 {
+			t.Errorf("got %v, want native buckets", got)
+		}
+		return
+	}
 }
 
 func TestListen(t *testing.T) {
@@ -30,7 +100,8 @@ func TestListen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Registry().MustRegister(full(2))
+	set := full(2)
+	l.MustRegister(set)
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- l.Serve(ctx) }()
@@ -54,6 +125,12 @@ func TestListen(t *testing.T) {
 		if !strings.Contains(string(body), want) {
 			t.Errorf("no %s in the answer", want)
 		}
+	}
+	if again := l.Register(New("", "")); again == nil {
+		t.Error("two sets are shown at one address")
+	}
+	if l.Unregister(set); strings.Contains(scrape(t, l.handler(), "text/plain"), "drover_") {
+		t.Error("a set that is taken away is shown")
 	}
 	cancel()
 	if err := <-served; err != nil {

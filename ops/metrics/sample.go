@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,7 +14,7 @@ import (
 // sample is a value of a metric. It implements [prometheus.Metric].
 type sample struct {
 	*Metric
-	labels []*dto.LabelPair
+	series *series
 	value  float64
 	times  *tally.Snapshot // of a histogram
 }
@@ -21,7 +22,7 @@ type sample struct {
 func (s *sample) Desc() *prometheus.Desc { return s.desc }
 
 func (s *sample) Write(out *dto.Metric) error {
-	out.Label = s.labels
+	out.Label = s.series.pairs
 	switch s.Kind {
 	case Counter:
 		out.Counter = &dto.Counter{Value: &s.value}
@@ -76,29 +77,42 @@ var (
 	zero    = tally.Zero
 )
 
-// pairs remembers labels from one scrape to the next.
-type pairs struct {
+// labels remembers those of all series from one scrape to the next.
+type labels struct {
 	mu sync.Mutex
-	by map[series][]*dto.LabelPair
+	by map[key]*series
 }
 
-type series struct {
+// key is a metric and the values of its labels.
+type key struct {
 	metric *Metric
 	values [4]string
 }
 
-func (p *pairs) of(m *Metric, values ...string) []*dto.LabelPair {
-	key := series{metric: m}
-	copy(key.values[:], values)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	labels, known := p.by[key]
-	if !known {
-		labels = prometheus.MakeLabelPairs(m.desc, append([]string(nil), values...))
-		if p.by == nil {
-			p.by = map[series][]*dto.LabelPair{}
+// series are the labels of one, in both forms.
+type series struct {
+	pairs []*dto.LabelPair
+	text  string // as they stand between braces
+}
+
+func (l *labels) of(m *Metric, values ...string) *series {
+	k := key{metric: m}
+	copy(k.values[:], values)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.by[k]
+	if s == nil {
+		s = &series{pairs: prometheus.MakeLabelPairs(m.desc, slices.Clone(values))}
+		for i, p := range s.pairs {
+			if i > 0 {
+				s.text += ","
+			}
+			s.text += p.GetName() + `="` + escape.Replace(p.GetValue()) + `"`
 		}
-		p.by[key] = labels
+		if l.by == nil {
+			l.by = map[key]*series{}
+		}
+		l.by[k] = s
 	}
-	return labels
+	return s
 }

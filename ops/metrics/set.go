@@ -15,7 +15,7 @@ import (
 // Set is what a process shows. It implements [prometheus.Collector].
 type Set struct {
 	version, store string
-	labels         pairs
+	labels         labels
 
 	mu     sync.Mutex
 	spaces map[string]*Namespace
@@ -128,7 +128,12 @@ func (s *Set) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (s *Set) Collect(to chan<- prometheus.Metric) {
-	c := &collection{to: to, labels: &s.labels}
+	s.each(func(m *sample) { to <- m })
+}
+
+// each tells of every sample there is now.
+func (s *Set) each(tell func(*sample)) {
+	c := &collection{tell: tell, labels: &s.labels}
 	c.put(buildInfo, 1, s.version, runtime.Version())
 	if s.store != "" {
 		if free, total := diskspace.Of(s.store); total > 0 {
@@ -148,15 +153,15 @@ func (s *Set) Collect(to chan<- prometheus.Metric) {
 
 // collection is one scrape.
 type collection struct {
-	to     chan<- prometheus.Metric
-	labels *pairs
+	tell   func(*sample)
+	labels *labels
 }
 
 func (c *collection) put(m *Metric, value float64, labels ...string) {
-	c.to <- &sample{Metric: m, labels: c.labels.of(m, labels...), value: value}
+	c.tell(&sample{Metric: m, series: c.labels.of(m, labels...), value: value})
 }
 
 func (c *collection) times(m *Metric, h *tally.Histogram, labels ...string) {
 	read := h.Read()
-	c.to <- &sample{Metric: m, labels: c.labels.of(m, labels...), times: &read}
+	c.tell(&sample{Metric: m, series: c.labels.of(m, labels...), times: &read})
 }

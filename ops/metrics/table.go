@@ -14,6 +14,7 @@ type Metric struct {
 	Help   string
 
 	desc *prometheus.Desc
+	at   int // in the table
 }
 
 // Kind is the type of a metric.
@@ -41,6 +42,7 @@ var table []*Metric
 func metric(kind Kind, name, labels, help string) *Metric {
 	m := &Metric{Name: "drover_" + name, Kind: kind, Labels: strings.Fields(labels), Help: help}
 	m.desc = prometheus.NewDesc(m.Name, help, m.Labels, nil)
+	m.at = len(table)
 	table = append(table, m)
 	return m
 }

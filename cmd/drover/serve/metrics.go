@@ -48,7 +48,7 @@ func (f *metricsFlags) listen(cmd *cobra.Command, o *server.Options) (shown, err
 	case err != nil:
 		return shown{}, fmt.Errorf("--metrics: %w: use an address such as 127.0.0.1:9464", err)
 	}
-	o.Metrics = l.Registry()
+	o.Metrics = l
 	return shown{l}, nil
 }
 
