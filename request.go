@@ -48,7 +48,7 @@ type query struct {
 
 // reads are the verbs that change nothing: whoever gets no answer has missed nothing but that.
 var reads = []string{
-	"describe", "list", "count", "history", "result", "why", "retention", "lists", "locks", "dead",
+	"describe", "list", "count", "history", "spans", "result", "why", "retention", "lists", "locks", "dead",
 	"typeDescribe", "typeList", "recycleShow",
 	"namespace list", "namespace describe",
 	"scheduleShow", "scheduleList", "alwaysShow", "alwaysList", "operations", "query", "groups",

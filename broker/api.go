@@ -48,7 +48,11 @@ var verbs = []struct {
 	},
 	{"pause", "stop asking the decider: ExecutionRequest → AckResponse", passOn("pause")},
 	{"resume", "undo a pause: ExecutionRequest → AckResponse", passOn("resume")},
-	{"cancel", "ask the decider to end a run: ExecutionRequest → AckResponse", passOn(actor.KindCancel)},
+	{
+		"cancel",
+		"ask the decider to end a run: ExecutionRequest → AckResponse",
+		passOn(actor.KindCancel),
+	},
 	{"terminate", "end a run at once: ExecutionRequest → AckResponse", passOn(actor.KindEnd)},
 	{
 		actor.VerbHold,
@@ -79,6 +83,11 @@ var verbs = []struct {
 	},
 	{"list", "executions by simple filters: ListRequest → ListResponse", (*Broker).serveList},
 	{"count", "how many a list has: CountRequest → CountResponse", (*Broker).serveCount},
+	{
+		"spans",
+		"what an execution does and waits for, as spans of time: SpansRequest → SpansResponse",
+		(*Broker).serveSpans,
+	},
 	{
 		"lists",
 		"how the task lists stand: TaskListsRequest → TaskListsResponse",

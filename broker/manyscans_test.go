@@ -16,7 +16,7 @@ import (
 func TestManyScansAtOnce(t *testing.T) {
 	for verb, body := range map[string]string{
 		"list": `{}`, "count": `{}`, "lists": `{}`, "locks": `{}`, "dead": `{}`, "typeList": `{}`,
-		"audit": `{"partition":0,"workflows":["gone"]}`,
+		"audit": `{"partition":0,"workflows":["gone"]}`, "spans": `{"workflowId":"o"}`,
 	} {
 		t.Run(verb, func(t *testing.T) {
 			virtually(t, 1, func(t *testing.T, f *fleet) { testManyScans(t, f, verb, body) })

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/nats-io/nats.go/micro"
@@ -9,6 +10,7 @@ import (
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/runs"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 func (b *Broker) serveList(r micro.Request) {
@@ -27,6 +29,25 @@ func (b *Broker) serveCount(r micro.Request) {
 		return
 	}
 	b.scan(r, func(ctx context.Context) (any, error) { return b.Histories.Count(ctx, &q) })
+}
+
+func (b *Broker) serveSpans(r micro.Request) {
+	var q ops.SpansRequest
+	if err := env.DecodeRequest(r, &q); err != nil {
+		b.refuse(r, env.Invalid(err))
+		return
+	}
+	if err := schemas.ValidateID("workflowId", q.WorkflowID); err != nil {
+		b.refuse(r, schemas.Errorf(schemas.CodeInvalid, "%v", err).InField("workflowId"))
+		return
+	}
+	b.scan(r, func(ctx context.Context) (any, error) {
+		a, err := b.Histories.Spans(ctx, &q)
+		if errors.Is(err, runs.ErrNoRun) {
+			return nil, env.NotFound(q.WorkflowID, q.Run)
+		}
+		return a, err
+	})
 }
 
 // scan is [Broker.background] for a request that reads all of something.

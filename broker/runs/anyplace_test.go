@@ -12,6 +12,7 @@ import (
 
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // storeHistory stores a run of so many events in records of one to five, with records of other runs between them, and returns
@@ -217,6 +218,21 @@ func BenchmarkPageAnywhere(b *testing.B) {
 					}
 				}
 			})
+		}
+	}
+}
+
+func BenchmarkSpansOfALongRun(b *testing.B) {
+	r := namespace(b, 1)
+	const n = 100_000
+	storeHistory(b, r, "r", n, rand.New(rand.NewPCG(48, 5)))
+	for b.Loop() {
+		for q, more := (&ops.SpansRequest{WorkflowID: "w", Run: "r"}), true; more; {
+			a, err := r.Spans(b.Context(), q)
+			if err != nil {
+				b.Fatal(err)
+			}
+			q.After, more = a.Next, a.More
 		}
 	}
 }

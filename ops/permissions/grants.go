@@ -75,7 +75,7 @@ type rights struct {
 var (
 	lookingVerbs = []string{
 		"describe", "result", "history", "why", "retention", "list", "count", "lists", "locks",
-		"dead", "typeList", "typeDescribe",
+		"spans", "dead", "typeList", "typeDescribe",
 		"scheduleList", "scheduleShow", "alwaysList", "alwaysShow", "recycleShow", "operations",
 		"query", "groups",
 	}

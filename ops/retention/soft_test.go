@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"github.com/droverhq/drover/ops/audit"
 	"github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // serve lets brokers ask the janitor of this moment, until the returned function is called.
@@ -249,6 +251,19 @@ func TestSoftHistoryInPages(t *testing.T) {
 		}
 		if a := ask[schemas.HistoryResponse](h, "history", &schemas.HistoryRequest{V: schemas.Version, WorkflowID: "1", After: int64(len(want))}); a.Error != nil || len(a.Events) != 0 || !a.Closed {
 			h.t.Errorf("after the end: got %+v", a)
+		}
+		back := ask[schemas.HistoryResponse](h, "history", &schemas.HistoryRequest{V: schemas.Version, WorkflowID: "1", NewestFirst: true, Limit: 3})
+		slices.Reverse(back.Events)
+		if diff := cmp.Diff(want[len(want)-3:], back.Events); diff != "" || !back.Soft || !back.More || !back.Closed || back.Next != want[len(want)-3].ID {
+			h.t.Errorf("from the end: got %+v (-want +got):\n%s", back, diff)
+		}
+		signals := ask[schemas.HistoryResponse](h, "history", &schemas.HistoryRequest{V: schemas.Version, WorkflowID: "1", Types: []schemas.EventType{schemas.EventSignal}, Before: want[len(want)-1].ID})
+		if len(signals.Events) != 6 || signals.More || signals.Closed {
+			h.t.Errorf("signals: got %+v, want six", signals)
+		}
+		spans := ask[ops.SpansResponse](h, "spans", &ops.SpansRequest{V: schemas.Version, WorkflowID: "1"})
+		if n := len(want); spans.Error != nil || spans.Run != back.Run || spans.Next != want[n-1].ID || !spans.Closed || spans.Base != want[0].Time {
+			h.t.Errorf("spans: got %+v, want those of %d events", spans, n)
 		}
 	})
 }

@@ -114,5 +114,7 @@ func Messages() []reflect.Type {
 		reflect.TypeFor[ops.GroupsRequest](),
 		reflect.TypeFor[ops.GroupsResponse](),
 		reflect.TypeFor[ops.PurgedRun](),
+		reflect.TypeFor[ops.SpansRequest](),
+		reflect.TypeFor[ops.SpansResponse](),
 	}
 }
