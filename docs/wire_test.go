@@ -77,7 +77,7 @@ func verbs(t *testing.T, prefix string, dirs ...string) string {
 }
 
 func api(t *testing.T) string {
-	return verbs(t, "drover.<ns>.api.", "broker", "ops/alwayson", "ops/operations", "ops/recycle", "ops/retention", "ops/schedules", "ops/visibility", "ops/windows")
+	return verbs(t, "drover.<ns>.api.", "broker", "ops/alwayson", "ops/bulk", "ops/operations", "ops/recycle", "ops/retention", "ops/schedules", "ops/visibility", "ops/windows")
 }
 
 func namespaceAPI(t *testing.T) string {

@@ -20,6 +20,7 @@ import (
 	"github.com/droverhq/drover/ops"
 	"github.com/droverhq/drover/ops/alwayson"
 	"github.com/droverhq/drover/ops/audit"
+	"github.com/droverhq/drover/ops/bulk"
 	"github.com/droverhq/drover/ops/metrics"
 	"github.com/droverhq/drover/ops/operations"
 	"github.com/droverhq/drover/ops/recycle"
@@ -49,6 +50,7 @@ type tenant struct {
 	keeper  *ops.Master       // competes with role ops only; the home's also recovers
 	windows *windows.Windows  // run by every node with role ops
 	index   *visibility.Index // nil without role ops
+	bulk    *bulk.Bulk        // as the windows
 	broker  *broker.Broker
 	metrics *metrics.Namespace // nil without Options.Metrics
 	roles   map[string]runner
@@ -123,6 +125,14 @@ func (t *tenant) build() error {
 	if err != nil {
 		return err
 	}
+	t.bulk, err = bulk.New(bulk.Options{
+		Conn: t.conn, Namespace: t.space.Name, Node: t.claims.Node(), Logger: t.log,
+		RequireTypes: t.space.RequireTypes,
+		Note:         operations.New(t.conn, t.space.Name, t.claims.Node(), t.log).Note,
+	})
+	if err != nil {
+		return err
+	}
 	if t.keeper, err = t.master(janitor); err != nil {
 		return err
 	}
@@ -153,7 +163,7 @@ func (t *tenant) build() error {
 		case RoleTimers:
 			r = t.wiring().Timers()
 		case RoleOps:
-			r = runnerGroup{t.keeper, t.windows, t.index}
+			r = runnerGroup{t.keeper, t.windows, t.index, t.bulk}
 		case RoleFlows:
 			r = t.flows()
 		default:

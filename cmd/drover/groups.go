@@ -26,6 +26,7 @@ func commandGroups(a *cli.App) []cli.CommandGroup {
 			workflows.CancelCommand(a), workflows.TerminateCommand(a), workflows.PauseCommand(a),
 			workflows.ResumeCommand(a), workflows.HoldCommand(a), workflows.ReleaseCommand(a),
 			workflows.ReplayCommand(a), workflows.DeleteCommand(a),
+			workflows.BulkCommand(a),
 		}},
 		{ID: "look", Title: "What happens:", Commands: []*cobra.Command{
 			workflows.ListCommand(a), workflows.CountCommand(a), workflows.DescribeCommand(a),

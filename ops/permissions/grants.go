@@ -90,7 +90,7 @@ var (
 	// The rest. An audit only looks, but at every run.
 	changingVerbs = []string{
 		"start", "signal", "replay", "replayForce", "cancel", "terminate", "pause", "resume",
-		"hold", "release", "delete", "breakLock", "audit", "soft", "repair", "upload", "download",
+		"hold", "release", "delete", "bulk", "breakLock", "audit", "soft", "repair", "upload", "download",
 		"tasklist",
 		"typeRegister", "typeDeprecate", "typeUndeprecate", "typeDelete", "scheduleCreate",
 		"scheduleUpdate", "schedulePause", "scheduleResume", "scheduleTrigger", "scheduleBackfill",
@@ -487,6 +487,14 @@ func (r *rights) ops() []Grant {
 		Why:       "how long closed runs are kept, those that are kept in memory, and deleting them",
 		Subscribe: r.api("retention", "soft", "delete"),
 	}, Grant{
+		Why: "bulk jobs: begin them, decide them, and act",
+		Publish: []string{
+			r.ns.Announce(ops.TypeBulk), r.ns.AllOutcomesOf(ops.BulkList),
+			r.ns.AllBeatsOf(ops.BulkList), r.ns.API("upload") + ".>",
+		},
+		Subscribe: append(r.api("bulk"), r.ns.Decide(ops.TypeBulk), r.ns.Decide(ops.TypeBulk)+".*",
+			r.ns.Offer(ops.BulkList)),
+	}, Grant{
 		Why:       "schedules, always-on workflows and recycles",
 		Publish:   append(r.kv(r.ns.BucketSchedules()), r.ns.AllOperations()),
 		Subscribe: r.api(keeperVerbs...),
@@ -531,4 +539,4 @@ func Verbs(r Role) []string {
 }
 
 // OfOps are the verbs of the API that the role ops answers. The others are the brokers'.
-func OfOps() []string { return append([]string{"retention", "soft", "delete"}, keeperVerbs...) }
+func OfOps() []string { return append([]string{"retention", "soft", "delete", "bulk"}, keeperVerbs...) }

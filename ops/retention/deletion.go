@@ -186,10 +186,12 @@ func (j *Janitor) deleteClosed(
 		return nil, schemas.Errorf(schemas.CodeConflict, "run %s may not go yet: %s", l.Run, why).
 			About(l.WorkflowID, l.Run).WithHint("nothing is lost by asking again later")
 	}
-	j.o.Note(ctx, ops.Operation{
-		Kind: ops.OperationRunDeleted, Subject: l.WorkflowID, WorkflowID: l.WorkflowID, Run: l.Run,
-		Count: int64(n), Identity: q.Identity, Reason: q.Reason,
-	})
+	if q.Job == "" {
+		j.o.Note(ctx, ops.Operation{
+			Kind: ops.OperationRunDeleted, Subject: l.WorkflowID, WorkflowID: l.WorkflowID,
+			Run: l.Run, Count: int64(n), Identity: q.Identity, Reason: q.Reason,
+		})
+	}
 	return &ops.DeleteResponse{
 		V: schemas.Version, WorkflowID: l.WorkflowID, Run: l.Run, Runs: n,
 	}, nil

@@ -10,6 +10,8 @@ type DeleteRequest struct {
 	Run      string `json:"run,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	Identity string `json:"identity,omitempty"`
+	// Job is the bulk job on whose behalf it is asked. What that deletes is not noted run by run.
+	Job string `json:"job,omitempty"`
 }
 
 // DeleteResponse says what was purged.

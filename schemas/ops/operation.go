@@ -55,6 +55,8 @@ const (
 	OperationRecycle    OperationKind = "recycle" // of a node; reason is the phase
 	// an operator had a closed run deleted; count are the runs that went with it
 	OperationRunDeleted OperationKind = "runDeleted"
+	// an operator began a bulk job; reason is what it does, and to which runs
+	OperationBulkStarted OperationKind = "bulkStarted"
 )
 
 // OperationKinds are all kinds of operations.
@@ -64,7 +66,7 @@ var OperationKinds = []OperationKind{
 	OperationScheduleBackfill, OperationSlotsMissed, OperationSlotRefused, OperationSlotsOverrun,
 	OperationWindowMissed, OperationAlwaysAdded, OperationAlwaysRemoved, OperationAlwaysStopped,
 	OperationAlwaysStarted, OperationAlwaysRestarted, OperationAlwaysFailing, OperationRecycleSet,
-	OperationRecycle, OperationRunDeleted,
+	OperationRecycle, OperationRunDeleted, OperationBulkStarted,
 }
 
 // OperationsRequest reads the stream of operations, the oldest first.
