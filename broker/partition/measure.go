@@ -14,6 +14,12 @@ import (
 // request.
 const measureEvery = 15 * time.Second
 
+// standing is how the partition stands, for those who measure.
+type standing struct {
+	*stats.Partition
+	measured time.Time // when the lag was last looked at
+}
+
 // counted notes that the partition is owned, after a take-over that took so long, until disown is
 // called.
 func (p *Partition) counted(took time.Duration) (disown func()) {
@@ -25,7 +31,7 @@ func (p *Partition) counted(took time.Duration) (disown func()) {
 		why = stats.TakenHanded
 	}
 	p.Env.Options.Stats.Took(why, took)
-	p.standing, disown = p.Env.Options.Stats.Own(p.Partition)
+	p.standing.Partition, disown = p.Env.Options.Stats.Own(p.Partition)
 	return disown
 }
 
@@ -36,10 +42,10 @@ func (p *Partition) measure() {
 	}
 	done := p.intake.Effects.Position().Sequence
 	p.standing.Behind.Store(int64(max(p.writer.Last(), done) - done))
-	if time.Since(p.measured) < measureEvery {
+	if time.Since(p.standing.measured) < measureEvery {
 		return
 	}
-	p.measured = time.Now()
+	p.standing.measured = time.Now()
 	stream := p.Env.NS.StreamIn(p.Partition)
 	env.ReadAsync(p.Env, p.Loop, func(ctx context.Context) (uint64, error) {
 		return p.Env.Reads.StreamLastSeq(ctx, stream)

@@ -16,7 +16,6 @@ import (
 	"github.com/droverhq/drover/broker/partition/env"
 	"github.com/droverhq/drover/broker/partition/intake"
 	"github.com/droverhq/drover/broker/partition/loop"
-	"github.com/droverhq/drover/broker/stats"
 	"github.com/droverhq/drover/schemas"
 )
 
@@ -40,9 +39,6 @@ type Partition struct {
 	leaving  *leaving      // once the end is planned
 	departed chan struct{} // closed when the partition may be handed over
 	unwanted int           // ticks since another broker became the preferred one
-
-	standing *stats.Partition // how it stands, for those who measure
-	measured time.Time        // when its lag was last looked at
 }
 
 var (

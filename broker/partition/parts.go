@@ -34,6 +34,8 @@ type parts struct {
 	ahead     *ahead.Ahead
 	probes    *probes.Probes
 	handover  *handover.Handover
+
+	standing standing // no package of its own
 }
 
 func newParts(p *Partition) parts {

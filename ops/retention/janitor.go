@@ -67,7 +67,7 @@ func New(o Options) (*Janitor, error) {
 	}
 	j.follower = &spans.Follower{
 		Conn: o.Conn, Namespace: o.Namespace, Queue: spans.NewQueue(maxClosed),
-		Next: make([]uint64, o.Partitions), Told: j.told, Read: j.note,
+		Next: make([]uint64, o.Partitions), Told: j.hear, Read: j.note,
 	}
 	j.flowDefault, _ = retention.ParseDefault(o.FlowDefault) // validated
 	j.def, _ = retention.ParseDefault(o.Default)

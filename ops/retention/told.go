@@ -38,8 +38,8 @@ func (j *Janitor) Changed(partition int, from, to uint64, changed []broker.Chang
 	}
 }
 
-// told takes a run that has closed, as its owner has told. The caller holds passing.
-func (j *Janitor) told(ctx context.Context, p int, c *broker.Change) error {
+// hear takes a run that has closed, as its owner has told. The caller holds passing.
+func (j *Janitor) hear(ctx context.Context, p int, c *broker.Change) error {
 	e := j.entryOf(p, c.Sequence, c.Line.ClosedAt.Time(), c.Line.Run)
 	return j.closed(ctx, e, &c.Line)
 }

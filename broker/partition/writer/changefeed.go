@@ -84,33 +84,33 @@ func (w *Writer) tellFeed() {
 	if n.from == 0 {
 		return
 	}
-	told := make([]env.Change, 0, len(n.latest))
+	all := make([]env.Change, 0, len(n.latest))
 	for i := range n.changes {
 		if c := &n.changes[i]; c.state != nil {
-			told = append(told, c.told())
+			all = append(all, c.public())
 		}
 	}
-	w.Env.Options.Changed(w.Partition, n.from, n.to, told)
+	w.Env.Options.Changed(w.Partition, n.from, n.to, all)
 	n.from = 0
 	clear(n.changes) // the states
 	n.changes = n.changes[:0]
 	clear(n.latest)
 }
 
-// told is what [runs.ReadLine] reads off the headers of the record, but for the time at which a run
+// public is what [runs.ReadLine] reads off the headers of the record, but for the time at which a run
 // has closed, and why a run has failed.
-func (c *change) told() env.Change {
+func (c *change) public() env.Change {
 	s := c.state
 	l := runs.Line{
 		ExecutionInfo: explain.Info(s), Retention: c.standing.Retention,
 		FirstRun: s.Start.FirstExecutionRun,
 	}
 	l.Status, l.Attributes, l.Events = c.standing.Status, c.standing.Attributes, c.events
-	told := env.Change{Sequence: c.sequence, Line: l}
+	d := env.Change{Sequence: c.sequence, Line: l}
 	if l.Status.Closed() {
-		told.Reason = runs.Reason(s.Close)
+		d.Reason = runs.Reason(s.Close)
 	} else {
-		told.Line.ClosedAt = 0 // its close is not in the history
+		d.Line.ClosedAt = 0 // its close is not in the history
 	}
-	return told
+	return d
 }
