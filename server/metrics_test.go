@@ -142,6 +142,12 @@ func TestMetrics(t *testing.T) {
 		return len(wrong) == 0
 	})
 	lead(ctx, t, s, c)
+	// Verbs of the role ops are counted before they are answered.
+	for _, verb := range []string{"scheduleCreate", "alwaysAdd", "groups"} {
+		if got := seen(t, registry)["api_requests_total ok "+verb]; got < 1 {
+			t.Errorf("%s was answered %v times", verb, got)
+		}
+	}
 	s.stop()
 	<-s.ended
 	if got := seen(t, registry); len(got) != 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/droverhq/drover/broker/claims"
 	"github.com/droverhq/drover/broker/execution"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/stats"
 	"github.com/droverhq/drover/broker/topology"
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/ops"
@@ -270,7 +271,7 @@ const auditRate = 200
 // partitions would have no owner until its timeout.
 func (t *tenant) run(ctx context.Context) error {
 	defer t.unlist()
-	work, stop := context.WithCancelCause(ctx)
+	work, stop := context.WithCancelCause(stats.With(ctx, t.metrics.Stats()))
 	defer stop(nil)
 	deciding, decided := work, func() {}
 	if t.roles[RoleBroker] != nil {

@@ -31,6 +31,8 @@ type Stats struct {
 	TakeOver  tally.Histogram
 	// Alarms counts what timer workers do.
 	Alarms Alarms
+	// SlotLate is how long after their times the slots of schedules had started.
+	SlotLate tally.Histogram
 
 	open  Requests
 	mu    sync.Mutex
@@ -142,6 +144,13 @@ func (s *Stats) Committed(took time.Duration, events, bytes int) {
 func (s *Stats) RecordRefused(why int) {
 	if s != nil {
 		s.Commits.Refused[why].Add(1)
+	}
+}
+
+// Fired counts a slot of a schedule that was started, so long after its time.
+func (s *Stats) Fired(late time.Duration) {
+	if s != nil {
+		s.SlotLate.Observe(late)
 	}
 }
 

@@ -27,6 +27,7 @@ func (c *collection) namespace(n *Namespace) {
 	c.put(signals, float64(s.Signals.Load()), n.name, "taken")
 	c.put(signals, float64(s.SignalsDead.Load()), n.name, "dead")
 	c.times(lockWait, &s.LockWait, n.name)
+	c.times(scheduleLate, &s.SlotLate, n.name)
 	c.api(n.name, s)
 	c.partitions(n.name, s)
 	c.commits(n.name, &s.Commits)

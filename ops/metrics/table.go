@@ -133,6 +133,8 @@ var (
 
 	scheduleSlots = metric(Counter, "schedule_slots_total", "namespace schedule outcome",
 		"Slots of a schedule since its creation, by what became of them.")
+	scheduleLate = metric(Histogram, "schedule_late_seconds", "namespace",
+		"Time from a slot of a schedule until its start was taken, any wait for a run before it included.")
 	alwaysOnUp = metric(Gauge, "always_on_up", "namespace id",
 		"1 if the run of an always-on workflow is open, 0 if it should be.")
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/droverhq/drover/broker/stats"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/schemas/ops"
 )
@@ -239,6 +240,9 @@ func (t *turn) start(e *entry, o *startOf) {
 	now := t.now()
 	at := schemas.At(now)
 	b := e.slots.clone()
+	if err == nil && o.slot.Manual == "" {
+		stats.From(t.ctx).Fired(now.Sub(o.slot.Slot.Time()))
+	}
 	tooLate := now.Sub(o.slot.Slot.Time()) > e.catchUp() && e.catchUp() > 0 && o.slot.Manual == ""
 	switch {
 	case err == nil && o.signal == nil && !e.rec.Schedule.Action.Signals():

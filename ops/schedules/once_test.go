@@ -143,6 +143,9 @@ func TestADeletedScheduleLeavesItsRuns(t *testing.T) {
 		s := everyMinute(ops.OverlapAllow)
 		m.must("scheduleCreate", &ops.ScheduleCreateRequest{Schedule: s})
 		time.Sleep(3*time.Minute + time.Second)
+		if late := w.stats.SlotLate.Read(); late.Count != 3 || late.Sum > 1 {
+			t.Errorf("got %d slots, %v s late in all; want three in time", late.Count, late.Sum)
+		}
 		a := m.must("scheduleDelete", &ops.ScheduleRequest{ID: s.ID})
 		if len(a.State.Running) != 3 || !strings.Contains(strings.Join(a.Warnings, " "), "3") {
 			t.Errorf("got %d runs and %v, want that it tells of three", len(a.State.Running), a.Warnings)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/droverhq/drover"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/stats"
 	"github.com/droverhq/drover/ops/service"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/schemas/ops"
@@ -37,6 +38,7 @@ type world struct {
 	takes        time.Duration // how long a run takes; negative: until it is ended
 	fails        bool          // runs fail
 	requireTypes bool
+	stats        stats.Stats
 	slotOf       map[string]map[string]int // by schedule and slot: runs that were begun
 }
 
@@ -101,7 +103,7 @@ func (w *world) masterStopped(halts func(op string) bool, goOn chan struct{}) *m
 }
 
 func (w *world) begin(m *master) *master {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	ctx, cancel := context.WithCancel(stats.With(context.WithoutCancel(w.t.Context()), &w.stats))
 	m.w, m.dead, m.ended, m.ready = w, make(chan struct{}), make(chan struct{}), make(chan struct{})
 	m.die = sync.OnceFunc(func() { close(m.dead); cancel() })
 	m.s = newScheduler(Options{Namespace: "default", RequireTypes: w.requireTypes}, m, fakeEngine{m})

@@ -24,6 +24,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/broker/stats"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logx"
 	"github.com/droverhq/drover/schemas"
@@ -95,11 +96,11 @@ func Refusal(err error) *schemas.Error {
 }
 
 // Serve answers the verbs until stop is called, which waits for those that are being answered. ctx
-// is that of the work.
+// is that of the work; the [stats.Stats] that it has counts the answers.
 func Serve(ctx context.Context, o Options, verbs []Verb) (stop func(), err error) {
 	log := logx.Or(o.Logger)
 	var answering sync.WaitGroup
-	turns := make(chan struct{}, cmp.Or(o.AtOnce, atOnce))
+	turns, counts := make(chan struct{}, cmp.Or(o.AtOnce, atOnce)), stats.From(ctx)
 	var subs []natsconn.Subscription
 	stop = func() {
 		for _, sub := range subs {
@@ -112,10 +113,13 @@ func Serve(ctx context.Context, o Options, verbs []Verb) (stop func(), err error
 	}
 	for _, v := range verbs {
 		sub, err := o.Conn.Subscribe(o.Namespace.API(v.Name), o.Queue, func(m natsconn.Msg) {
+			counts.Asked(m.Reply, v.Name)
 			answering.Go(func() {
 				turns <- struct{}{}
 				defer func() { <-turns }()
-				reply(log, m, v.Serve(ctx, m))
+				a := v.Serve(ctx, m)
+				counts.Answered(m.Reply, a)
+				reply(log, m, a)
 			})
 		})
 		if err != nil {
