@@ -9,6 +9,7 @@ import (
 
 	"github.com/droverhq/drover/broker"
 	"github.com/droverhq/drover/broker/natsconn"
+	"github.com/droverhq/drover/ops/operations"
 	"github.com/droverhq/drover/ops/retention"
 	"github.com/droverhq/drover/ops/visibility"
 )
@@ -60,6 +61,7 @@ func (t *tenant) visibility() (*visibility.Index, error) {
 		},
 		Namespace: t.space.Name, Partitions: t.space.Partitions, Node: t.claims.Node(),
 		Logger: t.log, Dir: t.node.indexDir(),
+		Note: operations.New(t.conn, t.space.Name, t.claims.Node(), t.log).Note,
 		Owned: func() []int {
 			if t.broker == nil {
 				return nil

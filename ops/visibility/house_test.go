@@ -42,6 +42,16 @@ type house struct {
 	log    *logrus.Logger
 	ends   []func()
 	dir    string // for snapshots
+
+	mu    sync.Mutex
+	notes []ops.Operation
+}
+
+// noted are the operations that an index has noted.
+func (h *house) noted() []ops.Operation {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.notes)
 }
 
 const partitions = 2
@@ -135,6 +145,11 @@ func (h *house) newIndex(brokers ...*broker.Broker) *visibility.Index {
 	x, err := visibility.New(visibility.Options{
 		Dial:      func(context.Context) (*natsconn.Conn, error) { return h.dial("index"), nil },
 		Namespace: h.space.Name, Partitions: partitions, Node: "n", Logger: h.log, Dir: h.dir,
+		Note: func(_ context.Context, o ops.Operation) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.notes = append(h.notes, o)
+		},
 		Owned: func() (all []int) {
 			for _, b := range brokers {
 				all = append(all, b.Owned()...)
@@ -262,10 +277,18 @@ func (h *house) await(x *visibility.Index, text, want string) {
 	h.t.Fatalf("%s: got %q, want %q", text, got, want)
 }
 
-// ask tells the runs that an index finds among what was written before, as words.
+// ask tells the runs that an index finds among what was written before, as words, once it is built.
 func (h *house) ask(x *visibility.Index, text string) string {
 	h.t.Helper()
-	a, err := x.Query(h.t.Context(), &ops.QueryRequest{Query: text, Wait: schemas.Seconds(5)})
+	q := &ops.QueryRequest{Query: text, Wait: schemas.Seconds(5)}
+	a, err := x.Query(h.t.Context(), q)
+	for tries := 0; err == nil && a.Index.Building != 0; tries++ {
+		if tries == 600 {
+			h.t.Fatalf("the index is not built within a minute: %+v", a.Index)
+		}
+		time.Sleep(100 * time.Millisecond)
+		a, err = x.Query(h.t.Context(), q)
+	}
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -306,6 +329,7 @@ func (h *house) rows(x *visibility.Index) map[schemas.Execution]ops.FoundRun {
 // same compares the rows of an index with what the headers of last records say.
 func (h *house) same(x *visibility.Index) {
 	h.t.Helper()
+	time.Sleep(10 * time.Second) // whatever is going on has ended by then
 	got := h.rows(x)
 	n := 0
 	for want, err := range h.client.List(h.t.Context(), drover.ListOptions{}) {

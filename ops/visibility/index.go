@@ -108,6 +108,7 @@ func (x *Index) Run(ctx context.Context) error {
 		t.anew()
 		following.Go(func() { t.run(ctx) })
 	}
+	following.Go(func() { x.auditOn(ctx) })
 	stop, err := service.Serve(ctx, service.Options{
 		Conn: conn, Namespace: x.o.Namespace, Queue: queueGroup, AtOnce: answering,
 		Logger: x.o.Logger,

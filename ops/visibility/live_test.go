@@ -19,7 +19,7 @@ func TestRunsAreFound(t *testing.T) {
 		t.Run(fmt.Sprintf("told %t", told), func(t *testing.T) {
 			live(t, func(t *testing.T, h *house) {
 				var x *visibility.Index
-				b, _ := h.broker("one", func(p int, from, to uint64, changed []broker.Change) {
+				b, stop := h.broker("one", func(p int, from, to uint64, changed []broker.Change) {
 					if told {
 						x.Changed(p, from, to, changed)
 					}
@@ -44,6 +44,11 @@ func TestRunsAreFound(t *testing.T) {
 				h.await(x, "parent = p", "kid:open")
 				h.await(x, "type = order AND status = open", "p:open")
 				h.same(x)
+				stop()
+				time.Sleep(61 * time.Minute)
+				if got := h.noted(); len(got) > 0 {
+					t.Errorf("got %+v of an index that is right", got)
+				}
 			})
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/droverhq/drover/broker/natsconn"
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/internal/logx"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // ErrInvalidOptions reports options that leave their bounds. The text names the field and the way
@@ -35,6 +36,8 @@ type Options struct {
 	Dir string
 	// Node is the name of this process in answers. Defaults to none.
 	Node string
+	// Note notes an operation: that a row was wrong. Defaults to nothing.
+	Note func(context.Context, ops.Operation)
 	// Logger is told of what goes wrong. Defaults to none.
 	Logger logrus.FieldLogger
 }
@@ -50,6 +53,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Owned == nil {
 		o.Owned = func() []int { return nil }
+	}
+	if o.Note == nil {
+		o.Note = func(context.Context, ops.Operation) {}
 	}
 	o.Logger = logx.Or(o.Logger)
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -31,8 +32,11 @@ const (
 	againAfter = 2 * time.Second
 )
 
-// errAnother says that the stream is not the one that was read.
-var errAnother = errors.New("the stream was made anew")
+var (
+	// errAnother says that the stream is not the one that was read.
+	errAnother = errors.New("the stream was made anew")
+	errWrong   = errors.New("a row was wrong")
+)
 
 // part is the index of a partition. One goroutine follows the stream, and writes the rows.
 type part struct {
@@ -47,6 +51,7 @@ type part struct {
 	built atomic.Bool
 
 	wake   chan struct{} // something was told
+	wrong  chan struct{} // a row is wrong
 	behind chan struct{} // somebody waits for records up to wanted
 	wanted atomic.Uint64
 
@@ -68,7 +73,8 @@ type part struct {
 func newPart(x *Index, p int) *part {
 	t := &part{
 		x: x, p: p, stream: x.o.Namespace.StreamHistory(p),
-		wake: make(chan struct{}, 1), behind: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), wrong: make(chan struct{}, 1),
+		behind: make(chan struct{}, 1),
 	}
 	t.store.Store(index.New(p))
 	return t
@@ -111,9 +117,12 @@ func (t *part) run(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case errors.Is(err, natsconn.ErrStreamRegressed), errors.Is(err, spans.ErrShorter),
-			errors.Is(err, errAnother):
+			errors.Is(err, errAnother), errors.Is(err, errWrong):
 			log.Warn("the index of a partition is built anew")
 			t.anew()
+			if t.file() != "" {
+				_ = os.Remove(t.file()) // if that fails, it is found out about it again
+			}
 			continue
 		case errors.Is(err, natsconn.ErrNoStream): // as while a namespace is deleted
 			log.Debug("the index of a partition has nothing to read")
@@ -203,6 +212,8 @@ func (t *part) listen(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
+		case <-t.wrong:
+			return errWrong
 		case <-t.behind:
 			if late == nil {
 				late = time.After(toldWithin)
@@ -260,6 +271,8 @@ func (t *part) read(ctx context.Context) error {
 		case <-r.Done():
 			return r.Err()
 		case <-t.wake: // it is read
+		case <-t.wrong:
+			return errWrong
 		case <-t.behind:
 			if late == nil {
 				late = time.After(toldWithin)
@@ -310,13 +323,28 @@ func (t *part) take(ctx context.Context, m natsconn.Stored) {
 	}
 	reason := ""
 	if l.Status == schemas.StatusFailed {
-		reason, err = t.x.reasons.ReasonAt(ctx, t.p, l.WorkflowID, l.Run, m.Seq)
+		reason, err = t.reason(ctx, &l, m.Seq)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, natsconn.ErrNotFound) {
 			log.WithField("err", err).Warn("why a run has failed cannot be read; lists do not tell")
 		}
 	}
 	t.put(&l, m.Seq, reason)
 }
+
+// reason reads why a run has failed. Any replica answers, so one that lags is asked again.
+func (t *part) reason(ctx context.Context, l *runs.Line, seq uint64) (reason string, err error) {
+	for range reasonTries {
+		reason, err = t.x.reasons.ReasonAt(ctx, t.p, l.WorkflowID, l.Run, seq)
+		if !errors.Is(err, natsconn.ErrNotFound) || sleep.For(ctx, reasonRest) != nil {
+			break
+		}
+	}
+	return reason, err
+}
+
+// reasonTries is how often a record that a replica does not have is asked for, and reasonRest the
+// pause after it. It may have been purged, too.
+const reasonTries, reasonRest = 3, 20 * time.Millisecond
 
 // told takes a change that was told of.
 func (t *part) told(c *broker.Change) { t.put(&c.Line, c.Sequence, c.Reason) }

@@ -4,17 +4,66 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/droverhq/drover/broker/subject"
 	"github.com/droverhq/drover/ops/index"
 	"github.com/droverhq/drover/ops/query"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // file is where the snapshot with a workflow is.
 func (h *house) file(id string) string {
 	return filepath.Join(h.dir, "default."+strconv.Itoa(subject.Partition(id, partitions)))
+}
+
+// forge has a snapshot say that a workflow is of the type forged.
+func (h *house) forge(id string, more func(*index.Store)) {
+	h.t.Helper()
+	f, err := os.Open(h.file(id))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	store, mark, err := index.Read(f)
+	f.Close()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	row, _ := store.Get(id, "r1")
+	row.Type = "forged"
+	store.Put(&row)
+	more(store)
+	if f, err = os.Create(h.file(id)); err != nil {
+		h.t.Fatal(err)
+	}
+	defer f.Close()
+	if err := store.Write(f, mark); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// A row that is wrong is found, told of, and mended.
+func TestWrongRow(t *testing.T) {
+	dir := t.TempDir()
+	live(t, func(t *testing.T, h *house) {
+		h.dir = dir
+		x := h.newIndex()
+		stop := h.begin(x)
+		h.put("a", "r1", "open")
+		h.put("b", "r1", "open")
+		h.await(x, "ORDER BY id", "a:open, b:open")
+		stop()
+		h.forge("a", func(*index.Store) {})
+		x = h.index()
+		h.await(x, "type = forged", "a:open")
+		time.Sleep(61 * time.Minute)
+		h.await(x, "type = order ORDER BY id", "a:open, b:open")
+		if got := h.noted(); len(got) != 1 || got[0].Kind != ops.OperationIndexWrong || !strings.Contains(got[0].Reason, `the type of run r1 of workflow "a"`) {
+			t.Errorf("got %+v", got)
+		}
+	})
 }
 
 // An index begins with its snapshot, without the rows of runs that were purged meanwhile. One that is cut is not used.
@@ -32,26 +81,9 @@ func TestSnapshot(t *testing.T) {
 		stop()
 
 		// A row that no record tells of shows that the snapshot is read.
-		f, err := os.Open(h.file("a"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		store, mark, err := index.Read(f)
-		f.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		row, _ := store.Get("a", "r1")
-		row.Type = "forged"
-		store.Put(&row)
-		store.Put(&query.Row{WorkflowID: "never", Run: "r1", Type: "forged", Status: "open", Started: 1, Sequence: 1})
-		if f, err = os.Create(h.file("a")); err != nil {
-			t.Fatal(err)
-		}
-		if err := store.Write(f, mark); err != nil {
-			t.Fatal(err)
-		}
-		f.Close()
+		h.forge("a", func(store *index.Store) {
+			store.Put(&query.Row{WorkflowID: "never", Run: "r1", Type: "forged", Status: "open", Started: 1, Sequence: 1})
+		})
 		h.purge("b", "r1")
 		h.put("c", "r1", "completed")
 		x = h.newIndex()

@@ -57,6 +57,8 @@ const (
 	OperationRunDeleted OperationKind = "runDeleted"
 	// an operator began a bulk job; reason is what it does, and to which runs
 	OperationBulkStarted OperationKind = "bulkStarted"
+	// a row of the index of the node was not as its record, so it was built anew
+	OperationIndexWrong OperationKind = "indexWrong"
 )
 
 // OperationKinds are all kinds of operations.
@@ -66,7 +68,7 @@ var OperationKinds = []OperationKind{
 	OperationScheduleBackfill, OperationSlotsMissed, OperationSlotRefused, OperationSlotsOverrun,
 	OperationWindowMissed, OperationAlwaysAdded, OperationAlwaysRemoved, OperationAlwaysStopped,
 	OperationAlwaysStarted, OperationAlwaysRestarted, OperationAlwaysFailing, OperationRecycleSet,
-	OperationRecycle, OperationRunDeleted, OperationBulkStarted,
+	OperationRecycle, OperationRunDeleted, OperationBulkStarted, OperationIndexWrong,
 }
 
 // OperationsRequest reads the stream of operations, the oldest first.
