@@ -184,8 +184,8 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("%s: want names of our own", r.Alert)
 		}
 		seen[r.Alert] = true
-		if !slices.Contains([]string{"critical", "warning", "info"}, r.Labels["severity"]) || r.Annotations["summary"] == "" {
-			t.Errorf("%s: got %v and %v, want a severity and a summary", r.Alert, r.Labels, r.Annotations)
+		if !slices.Contains([]string{"critical", "warning", "info"}, r.Labels["severity"]) || r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
+			t.Errorf("%s: got %v and %v, want a severity, what has happened and what to do", r.Alert, r.Labels, r.Annotations)
 		}
 		for _, l := range used.FindAllStringSubmatch(r.Annotations["summary"], -1) {
 			if !slices.ContainsFunc(grouping.FindAllStringSubmatch(r.Expr, -1), func(g []string) bool {
