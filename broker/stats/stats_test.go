@@ -156,3 +156,33 @@ func TestNone(t *testing.T) {
 	s.Passed("a")
 	s.Answered("a", nil)
 }
+
+// What a step of a run, its record and its request cost to count.
+func BenchmarkCount(b *testing.B) {
+	var s stats.Stats
+	state := execution.New("w", "r")
+	start := &schemas.WorkflowStarted{WorkflowID: "w", Run: "r", WorkflowType: "order"}
+	state.Apply(schemas.Event{ID: 1, Time: 1e9, Attributes: start})
+	answer := &schemas.StartResponse{}
+	b.Run("event", func(b *testing.B) {
+		e := schemas.Event{ID: 2, Time: 2e9, Attributes: &schemas.DeciderCompleted{StartedEventID: 1}}
+		b.ReportAllocs()
+		for b.Loop() {
+			s.Happens(state, e)
+		}
+	})
+	b.Run("record", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			sent := time.Now()
+			s.Committed(time.Since(sent), 3, 500)
+		}
+	})
+	b.Run("request", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			s.Asked("_INBOX.1", "start")
+			s.Answered("_INBOX.1", answer)
+		}
+	})
+}

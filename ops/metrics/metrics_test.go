@@ -266,6 +266,16 @@ func TestNativeHistogram(t *testing.T) {
 	}
 }
 
+// Whatever bytes a name has, there is a scrape.
+func TestInvalidNames(t *testing.T) {
+	s := New("", "")
+	s.Namespace("a").Stats().Types.Of("caf\xe9").Started.Add(1)
+	got := gather(t, s)["drover_runs_started_total"].GetMetric()[0].GetLabel()
+	if len(got) != 2 || got[1].GetValue() != "caf?" {
+		t.Errorf("got %v", got)
+	}
+}
+
 // A namespace that is dropped is not shown any more, and nothing counts for a set that there is not.
 func TestDrop(t *testing.T) {
 	s := New("", "")

@@ -3,6 +3,7 @@ package metrics
 import (
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -102,7 +103,11 @@ func (l *labels) of(m *Metric, values ...string) *series {
 	defer l.mu.Unlock()
 	s := l.by[k]
 	if s == nil {
-		s = &series{pairs: prometheus.MakeLabelPairs(m.desc, slices.Clone(values))}
+		valid := slices.Clone(values)
+		for i, v := range valid {
+			valid[i] = strings.ToValidUTF8(v, "?") // or there would be no scrape at all
+		}
+		s = &series{pairs: prometheus.MakeLabelPairs(m.desc, valid)}
 		for i, p := range s.pairs {
 			if i > 0 {
 				s.text += ","
