@@ -170,7 +170,7 @@ func TestList(t *testing.T) {
 	r.want(t, cli.ExitDone, r.stdout)
 	golden(t, "list.golden", r.stdout)
 	if diff := cmp.Diff(ops.QueryRequest{
-		V: 1, Query: "events > 3 ORDER BY took", Limit: 10, Wait: schemas.Seconds(2),
+		V: 1, Query: "events > 3 ORDER BY took", Limit: 10, Wait: schemas.Seconds(5),
 		Filter: "status = 'open' AND type = 'order' AND id STARTS_WITH 'o' AND parent IS NULL",
 	}, asked); diff != "" {
 		t.Fatal(diff)

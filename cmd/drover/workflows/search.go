@@ -18,7 +18,7 @@ import (
 )
 
 // indexWait is how long the index may take to read what was written before a command.
-const indexWait = 2 * time.Second
+const indexWait = 5 * time.Second
 
 // searchFlags say what list and count look for.
 type searchFlags struct {
