@@ -94,7 +94,7 @@ func (h *house) find(ctx context.Context, text, filter string) iter.Seq2[ops.Fou
 // node lives until stop is called. before may cut what it does, as a crash would.
 func (h *house) node(name string, before func(what string) error) (stop func()) {
 	h.t.Helper()
-	b, err := bulk.New(bulk.Options{Conn: natsconn.Of(h.Client), Namespace: ns, Node: name, Find: h.find, Before: before})
+	b, err := bulk.New(bulk.Options{Conn: natsconn.Of(h.Client), Namespace: ns, Node: name, RequireTypes: true, Find: h.find, Before: before})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/schemas"
 	"github.com/droverhq/drover/schemas/ops"
 )
@@ -154,5 +155,44 @@ func TestUnderstood(t *testing.T) {
 	all := []target{{ID: "a"}, {ID: "b"}, {ID: "a"}, {ID: "c"}}
 	if got := apart(all); len(got) != 2 || len(apart(got)) != 2 {
 		t.Errorf("got %+v, want the first two", got)
+	}
+}
+
+// A job with a long history goes on in a new run, which knows what it is for and how far it is.
+func TestContinues(t *testing.T) {
+	input := schemas.Payload(`{"job":"bulk-x","action":"pause","query":"type = 'a'","rate":200,"reason":"why"}`)
+	state := schemas.Payload(`{"v":1,"action":"pause","found":true,"runs":1000,"done":500,"nothing":0,"refused":0,"left":500,"rate":200}`)
+	asked := func(input, state schemas.Payload) *decider.Task {
+		t.Helper()
+		task, err := decider.NewTask(schemas.DecisionTask{
+			Type: ops.TypeBulk, WorkflowID: "bulk-x", Run: "r", StartedID: 2, Context: state,
+			Events: []schemas.Event{{ID: 1, Attributes: &schemas.WorkflowStarted{Input: input}}, {ID: 2, Attributes: &schemas.DeciderStarted{}}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return task
+	}
+	task := asked(input, state)
+	next, err := again(t.Context(), task, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var in begin
+	if err := json.Unmarshal(next, &in); err != nil {
+		t.Fatal(err)
+	}
+	if in.Query != "type = 'a'" || in.Reason != "why" || in.State == nil || in.State.Done != 500 || in.State.Left != 500 {
+		t.Errorf("got %s", next)
+	}
+	// It continues a second time, too.
+	task = asked(next, nil)
+	d, err := Decide(t.Context(), task)
+	if err != nil || len(d) != 1 {
+		t.Fatalf("got %+v, %v", d, err)
+	}
+	var s ops.BulkState
+	if err := json.Unmarshal(task.Context(), &s); err != nil || s.Done != 500 || s.Open != "act-500" {
+		t.Errorf("got %s, %v", task.Context(), err)
 	}
 }
