@@ -3,6 +3,7 @@ package guides_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/droverhq/drover/decider"
 	"github.com/droverhq/drover/ops/permissions"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 // template is the user of a role as the command prints it.
@@ -176,6 +178,17 @@ func templatesSuffice(t *testing.T, url string) {
 				t.Errorf("%s: drover %s: got %d\n%.1000s%s", user, args, r.Code, r.Stdout, r.Stderr)
 			}
 		}
+	}
+	job, err := as(t, url, "operator").Bulk(ctx, ops.BulkTerminate, "type = 'order'", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var acts ops.BulkState
+	if err := job.Result(ctx, &acts); err != nil || acts.Runs != 2 || acts.Nothing != 2 {
+		t.Errorf("the bulk job: got %+v, %v, want two runs that have ended already", acts, err)
+	}
+	if _, err := client.Bulk(ctx, ops.BulkTerminate, "type = 'order'", nil); !errors.Is(err, drover.ErrPermission) {
+		t.Errorf("a client begins a bulk job: got %v, want that it may not", err)
 	}
 	// Whether all is well is not the question here: the operator sees everything that can be seen.
 	report := runAs(t, home, "operator", "doctor").Stdout // its exit code says whether something is bad
