@@ -10,6 +10,7 @@ import (
 
 	"github.com/droverhq/drover/cmd/drover/cli"
 	"github.com/droverhq/drover/schemas"
+	"github.com/droverhq/drover/schemas/ops"
 )
 
 func TestOutputs(t *testing.T) {
@@ -18,7 +19,9 @@ func TestOutputs(t *testing.T) {
 		{WorkflowID: "order-17", Run: "r1", Type: "order", Status: schemas.StatusOpen, StartedAt: at(0), Events: 17, Tags: []string{"yes", "x y"}},
 		{WorkflowID: "17", Run: "r2", Type: "order", Status: schemas.StatusTimedOut, StartedAt: at(1), ClosedAt: at(3700.5), Events: 1234, Parent: &schemas.Execution{WorkflowID: "p", Run: "r0"}},
 	}
-	on(s, "list", func(schemas.ListRequest) any { return schemas.ListResponse{Executions: runs} })
+	on(s, "query", func(ops.QueryRequest) any {
+		return ops.QueryResponse{Runs: []ops.FoundRun{{ExecutionInfo: runs[0]}, {ExecutionInfo: runs[1]}}}
+	})
 	on(s, "describe", func(req schemas.ExecutionRequest) any {
 		if req.WorkflowID == "nobody" {
 			return schemas.DescribeResponse{Error: schemas.Errorf(schemas.CodeNotFound, "no such workflow").WithHint("drover list").About("nobody", "")}

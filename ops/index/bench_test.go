@@ -131,7 +131,9 @@ func BenchmarkQueries(b *testing.B) {
 			for b.Loop() {
 				switch {
 				case len(parsed.Group) > 0:
-					_, found, err = index.Groups(stores, parsed)
+					var all index.Totals
+					_, all, err = index.Groups(stores, parsed)
+					found = all.Groups
 				case parsed.Limit == 0:
 					found = index.Count(stores, parsed)
 				default:

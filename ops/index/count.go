@@ -30,18 +30,22 @@ func Count(stores []*Store, q *query.Query) (n int) {
 	return n
 }
 
+// Totals are about all groups of a query, also those that its Limit leaves out.
+type Totals struct{ Groups, Rows int }
+
 // Groups returns the groups of a query: those with the most rows first, then by their keys, as many
-// as q.Limit says, all if it is 0. It also returns how many there are in all. The error is
-// [ErrGroups].
-func Groups(stores []*Store, q *query.Query) (groups []Group, all int, err error) {
+// as q.Limit says, all if it is 0. The error is [ErrGroups].
+func Groups(stores []*Store, q *query.Query) (groups []Group, all Totals, err error) {
 	counts := make(map[[2]string]int)
 	for _, s := range stores {
 		scan(s, q, func(b *block, rows *rowset) { groupBlock(counts, q.Group, s.names, b, rows) })
 	}
 	if len(counts) > MaxGroups {
-		return nil, 0, ErrGroups
+		return nil, Totals{}, ErrGroups
 	}
+	all.Groups = len(counts)
 	for keys, n := range counts {
+		all.Rows += n
 		g := Group{Rows: n}
 		for i := range q.Group {
 			g.Keys = append(g.Keys, strings.Clone(keys[i]))
@@ -51,8 +55,7 @@ func Groups(stores []*Store, q *query.Query) (groups []Group, all int, err error
 	slices.SortFunc(groups, func(a, b Group) int {
 		return cmp.Or(b.Rows-a.Rows, slices.Compare(a.Keys, b.Keys))
 	})
-	all = len(groups)
-	if q.Limit > 0 && q.Limit < all {
+	if q.Limit > 0 && q.Limit < len(groups) {
 		groups = groups[:q.Limit]
 	}
 	return groups, all, nil

@@ -87,8 +87,8 @@ func (m *model) checkGroups(t *testing.T, q *query.Query) {
 		want = want[:min(len(want), q.Limit)]
 	}
 	got, all, err := index.Groups(m.stores, q)
-	if err != nil || all != len(counts) {
-		t.Fatalf("%s\n%d groups, want %d: %v", q, all, len(counts), err)
+	if total := (index.Totals{Groups: len(counts), Rows: len(m.all(q))}); err != nil || all != total {
+		t.Fatalf("%s\n%+v, want %+v: %v", q, all, total, err)
 	}
 	if !reflect.DeepEqual(want, got) {
 		t.Fatalf("%s\n%s", q, gocmp.Diff(want, got))
@@ -329,9 +329,9 @@ func TestTooManyGroups(t *testing.T) {
 	}
 	s.Delete("w", "0")
 	if groups, all, err := index.Groups([]*index.Store{s}, q); len(groups) != 3 ||
-		all != index.MaxGroups ||
+		all.Groups != index.MaxGroups ||
 		err != nil {
-		t.Errorf("%v of %d: %v", groups, all, err)
+		t.Errorf("%v of %+v: %v", groups, all, err)
 	}
 }
 

@@ -124,7 +124,7 @@ func (x *Index) Groups(ctx context.Context, q *ops.GroupsRequest) (*ops.GroupsRe
 		if err != nil {
 			return nil, schemas.Errorf(schemas.CodeInvalid, "query: %v", err).InField("query")
 		}
-		a.Total, a.All = int64(index.Count(stores, asked)), int64(all)
+		a.Total, a.All = int64(all.Rows), int64(all.Groups)
 		for _, g := range asked.Group {
 			a.Columns = append(a.Columns, g.String())
 		}

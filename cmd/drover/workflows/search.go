@@ -169,5 +169,8 @@ func orScan(err error) error {
 	}
 	say := *e
 	say.Hint = "the index is kept by servers with the role ops; --scan reads the histories instead"
+	if e.Hint != "" {
+		say.Hint = e.Hint + "; " + say.Hint
+	}
 	return &say
 }
