@@ -72,7 +72,8 @@ func (o *outage) littleLost(p *pressure) {
 		seen[s.run] = true
 	}
 	for _, s := range p.signals {
-		if judge("signal "+s.body, s, a.signals[s.id][s.body]+a.dead[s.body]) {
+		stored, buried := a.signals[s.id][s.body], a.dead[s.body]
+		if judge(fmt.Sprintf("signal %q (%d in histories, %d as dead letters)", s.body, stored, buried), s, stored+buried) {
 			signals++
 		}
 	}
