@@ -270,7 +270,8 @@ func (t *part) read(ctx context.Context) error {
 			return nil
 		case <-r.Done():
 			return r.Err()
-		case <-t.wake: // it is read
+		case <-t.wake: // the owner is here by now: listening is cheaper
+			return nil
 		case <-t.wrong:
 			return errWrong
 		case <-t.behind:
