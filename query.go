@@ -27,7 +27,7 @@ type QueryOptions struct {
 //
 //	for run, err := range client.Query(ctx, "status = 'failed' AND closed > now-24h", nil)
 //
-// The index of the namespace answers. It may be a little behind the runs, which
+// The index of the namespace answers. It may lack the newest records, which
 // [QueryOptions].Index is told, and is never what an action on a run rests on. A run that changes
 // meanwhile may be missing or come twice. The sequence ends with the last run, or with an error,
 // which is its last value: of a query that cannot be read it is [ErrInvalid], and names the column.

@@ -18,6 +18,9 @@ const visibleTypes = 20
 
 func visibleType(i int) string { return fmt.Sprintf("visible-%02d", i%visibleTypes) }
 
+const fourConditions = "type IN ('visible-01', 'visible-02', 'visible-03') AND " +
+	"status != completed AND region = 'region-2' AND priority > 3"
+
 // questions are what people ask about many workflows: for some runs if there is a LIMIT, else for counts.
 var questions = []struct{ name, text string }{
 	{"01-count-by-status", "GROUP BY status"},
@@ -27,10 +30,8 @@ var questions = []struct{ name, text string }{
 	{"05-one-customer", "customer = 'customer-00017' LIMIT 50"},
 	{"06-id-prefix", "id STARTS_WITH 'visible-0001' LIMIT 50"},
 	{"07-closed-in-an-hour-by-type", "closed > now-1h GROUP BY type"},
-	{"08-four-conditions", "type IN ('visible-01', 'visible-02', 'visible-03') AND status != completed AND region = 'region-2' AND " +
-		"priority > 3 AND started > now-24h LIMIT 50"},
-	{"09-count-of-four-conditions", "type IN ('visible-01', 'visible-02', 'visible-03') AND status != completed AND region = 'region-2' AND " +
-		"priority > 3"},
+	{"08-four-conditions", fourConditions + " AND started > now-24h LIMIT 50"},
+	{"09-count-of-four-conditions", fourConditions},
 	{"10-id-contains", "id CONTAINS '00977' LIMIT 50"},
 	{"11-unique-attribute", "order = 'order-00000977' LIMIT 50"},
 	{"12-failed-by-region", "status = failed GROUP BY region"},
@@ -42,7 +43,8 @@ func limited(text string) bool { return strings.Contains(text, " LIMIT ") }
 // asks is how often each question is asked.
 const asks = 20
 
-// visible is V: workflows with attributes, half of which stay open, a tenth of which fail, and what people ask about them.
+// visible is V: workflows with attributes, half of which stay open, a tenth of which fail, and what
+// people ask about them.
 func (b *bench) visible(ctx context.Context, l *line) (err error) {
 	l.Workflows = cmp.Or(b.o.n, 20_000)
 	outstanding, err := b.outstanding(1)
@@ -103,7 +105,8 @@ func (b *bench) awaitIndex(ctx context.Context, closed int) error {
 			return nil
 		}
 		if err := sleep(ctx, 20*time.Millisecond); err != nil {
-			return fmt.Errorf("the index has %d of %d closed workflows, %d records are unread: %w", a.Total, closed, a.Index.Lag, err)
+			return fmt.Errorf("the index has %d of %d closed workflows, %d records are unread: %w",
+				a.Total, closed, a.Index.Lag, err)
 		}
 	}
 }

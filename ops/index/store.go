@@ -1,7 +1,6 @@
 package index
 
 import (
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -156,28 +155,6 @@ func (s *Store) All(yield func(*query.Row) bool) {
 			}
 		}
 	}
-}
-
-// Sample returns about n rows that are drawn by lot, none twice.
-func (s *Store) Sample(n int) (rows []query.Row) {
-	blocks := s.list()
-	drawn := make(map[place]bool)
-	for range 4 * n { // some are holes
-		if len(rows) == n || len(blocks) == 0 {
-			break
-		}
-		p := at(rand.IntN(len(blocks)), rand.IntN(blockRows))
-		if drawn[p] {
-			continue
-		}
-		drawn[p] = true
-		s.reading.RLock()
-		if b := blocks[p.block()]; b.live.has(p.row()) {
-			rows = append(rows, *s.row(b, p.row()))
-		}
-		s.reading.RUnlock()
-	}
-	return rows
 }
 
 // list returns the blocks as they are now.

@@ -52,7 +52,7 @@ type part struct {
 
 	wake   chan struct{} // something was told
 	wrong  chan struct{} // a row is wrong
-	behind chan struct{} // somebody waits for records up to wanted
+	awaits chan struct{} // somebody waits for records up to wanted
 	wanted atomic.Uint64
 
 	changes, saved int // of rows, and how many the last snapshot has
@@ -74,7 +74,7 @@ func newPart(x *Index, p int) *part {
 	t := &part{
 		x: x, p: p, stream: x.o.Namespace.StreamHistory(p),
 		wake: make(chan struct{}, 1), wrong: make(chan struct{}, 1),
-		behind: make(chan struct{}, 1),
+		awaits: make(chan struct{}, 1),
 	}
 	t.store.Store(index.New(p))
 	return t
@@ -89,7 +89,7 @@ func (t *part) want(seq uint64) {
 		}
 	}
 	select {
-	case t.behind <- struct{}{}:
+	case t.awaits <- struct{}{}:
 	default:
 	}
 }
@@ -214,7 +214,7 @@ func (t *part) listen(ctx context.Context) error {
 			}
 		case <-t.wrong:
 			return errWrong
-		case <-t.behind:
+		case <-t.awaits:
 			if late == nil {
 				late = time.After(toldWithin)
 			}
@@ -274,7 +274,7 @@ func (t *part) read(ctx context.Context) error {
 			return nil
 		case <-t.wrong:
 			return errWrong
-		case <-t.behind:
+		case <-t.awaits:
 			if late == nil {
 				late = time.After(toldWithin)
 			}

@@ -149,7 +149,7 @@ func (s *search) sayState(w io.Writer) {
 		fmt.Fprintf(w, "the index is being built, %.0f%% of it is there: more may match\n",
 			100*s.index.Building)
 	} else if s.late {
-		fmt.Fprintf(w, "the index is %s behind\n",
+		fmt.Fprintf(w, "the index has not read %s yet\n",
 			cli.Counted(int(s.index.Lag), "record", "records"))
 	}
 	if s.index.Gone > 0 {
